@@ -1,0 +1,89 @@
+//! What an upstream answered, and what that means for the job.
+
+use std::time::Duration;
+
+/// The end of one attempt, as far as the verdict needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Status {
+        status: u16,
+        retry_after: Option<Duration>,
+        /// The upstream said `Dripfeed-No-Retry: 1`.
+        no_retry: bool,
+    },
+    /// Nothing whole came back; why, in words.
+    Nothing(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Delivered,
+    /// This attempt is spent; the job may have others.
+    Failed(String),
+    /// The upstream asks everyone to wait. No attempt is spent.
+    Throttled {
+        retry_after: Option<Duration>,
+    },
+    /// Trying again can't help.
+    Dead(String),
+}
+
+impl Answer {
+    #[must_use]
+    pub fn judge(&self) -> Verdict {
+        let (status, retry_after, no_retry) = match self {
+            Self::Nothing(why) => return Verdict::Failed(why.clone()),
+            Self::Status { status, retry_after, no_retry } => (*status, *retry_after, *no_retry),
+        };
+        match status {
+            200..=299 => Verdict::Delivered,
+            _ if no_retry => Verdict::Dead(format!("the upstream answered {status} and asked for no retry")),
+            429 => Verdict::Throttled { retry_after },
+            503 if retry_after.is_some() => Verdict::Throttled { retry_after },
+            408 | 425 | 500..=599 => Verdict::Failed(format!("the upstream answered {status}")),
+            300..=399 => Verdict::Dead(format!("the upstream answered {status}; redirects are not followed")),
+            _ => Verdict::Dead(format!("the upstream answered {status}")),
+        }
+    }
+
+    #[must_use]
+    pub const fn status(&self) -> Option<u16> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            Self::Nothing(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(status: u16, retry_after: Option<u64>, no_retry: bool) -> Verdict {
+        Answer::Status { status, retry_after: retry_after.map(Duration::from_secs), no_retry }.judge()
+    }
+
+    #[test]
+    fn the_verdicts_are_those_of_the_contract() {
+        for status in [200, 201, 202, 204, 299] {
+            assert_eq!(judge(status, None, false), Verdict::Delivered);
+        }
+        for status in [408, 425, 500, 502, 503, 504, 599] {
+            assert!(matches!(judge(status, None, false), Verdict::Failed(_)), "{status}");
+        }
+        for status in [301, 302, 304, 400, 401, 404, 410, 422] {
+            assert!(matches!(judge(status, None, false), Verdict::Dead(_)), "{status}");
+        }
+        assert_eq!(judge(429, None, false), Verdict::Throttled { retry_after: None });
+        assert_eq!(judge(503, Some(7), false), Verdict::Throttled { retry_after: Some(Duration::from_secs(7)) });
+        assert!(matches!(Answer::Nothing("timeout".to_owned()).judge(), Verdict::Failed(_)));
+    }
+
+    #[test]
+    fn no_retry_makes_any_refusal_final_but_never_undoes_a_delivery() {
+        for status in [429, 500, 503] {
+            assert!(matches!(judge(status, Some(1), true), Verdict::Dead(_)), "{status}");
+        }
+        assert_eq!(judge(200, None, true), Verdict::Delivered);
+    }
+}

@@ -1,0 +1,204 @@
+//! The headers of a job that go on to the upstream.
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use thiserror::Error;
+
+const MOST: usize = 64;
+const MOST_BYTES: usize = 16 * 1024;
+
+/// At most 64 headers and 16 KiB, none of them one that belongs to a connection or that dripfeed itself sends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForwardHeaders(Vec<(HeaderName, HeaderValue)>);
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BadForward {
+    #[error("`{0}` is no header name")]
+    Name(String),
+    #[error("the value of `{0}` can't stand in a header: use visible text without line breaks")]
+    Value(String),
+    #[error("`{0}` belongs to a connection, not to a job: leave it out")]
+    Connection(String),
+    #[error("`{0}` is sent by dripfeed itself: leave it out")]
+    Own(String),
+    #[error("more than {MOST} headers or {MOST_BYTES} bytes of them to forward: send fewer")]
+    TooMany,
+}
+
+impl ForwardHeaders {
+    /// Adds one header that a caller asked to forward.
+    pub fn push(&mut self, name: &str, value: &str) -> Result<(), BadForward> {
+        let shown = || name.chars().take(64).collect::<String>();
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadForward::Name(shown()))?;
+        let value = HeaderValue::from_str(value).map_err(|_| BadForward::Value(shown()))?;
+        if belongs_to_connection(&name) {
+            return Err(BadForward::Connection(shown()));
+        }
+        if is_sent_by_dripfeed(&name) {
+            return Err(BadForward::Own(shown()));
+        }
+        self.0.push((name, value));
+        self.within_bounds()
+    }
+
+    /// The headers of a proxied request, less those that belong to its connection or to dripfeed.
+    pub fn of_request(headers: &HeaderMap) -> Result<Self, BadForward> {
+        let named_by_connection: Vec<HeaderName> = headers
+            .get_all(header::CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+            .collect();
+        let mut forward = Self::default();
+        for (name, value) in headers {
+            if belongs_to_connection(name) || is_sent_by_dripfeed(name) || named_by_connection.contains(name) {
+                continue;
+            }
+            if value.to_str().is_err() {
+                return Err(BadForward::Value(name.to_string()));
+            }
+            forward.0.push((name.clone(), value.clone()));
+        }
+        forward.within_bounds()?;
+        Ok(forward)
+    }
+
+    fn within_bounds(&self) -> Result<(), BadForward> {
+        let bytes: usize = self.0.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        if self.0.len() > MOST || bytes > MOST_BYTES { Err(BadForward::TooMany) } else { Ok(()) }
+    }
+
+    /// Takes out what carries a caller's key to dripfeed.
+    pub fn remove(&mut self, name: &HeaderName) {
+        self.0.retain(|(held, _)| held != name);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &(HeaderName, HeaderValue)> {
+        self.0.iter()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As a stream entry holds it: a JSON array of `[name, value]`, empty text for none.
+    #[must_use]
+    pub fn to_field(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let pairs: Vec<(&str, &str)> =
+            self.0.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default())).collect();
+        serde_json::to_string(&pairs).unwrap_or_default()
+    }
+
+    /// Reads what `to_field` wrote. None when it is something else.
+    #[must_use]
+    pub fn from_field(field: &str) -> Option<Self> {
+        if field.is_empty() {
+            return Some(Self::default());
+        }
+        let pairs: Vec<(String, String)> = serde_json::from_str(field).ok()?;
+        let mut headers = Self::default();
+        for (name, value) in pairs {
+            headers.push(&name, &value).ok()?;
+        }
+        Some(headers)
+    }
+}
+
+fn belongs_to_connection(name: &HeaderName) -> bool {
+    let hop_by_hop = [
+        header::HOST,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::CONNECTION,
+        header::TE,
+        header::TRAILER,
+        header::UPGRADE,
+        header::EXPECT,
+    ];
+    hop_by_hop.contains(name) || name.as_str() == "keep-alive" || name.as_str().starts_with("proxy-")
+}
+
+fn is_sent_by_dripfeed(name: &HeaderName) -> bool {
+    let own = [
+        "content-type",
+        "idempotency-key",
+        "prefer",
+        "traceparent",
+        "webhook-id",
+        "webhook-timestamp",
+        "webhook-signature",
+    ];
+    own.contains(&name.as_str()) || name.as_str().starts_with("dripfeed-")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[test]
+    fn headers_of_a_connection_or_of_dripfeed_are_refused() {
+        for name in [
+            "Host",
+            "content-length",
+            "Transfer-Encoding",
+            "Connection",
+            "TE",
+            "Upgrade",
+            "Proxy-Authorization",
+            "Expect",
+            "keep-alive",
+        ] {
+            assert!(matches!(ForwardHeaders::default().push(name, "v"), Err(BadForward::Connection(_))), "{name}");
+        }
+        for name in ["Dripfeed-Job-Id", "Idempotency-Key", "webhook-id", "traceparent"] {
+            assert!(matches!(ForwardHeaders::default().push(name, "v"), Err(BadForward::Own(_))), "{name}");
+        }
+        assert!(matches!(ForwardHeaders::default().push("", "v"), Err(BadForward::Name(_))));
+        for value in ["a\r\nX: b", "a\0", "\n"] {
+            assert!(matches!(ForwardHeaders::default().push("X-A", value), Err(BadForward::Value(_))), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn the_sixty_fifth_header_is_refused() {
+        let mut headers = ForwardHeaders::default();
+        for n in 0..64 {
+            headers.push(&format!("x-{n}"), "v").unwrap();
+        }
+        assert_eq!(headers.push("x-64", "v"), Err(BadForward::TooMany));
+    }
+
+    #[test]
+    fn a_proxied_request_leaves_its_connection_behind() {
+        let mut request = HeaderMap::new();
+        for (name, value) in [
+            ("host", "h"),
+            ("connection", "close, X-Hop"),
+            ("x-hop", "1"),
+            ("x-kept", "2"),
+            ("accept", "*/*"),
+            ("dripfeed-key", "k"),
+        ] {
+            request.insert(name, HeaderValue::from_static(value));
+        }
+        let kept: Vec<_> =
+            ForwardHeaders::of_request(&request).unwrap().iter().map(|(name, _)| name.to_string()).collect();
+        assert_eq!(kept, ["x-kept", "accept"]);
+    }
+
+    #[test]
+    fn a_field_reads_back() {
+        let mut headers = ForwardHeaders::default();
+        headers.push("X-A", "1 \"2\"").unwrap();
+        headers.push("x-a", "3").unwrap();
+        assert_eq!(ForwardHeaders::from_field(&headers.to_field()), Some(headers));
+        assert_eq!(ForwardHeaders::from_field(""), Some(ForwardHeaders::default()));
+        assert_eq!(ForwardHeaders::from_field("{}"), None);
+        assert_eq!(ForwardHeaders::from_field("[[\"host\",\"x\"]]"), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Where under a bucket's upstream a job goes. A caller chooses the path, never the host.
+
+use std::fmt;
+
+use thiserror::Error;
+
+const LONGEST: usize = 8 * 1024;
+
+/// A path with an optional query. It begins with `/` or `?`, and can't climb out of the upstream it is appended to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamPath(String);
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BadPath {
+    #[error("the path has {0} bytes: use at most {LONGEST}")]
+    TooLong(usize),
+    #[error("the path has a character that no URL carries: percent-encode it")]
+    BadCharacter,
+    #[error("the path has a broken percent sign: write % and two hexadecimal digits")]
+    BadEscape,
+    #[error("the path climbs out of the bucket's upstream: leave out `.` and `..`")]
+    Climbs,
+    #[error("the path can be read as another host: leave out `//`, `\\` and `@`")]
+    NamesHost,
+}
+
+impl UpstreamPath {
+    /// Reads what a caller sent, `/a/b?c=d` or `a/b`.
+    pub fn parse(text: &str) -> Result<Self, BadPath> {
+        if text.len() > LONGEST {
+            return Err(BadPath::TooLong(text.len()));
+        }
+        if !text
+            .bytes()
+            .all(|c| c.is_ascii_graphic() && !matches!(c, b'"' | b'<' | b'>' | b'#' | b'`' | b'{' | b'}' | b'|' | b'^'))
+        {
+            return Err(BadPath::BadCharacter);
+        }
+        let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+        // Checked as the upstream will see it: an escaped dot is a dot.
+        let decoded = decode(path)?;
+        if query.is_some_and(|query| decode(query).is_err()) {
+            return Err(BadPath::BadEscape);
+        }
+        if decoded.iter().any(u8::is_ascii_control) {
+            return Err(BadPath::BadCharacter);
+        }
+        if path.contains("//")
+            || path.contains('@')
+            || decoded.contains(&b'\\')
+            || decoded.windows(2).any(|pair| pair == b"//")
+        {
+            return Err(BadPath::NamesHost);
+        }
+        if decoded.split(|c| *c == b'/').any(|segment| segment == b"." || segment == b"..") {
+            return Err(BadPath::Climbs);
+        }
+        let slash = if path.is_empty() || path.starts_with('/') { "" } else { "/" };
+        Ok(Self(format!("{slash}{text}")))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UpstreamPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn decode(text: &str) -> Result<Vec<u8>, BadPath> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(if byte == b'%' {
+            let mut digit = || bytes.next().and_then(|c| char::from(c).to_digit(16)).and_then(|d| u8::try_from(d).ok());
+            match (digit(), digit()) {
+                (Some(high), Some(low)) => high << 4 | low,
+                _ => return Err(BadPath::BadEscape),
+            }
+        } else {
+            byte
+        });
+    }
+    Ok(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_kept_as_sent_below_the_upstream() {
+        for (sent, kept) in [
+            ("a/b", "/a/b"),
+            ("/a/b", "/a/b"),
+            ("", ""),
+            ("?x=1", "?x=1"),
+            ("/a?u=http://x/@y/../z", "/a?u=http://x/@y/../z"),
+            ("/a%20b/c.d..e", "/a%20b/c.d..e"),
+        ] {
+            assert_eq!(UpstreamPath::parse(sent).map(|path| path.to_string()).as_deref(), Ok(kept));
+        }
+    }
+
+    #[test]
+    fn a_path_that_climbs_or_names_a_host_is_refused() {
+        for text in ["..", "/a/../b", "/%2e%2e/b", "/a/.%2E", "/a%2f..%2fb", "/./a"] {
+            assert_eq!(UpstreamPath::parse(text), Err(BadPath::Climbs), "{text}");
+        }
+        for text in ["//host/a", "/a//b", "http://host/", "@host/", "/\\host", "/%5chost", "/%2fhost"] {
+            assert_eq!(UpstreamPath::parse(text), Err(BadPath::NamesHost), "{text}");
+        }
+        for text in ["/a b", "/a\r\nb", "/a%00", "/a#b", "/ä"] {
+            assert_eq!(UpstreamPath::parse(text), Err(BadPath::BadCharacter), "{text}");
+        }
+        for text in ["/%", "/%2", "/%zz", "/a?b=%"] {
+            assert_eq!(UpstreamPath::parse(text), Err(BadPath::BadEscape), "{text}");
+        }
+    }
+}
