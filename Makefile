@@ -1,0 +1,67 @@
+# Everything a developer types. A fresh Debian with Rust, make, gcc and python3 is enough: what else a target needs, it
+# installs, and says so.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+CHECK_JSONSCHEMA_VERSION := 0.39.0
+CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/check-jsonschema
+
+# $(call apt_install,package): as root, or through sudo; elsewhere it tells what is missing.
+define apt_install
+	if ! command -v apt-get >/dev/null; then echo "$(1) is missing: install it with this system's package manager" >&2; exit 69; fi; \
+	echo "$(1) is missing: installing it with apt-get" >&2; \
+	as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	$$as_root apt-get update -qq; \
+	$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(1)
+endef
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: dev
+dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
+	cargo build --locked --package dripfeed
+	@exec $(TARGET)/debug/dripfeed dev $(ARGS)
+
+# The whole workspace is built before the tests, because they start `dripfeed` as a process; and not that package alone,
+# because then its dependencies would be built a second time with other features.
+.PHONY: test
+test: redis check-compose ## Run all tests, over a real Redis and real processes
+	cargo build --locked --workspace
+	cargo test --locked --workspace
+
+.PHONY: lint
+lint: ## Check format, lints, and dependencies when cargo-deny is installed
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	@if command -v cargo-deny >/dev/null; then \
+		echo "cargo deny"; cargo deny --locked check bans licenses sources; \
+	else \
+		echo "dependencies not checked: cargo install --locked cargo-deny" >&2; \
+	fi
+
+.PHONY: check-compose
+check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compose schema
+	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
+
+.PHONY: key
+key: ## Make the callers' key for docker compose: printed once, its hash kept in secrets/
+	@if [ -e secrets/caller-key.sha256 ]; then echo "secrets/caller-key.sha256 exists: remove it to make a new key" >&2; exit 1; fi; \
+	key=$$(head -c 32 /dev/urandom | sha256sum | cut -d ' ' -f 1); \
+	printf %s "$$key" | sha256sum | cut -d ' ' -f 1 | install -D -m 0644 /dev/stdin secrets/caller-key.sha256; \
+	echo "$$key"
+
+.PHONY: redis
+redis:
+	@if ! command -v redis-server valkey-server >/dev/null; then $(call apt_install,redis-server); fi
+
+# Debian's python3 comes without ensurepip, which a venv needs.
+$(CHECK_JSONSCHEMA):
+	@if ! python3 -c 'import ensurepip' 2>/dev/null; then $(call apt_install,python3-venv); fi
+	python3 -m venv --clear $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)
+	$(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/pip install --quiet check-jsonschema==$(CHECK_JSONSCHEMA_VERSION)
