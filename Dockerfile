@@ -1,0 +1,25 @@
+# syntax=docker/dockerfile:1
+
+# The toolchain is `rust-version` of Cargo.toml.
+FROM rust:1.95-slim-bookworm AS build
+WORKDIR /src
+# The tests package comes along because cargo reads the manifest of every workspace member; it is not built.
+COPY . .
+# Downloads and compiled dependencies outlive the build. They are not part of the layer, so the executable is taken out
+# in the same step. Locked, because compose may build the image for two services at once.
+RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
+    --mount=type=cache,target=/src/target,sharing=locked \
+    cargo build --locked --release --package dripfeed \
+ && install -D target/release/dripfeed /out/dripfeed
+
+# Slim and not distroless: the health check is a bash script, and a shell is at hand when something is wrong.
+# Root certificates are compiled in.
+FROM debian:bookworm-slim
+COPY --from=build /out/dripfeed /usr/local/bin/dripfeed
+COPY --chmod=0755 config/deploy/ready /usr/local/bin/ready
+COPY LICENSE /usr/share/doc/dripfeed/LICENSE
+# A number, so that an orchestrator can see that it isn't root.
+USER 10001:10001
+EXPOSE 7180 7181
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["dripfeed"]
