@@ -1,1 +1,46 @@
+//! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, its Lua beside it under the same
+//! name.
+//!
+//! A job's way: `admit` appends it, `take` hands it to a replica at the bucket's pace, `settle` ends the attempt
+//! (complete, park, bury). `replica` is a processor's membership, `recover` brings back what a dead one held.
+//!
+//! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 
+mod admission;
+mod admit;
+mod bucket;
+mod buckets;
+mod cancel;
+mod census;
+mod change;
+mod dead;
+mod doorbell;
+mod error;
+mod find;
+mod keys;
+mod list;
+mod outcomes;
+mod purge;
+mod recover;
+mod replica;
+mod reply;
+mod settings;
+mod settle;
+mod take;
+
+pub use admission::{Admission, Admitted, Reason, Refused};
+pub use bucket::Bucket;
+pub use buckets::Buckets;
+pub use cancel::Cancel;
+pub use census::{Census, Pace, ReplicaCensus};
+pub use change::{Changes, LeakChanges};
+pub use dead::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
+pub use error::BucketError;
+pub use find::JobView;
+pub use outcomes::{EndedJob, Report};
+pub use list::{Cursor, Page};
+pub use recover::Recovery;
+pub use replica::{Consumer, Replica};
+pub use settings::{BucketSettings, Keep, Kind, Leak};
+pub use settle::{Settled, Settlement};
+pub use take::{Claim, Idle, Permit, Take, Taken};

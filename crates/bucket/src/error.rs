@@ -1,0 +1,28 @@
+//! What can go wrong with a bucket that is not an answer.
+
+use std::sync::Arc;
+
+use dripfeed_store::StoreError;
+use thiserror::Error;
+
+/// Cheap to clone: one failed call may be the end of many requests.
+#[derive(Clone, Debug, Error)]
+pub enum BucketError {
+    #[error(transparent)]
+    Store(Arc<StoreError>),
+    /// A list can't do what a stream can.
+    #[error("a bucket of kind `list` can't {0}: use kind `stream`")]
+    Unsupported(&'static str),
+    /// A script answered something else than its Rust side reads: a bug, or somebody else's data under our keys.
+    #[error("the answer of `{script}` can't be read: {what}")]
+    Reply { script: &'static str, what: String },
+    /// The bucket is closing: the process is about to end.
+    #[error("the bucket is closing")]
+    Closing,
+}
+
+impl From<StoreError> for BucketError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Arc::new(error))
+    }
+}

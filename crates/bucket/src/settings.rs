@@ -1,0 +1,67 @@
+//! What a bucket is set to: plain data, read and checked by the executable.
+
+use std::time::Duration;
+
+use dripfeed_job::{BucketName, Rate, Retry};
+use dripfeed_store::Durability;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketSettings {
+    pub name: BucketName,
+    pub kind: Kind,
+    /// Another name for the jobs key than `prefix:{bucket}:jobs`.
+    pub key: Option<String>,
+    /// The most jobs: waiting, in flight and parked together.
+    pub capacity: u64,
+    pub capacity_bytes: u64,
+    pub leak: Leak,
+    pub retry: Retry,
+    /// How often a job may be handed out without an end before it is buried as poison; at least 1.
+    pub deliveries: u32,
+    pub keep: Keep,
+    /// The class that a 202 names.
+    pub durability: Durability,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Stream,
+    List,
+}
+
+impl Kind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::List => "list",
+        }
+    }
+}
+
+/// How a bucket leaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leak {
+    /// None: as fast as the upstream answers.
+    pub rate: Option<Rate>,
+    /// Calls that may come at once after a quiet time; at least 1.
+    pub burst: u64,
+    /// Calls under way at once, per replica; at least 1.
+    pub concurrency: u32,
+    /// Calls under way at once, over all replicas. None: no bound but `concurrency`.
+    pub max_in_flight: Option<u64>,
+    /// The longest hold an upstream may ask for, and the hold for one that names no time.
+    pub max_hold: Duration,
+    pub default_hold: Duration,
+}
+
+/// How long ended work is remembered, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keep {
+    pub outcomes: Duration,
+    pub most_outcomes: u64,
+    /// Of an upstream's answer, in an outcome or a dead letter.
+    pub answer_bytes: u64,
+    pub idempotency_keys: Duration,
+    pub most_dead: u64,
+}
