@@ -1,1 +1,24 @@
+//! How dripfeed reaches Redis: one shared connection that renews itself, scripts, what the server
+//! at hand promises, and the private server of `dripfeed dev`.
+//!
+//! Nothing here knows what a job is.
 
+mod connector;
+mod dedicated;
+mod dial;
+mod durability;
+mod error;
+mod line;
+mod script;
+mod sentinel;
+mod settings;
+mod store;
+mod url;
+
+pub use dedicated::Dedicated;
+pub use durability::Durability;
+pub use error::{Certainty, ErrorKind, StoreError};
+pub use script::{Call, Script};
+pub use settings::RedisSettings;
+pub use store::Store;
+pub use url::{Address, AddressError};

@@ -1,0 +1,26 @@
+use std::fmt;
+
+/// What an accepted job survives. Each class also survives what those before it do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// The death of our own processes.
+    Process,
+    /// The death of Redis; a power loss costs about the last second.
+    Everysec,
+    /// A power loss.
+    Fsync,
+    /// The loss of the master's machine.
+    Replicated,
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Process => "process",
+            Self::Everysec => "everysec",
+            Self::Fsync => "fsync",
+            Self::Replicated => "replicated",
+        })
+    }
+}

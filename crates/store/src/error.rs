@@ -1,0 +1,332 @@
+//! What can go wrong with Redis, judged once: what kind of failure it is, whether the write may
+//! have happened, and whether repeating can help.
+
+use std::{borrow::Cow, fmt};
+
+use redis::{Arg, Cmd, ErrorKind as RedisErrorKind, Pipeline, RedisError};
+
+/// A call to Redis that failed. `Display` says what failed and what to do; the words of Redis are
+/// its source.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{during}: {kind}")]
+pub struct StoreError {
+    kind: ErrorKind,
+    certainty: Certainty,
+    during: String,
+    code: Option<String>,
+    #[source]
+    source: Option<RedisError>,
+}
+
+/// Whether the write of a failed call may be in Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certainty {
+    /// Redis surely holds nothing of it.
+    NotStored,
+    /// It may have happened: repeat with the same idempotency token, or say "unknown".
+    Unknown,
+}
+
+/// The kinds of failure that callers tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// No connection, or it broke.
+    Unreachable,
+    /// No reply in time.
+    Timeout,
+    /// Redis is at `maxmemory` (OOM).
+    Full,
+    /// Redis can't serve this now: read-only, loading, busy, without replicas, cluster down.
+    Refused,
+    /// Not enough replicas confirmed the write in time.
+    NotReplicated,
+    /// Wrong password, or the ACL forbids it.
+    Denied,
+    /// A key holds another type than ours.
+    WrongType,
+    /// A script failed: a bug.
+    Script,
+    /// Redis rejected the command itself; [`StoreError::code`] tells why (`NOGROUP`, `ERR` …).
+    Rejected,
+    /// The reply isn't what this program understands.
+    Protocol,
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreachable => "Redis can't be reached; check redis.url and that the server is running",
+            Self::Timeout => "Redis did not reply in time; check its load and the network",
+            Self::Full => "Redis has no memory left; raise its maxmemory or lower the capacity",
+            Self::Refused => "Redis refuses this for now; look at its state with INFO",
+            Self::NotReplicated => "no replica confirmed the write in time; check the replicas with INFO replication",
+            Self::Denied => "Redis denies this to us; check user and password in redis.url and the ACL",
+            Self::WrongType => "a key holds another type than expected; give this program a redis.prefix of its own",
+            Self::Script => "the script failed inside Redis; this is a bug, please report it",
+            Self::Rejected => "Redis rejected the command",
+            Self::Protocol => "Redis answered something unexpected; is it a Redis 6.2 or newer that answers?",
+        })
+    }
+}
+
+impl StoreError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Whether the write may have happened.
+    pub fn certainty(&self) -> Certainty {
+        self.certainty
+    }
+
+    /// The code Redis answered with (`NOGROUP`, `OOM` …), when it answered.
+    pub fn code(&self) -> Option<&str> {
+        self.code.as_deref()
+    }
+
+    /// Whether the same call may succeed a little later with nobody changing anything.
+    pub fn is_transient(&self) -> bool {
+        match self.kind {
+            ErrorKind::Unreachable
+            | ErrorKind::Timeout
+            | ErrorKind::Full
+            | ErrorKind::Refused
+            | ErrorKind::NotReplicated => true,
+            ErrorKind::Denied
+            | ErrorKind::WrongType
+            | ErrorKind::Script
+            | ErrorKind::Rejected
+            | ErrorKind::Protocol => false,
+        }
+    }
+
+    /// A connection couldn't be made, so nothing was sent.
+    pub(crate) fn connecting(place: impl fmt::Display, source: RedisError) -> Self {
+        let code = code_of(&source);
+        let kind = match (&code, source.kind()) {
+            (Some(code), _) => kind_of_code(code).unwrap_or(ErrorKind::Rejected),
+            (None, RedisErrorKind::AuthenticationFailed) => ErrorKind::Denied,
+            (None, RedisErrorKind::RESP3NotSupported | RedisErrorKind::Parse) => ErrorKind::Protocol,
+            _ => ErrorKind::Unreachable,
+        };
+        Self {
+            kind,
+            certainty: Certainty::NotStored,
+            during: format!("connecting to {place}"),
+            code,
+            source: Some(source),
+        }
+    }
+
+    /// No connection came about within the time a call may take, so nothing was sent.
+    pub(crate) fn unreachable(place: impl fmt::Display) -> Self {
+        Self {
+            kind: ErrorKind::Unreachable,
+            certainty: Certainty::NotStored,
+            during: format!("connecting to {place}"),
+            code: None,
+            source: None,
+        }
+    }
+
+    /// A call on a connection failed with `source`.
+    pub(crate) fn calling(during: During<'_>, source: RedisError) -> Self {
+        let code = code_of(&source);
+        let kind = match &code {
+            Some(code) => kind_of_code(code).unwrap_or(match during {
+                During::Script(_) => ErrorKind::Script,
+                During::Command(_) | During::Pipeline(_) => ErrorKind::Rejected,
+            }),
+            None => kind_without_code(&source),
+        };
+        Self { kind, certainty: certainty(kind, during), during: during.to_string(), code, source: Some(source) }
+    }
+
+    /// The reply to a call stayed out.
+    pub(crate) fn timed_out(during: During<'_>) -> Self {
+        Self::without_source(ErrorKind::Timeout, during)
+    }
+
+    /// The write is on the master, and on too few replicas.
+    pub(crate) fn not_replicated(during: During<'_>) -> Self {
+        Self::without_source(ErrorKind::NotReplicated, during)
+    }
+
+    fn without_source(kind: ErrorKind, during: During<'_>) -> Self {
+        Self { kind, certainty: Certainty::Unknown, during: during.to_string(), code: None, source: None }
+    }
+}
+
+/// What was being done: it decides what a failure means.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum During<'a> {
+    Command(&'a Cmd),
+    /// A script, by its name.
+    Script(&'a str),
+    /// Several commands at once: others than the failed one may have been carried out.
+    Pipeline(&'a Pipeline),
+}
+
+impl fmt::Display for During<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(cmd) => write!(f, "command {}", name_of(cmd)),
+            Self::Script(name) => write!(f, "script {name}"),
+            Self::Pipeline(pipeline) => match pipeline.cmd_iter().next() {
+                Some(first) => write!(f, "pipeline of {} from {} on", pipeline.len(), name_of(first)),
+                None => f.write_str("empty pipeline"),
+            },
+        }
+    }
+}
+
+/// The first word of a command: never an argument, which may be a secret.
+fn name_of(cmd: &Cmd) -> Cow<'_, str> {
+    match cmd.args_iter().next() {
+        Some(Arg::Simple(name)) => String::from_utf8_lossy(name),
+        _ => Cow::Borrowed("(empty)"),
+    }
+}
+
+/// The kinds that a code alone decides.
+fn kind_of_code(code: &str) -> Option<ErrorKind> {
+    match code {
+        "OOM" => Some(ErrorKind::Full),
+        "READONLY" | "NOREPLICAS" | "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "MISCONF" | "TRYAGAIN"
+        | "MOVED" | "ASK" | "UNBLOCKED" => Some(ErrorKind::Refused),
+        "NOAUTH" | "NOPERM" | "WRONGPASS" => Some(ErrorKind::Denied),
+        "WRONGTYPE" => Some(ErrorKind::WrongType),
+        _ => None,
+    }
+}
+
+fn kind_without_code(source: &RedisError) -> ErrorKind {
+    match source.kind() {
+        RedisErrorKind::Io if source.is_timeout() => ErrorKind::Timeout,
+        RedisErrorKind::Io => ErrorKind::Unreachable,
+        RedisErrorKind::AuthenticationFailed => ErrorKind::Denied,
+        _ => ErrorKind::Protocol,
+    }
+}
+
+/// A reply tells that nothing was written; silence and a reply that can't be read don't. A script
+/// isn't rolled back when it fails half-way, and a pipeline goes on after a failed command.
+fn certainty(kind: ErrorKind, during: During<'_>) -> Certainty {
+    match (kind, during) {
+        (_, During::Pipeline(_)) => Certainty::Unknown,
+        (ErrorKind::Full | ErrorKind::Refused | ErrorKind::Denied | ErrorKind::WrongType | ErrorKind::Rejected, _) => {
+            Certainty::NotStored
+        }
+        _ => Certainty::Unknown,
+    }
+}
+
+/// The code of the reply. Redis 6.2 wraps the code of what failed inside a script in an `ERR`
+/// (`ERR Error running script (call to f_…): @user_script:1: -OOM command not allowed …`): then the
+/// inner code is meant.
+pub(crate) fn code_of(error: &RedisError) -> Option<String> {
+    let (code, detail) = match error.code() {
+        Some(code) => (code.to_owned(), error.detail().map(str::to_owned)),
+        None => {
+            let replies = error.clone().into_server_errors()?;
+            let (_, first) = replies.first()?;
+            (first.code().to_owned(), first.details().map(str::to_owned))
+        }
+    };
+    match detail.as_deref().and_then(wrapped_code) {
+        Some(inner) if code == "ERR" => Some(inner.to_owned()),
+        _ => Some(code),
+    }
+}
+
+fn wrapped_code(detail: &str) -> Option<&str> {
+    let (_, after) = detail.strip_prefix("Error running script")?.split_once(": -")?;
+    let code = after.split_whitespace().next()?;
+    code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn reply(line: &str) -> RedisError {
+        redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap().extract_error().unwrap_err()
+    }
+
+    const SCRIPT: During<'static> = During::Script("admit");
+
+    fn judged(during: During<'_>, line: &str) -> (ErrorKind, Certainty) {
+        let error = StoreError::calling(during, reply(line));
+        (error.kind(), error.certainty())
+    }
+
+    #[test]
+    fn refusals_by_code_are_surely_not_stored() {
+        for (line, kind) in [
+            ("OOM command not allowed", ErrorKind::Full),
+            ("READONLY You can't write", ErrorKind::Refused),
+            ("NOREPLICAS Not enough good replicas", ErrorKind::Refused),
+            ("LOADING Redis is loading", ErrorKind::Refused),
+            ("BUSY Redis is busy", ErrorKind::Refused),
+            ("CLUSTERDOWN The cluster is down", ErrorKind::Refused),
+            ("MISCONF Errors writing to the AOF", ErrorKind::Refused),
+            ("NOAUTH Authentication required.", ErrorKind::Denied),
+            ("NOPERM User has no permissions", ErrorKind::Denied),
+            ("WRONGPASS invalid pair", ErrorKind::Denied),
+            ("WRONGTYPE Operation against a key", ErrorKind::WrongType),
+        ] {
+            for during in [During::Command(&redis::cmd("XADD")), SCRIPT] {
+                assert_eq!(judged(during, line), (kind, Certainty::NotStored), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_script_that_breaks_half_way_may_have_written() {
+        assert_eq!(
+            judged(SCRIPT, "ERR user_script:3: attempt to index a nil"),
+            (ErrorKind::Script, Certainty::Unknown)
+        );
+    }
+
+    #[test]
+    fn a_command_of_a_pipeline_tells_nothing_about_the_others() {
+        assert_eq!(judged(During::Pipeline(&redis::pipe()), "READONLY You can't write").1, Certainty::Unknown);
+    }
+
+    #[test]
+    fn the_code_inside_a_script_of_redis_6_is_found() {
+        let line = "ERR Error running script (call to f_ab): @user_script:1: @user_script: 1: \
+                    -OOM command not allowed when used memory > 'maxmemory'.";
+        assert_eq!(judged(SCRIPT, line), (ErrorKind::Full, Certainty::NotStored));
+    }
+
+    #[test]
+    fn codes_of_other_commands_stay_readable() {
+        let cmd = redis::cmd("XREADGROUP");
+        let error = StoreError::calling(During::Command(&cmd), reply("NOGROUP No such key"));
+        assert_eq!(error.kind(), ErrorKind::Rejected);
+        assert_eq!(error.code(), Some("NOGROUP"));
+        assert!(!error.is_transient());
+    }
+
+    #[test]
+    fn a_broken_connection_leaves_the_write_unknown() {
+        let broken = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        let error = StoreError::calling(SCRIPT, broken);
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        assert_eq!(error.certainty(), Certainty::Unknown);
+        assert!(error.is_transient());
+    }
+
+    #[test]
+    fn what_was_never_sent_is_not_stored() {
+        let refused = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+        let error = StoreError::connecting("redis://127.0.0.1:1", refused);
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        assert_eq!(error.certainty(), Certainty::NotStored);
+        assert!(error.to_string().contains("redis://127.0.0.1:1"), "{error}");
+    }
+}

@@ -1,0 +1,234 @@
+//! One connection that many callers share and that renews itself.
+//!
+//! A line is up, being renewed, or down. It is renewed when its connection is lost, after three
+//! calls in a row without a reply, and after READONLY (a failover made its server a replica). One
+//! task renews it, with pauses that grow; whoever calls meanwhile waits for the first attempt and,
+//! once that failed, is told at once.
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use redis::{Cmd, FromRedisValue, Pipeline, RedisResult, aio::MultiplexedConnection};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+
+use crate::{StoreError, connector::Connector, error::During};
+
+/// How long a call waits for a renewal that is under way.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// So many calls in a row without a reply, and the connection counts as lost.
+const SILENT_CALLS: u32 = 3;
+/// A server that is read-only right after connecting stays so for now: renewing at once again
+/// would only make a storm of connections.
+const SETTLED: Duration = Duration::from_secs(1);
+
+pub(crate) struct Line {
+    connector: Connector,
+    response_timeout: Duration,
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone)]
+enum State {
+    Up(Link),
+    Renewing,
+    Down(StoreError),
+}
+
+/// A connection and what is known of its health.
+#[derive(Clone)]
+struct Link {
+    connection: MultiplexedConnection,
+    health: Arc<Health>,
+}
+
+struct Health {
+    since: Instant,
+    lost: AtomicBool,
+    silent_calls: AtomicU32,
+}
+
+impl Line {
+    /// Connects at once.
+    pub(crate) async fn open(connector: Connector, response_timeout: Duration) -> Result<Arc<Self>, StoreError> {
+        let line = Arc::new(Self { connector, response_timeout, state: watch::Sender::new(State::Renewing) });
+        let link = line.connect().await?;
+        line.publish(link);
+        Ok(line)
+    }
+
+    pub(crate) fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(*self.state.borrow(), State::Up(_))
+    }
+
+    /// Returns when the line is up: at once, or as soon as it is renewed.
+    pub(crate) async fn up(&self) {
+        let mut state = self.state.subscribe();
+        // The sender is `self`, so waiting can't fail.
+        let _ = state.wait_for(|state| matches!(state, State::Up(_))).await;
+    }
+
+    /// When a call that begins now must be over.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + PATIENCE + self.response_timeout
+    }
+
+    pub(crate) async fn command<T: FromRedisValue>(
+        self: &Arc<Self>,
+        during: During<'_>,
+        cmd: &Cmd,
+        deadline: Instant,
+    ) -> Result<T, StoreError> {
+        let Link { mut connection, health } = self.link().await?;
+        self.watched(&health, during, deadline, cmd.query_async(&mut connection)).await
+    }
+
+    pub(crate) async fn pipeline<T: FromRedisValue>(
+        self: &Arc<Self>,
+        during: During<'_>,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<T, StoreError> {
+        let Link { mut connection, health } = self.link().await?;
+        self.watched(&health, during, deadline, pipeline.query_async(&mut connection)).await
+    }
+
+    async fn link(&self) -> Result<Link, StoreError> {
+        if let State::Up(link) = &*self.state.borrow() {
+            return Ok(link.clone());
+        }
+        let mut changes = self.state.subscribe();
+        let settled = changes.wait_for(|state| !matches!(state, State::Renewing));
+        match timeout_at(Instant::now() + PATIENCE, settled).await {
+            Ok(Ok(state)) => match &*state {
+                State::Up(link) => Ok(link.clone()),
+                State::Down(error) => Err(error.clone()),
+                State::Renewing => Err(StoreError::unreachable(self.connector.address())),
+            },
+            Ok(Err(_)) | Err(_) => Err(StoreError::unreachable(self.connector.address())),
+        }
+    }
+
+    /// Awaits a reply within the time limits and draws the conclusions for the connection.
+    async fn watched<T>(
+        self: &Arc<Self>,
+        health: &Arc<Health>,
+        during: During<'_>,
+        deadline: Instant,
+        reply: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, StoreError> {
+        let limit = deadline.min(Instant::now() + self.response_timeout);
+        match timeout_at(limit, reply).await {
+            Ok(Ok(value)) => {
+                health.silent_calls.store(0, Ordering::Relaxed);
+                Ok(value)
+            }
+            Ok(Err(error)) => {
+                health.silent_calls.store(0, Ordering::Relaxed);
+                let settled = health.since.elapsed() >= SETTLED;
+                let error_is_io = error.is_io_error() || error.is_unrecoverable_error();
+                let error = StoreError::calling(during, error);
+                if error_is_io || (settled && error.code() == Some("READONLY")) {
+                    self.renew(health, &error);
+                }
+                Err(error)
+            }
+            Err(_) => {
+                let error = StoreError::timed_out(during);
+                if health.silent_calls.fetch_add(1, Ordering::Relaxed) + 1 >= SILENT_CALLS {
+                    self.renew(health, &error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Throws the connection of `health` away, unless somebody did so already, and begins to make
+    /// a new one.
+    fn renew(self: &Arc<Self>, health: &Arc<Health>, reason: &dyn fmt::Display) {
+        let begun = self.state.send_if_modified(|state| match state {
+            State::Up(link) if Arc::ptr_eq(&link.health, health) => {
+                *state = State::Renewing;
+                true
+            }
+            _ => false,
+        });
+        if begun {
+            tracing::warn!(redis = %self.connector.address(), %reason, "lost Redis, connecting anew");
+            tokio::spawn(keep_connecting(Arc::downgrade(self)));
+        }
+    }
+
+    async fn connect(self: &Arc<Self>) -> Result<Link, StoreError> {
+        let health =
+            Arc::new(Health { since: Instant::now(), lost: AtomicBool::new(false), silent_calls: AtomicU32::new(0) });
+        let connection = self.connector.connect(self.on_disconnect(&health)).await?;
+        Ok(Link { connection, health })
+    }
+
+    fn on_disconnect(self: &Arc<Self>, health: &Arc<Health>) -> impl Fn() + Send + Sync + 'static {
+        let line = Arc::downgrade(self);
+        let health = Arc::downgrade(health);
+        move || {
+            if let (Some(line), Some(health)) = (line.upgrade(), health.upgrade()) {
+                health.lost.store(true, Ordering::SeqCst);
+                line.renew(&health, &"the connection was closed");
+            }
+        }
+    }
+
+    /// Makes `link` the connection of this line. It may have been lost before anybody could see
+    /// it: `lost` is set before the state is looked at, and read after the state is set.
+    fn publish(self: &Arc<Self>, link: Link) {
+        let health = Arc::clone(&link.health);
+        self.state.send_replace(State::Up(link));
+        if health.lost.load(Ordering::SeqCst) {
+            self.renew(&health, &"the connection was closed");
+        }
+    }
+}
+
+/// Connects until it succeeds or nobody holds the line any more.
+async fn keep_connecting(line: Weak<Line>) {
+    for pause in pauses() {
+        let Some(line) = line.upgrade() else { return };
+        match line.connect().await {
+            Ok(link) => {
+                tracing::info!(redis = %line.connector.address(), "connected to Redis again");
+                line.publish(link);
+                return;
+            }
+            Err(error) => {
+                line.state.send_replace(State::Down(error));
+            }
+        }
+        drop(line);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// From 20 ms, doubling; with jitter none is longer than a second, so that Redis is used again
+/// within a second of being back.
+fn pauses() -> impl Iterator<Item = Duration> {
+    ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(20))
+        .with_max_delay(Duration::from_millis(500))
+        .with_factor(2.0)
+        .without_max_times()
+        .with_jitter()
+        .build()
+}
