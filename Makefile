@@ -10,11 +10,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 CHECK_JSONSCHEMA_VERSION := 0.39.0
 CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/check-jsonschema
 
-# $(call apt_install,package): as root, or through sudo; elsewhere it tells what is missing.
+# $(call apt_install,package): as root, or through sudo; where that can't be, it tells what is missing.
 define apt_install
-	if ! command -v apt-get >/dev/null; then echo "$(1) is missing: install it with this system's package manager" >&2; exit 69; fi; \
+	as_root=; if [ "$$(id -u)" != 0 ]; then as_root=sudo; fi; \
+	for tool in apt-get $$as_root; do \
+		if ! command -v $$tool >/dev/null; then echo "$(1) is missing, and so is $$tool: install $(1) by hand" >&2; exit 69; fi; \
+	done; \
 	echo "$(1) is missing: installing it with apt-get" >&2; \
-	as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	$$as_root apt-get update -qq; \
 	$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(1)
 endef
