@@ -35,7 +35,7 @@ dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
 .PHONY: test
 test: redis check-compose ## Run all tests, over a real Redis and real processes
 	cargo build --locked --workspace
-	cargo test --locked --workspace
+	cargo test --locked --workspace --no-fail-fast
 
 .PHONY: lint
 lint: ## Check format, lints, and dependencies when cargo-deny is installed
