@@ -3,6 +3,7 @@
 //!
 //! Nothing here knows what a job is.
 
+mod append_fsync;
 mod connector;
 mod dedicated;
 mod dial;
@@ -11,14 +12,17 @@ mod error;
 mod line;
 mod script;
 mod sentinel;
+mod server;
 mod settings;
 mod store;
 mod url;
 
+pub use append_fsync::AppendFsync;
 pub use dedicated::Dedicated;
 pub use durability::Durability;
 pub use error::{Certainty, ErrorKind, StoreError};
 pub use script::{Call, Script};
+pub use server::{PrivateServer, ServerError, ServerOptions};
 pub use settings::RedisSettings;
 pub use store::Store;
 pub use url::{Address, AddressError};

@@ -1,6 +1,10 @@
 //! The forms of `redis.url`, parsed once into an [`Address`].
 
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
@@ -106,6 +110,13 @@ pub enum AddressError {
     /// Percent-encoding that isn't UTF-8.
     #[error("redis.url holds a percent-encoding that isn't UTF-8")]
     NotText,
+}
+
+impl Address {
+    /// The socket at `path`, without a login.
+    pub(crate) fn unix(path: &Path) -> Self {
+        Self { place: Place::Unix(path.to_owned()), user: None, password: None, db: 0 }
+    }
 }
 
 impl FromStr for Address {

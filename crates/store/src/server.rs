@@ -1,0 +1,187 @@
+//! The private Redis of `dripfeed dev` and of the tests: a child process on a unix socket, its data
+//! in a folder of ours. It never touches a server that it didn't start.
+
+mod error;
+mod folder;
+mod options;
+
+use std::{
+    fs::File,
+    path::Path,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use backon::{ExponentialBuilder, Retryable};
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
+use tokio::process::{Child, Command};
+
+use self::folder::Folder;
+pub use self::{error::ServerError, options::ServerOptions};
+use crate::{Address, Durability, RedisSettings, Store, StoreError};
+
+/// In this order: the first that is in PATH is used.
+const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
+/// The longest to wait until the server has loaded its data and answers.
+const READY_LIMIT: Duration = Duration::from_secs(60);
+/// The longest to wait until it has written its data and ended.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+/// A running Redis of our own. Dropping it kills it, which loses nothing that Redis acknowledged;
+/// [`PrivateServer::stop`] is the orderly end.
+#[derive(Debug)]
+pub struct PrivateServer {
+    child: Child,
+    folder: Folder,
+    options: ServerOptions,
+    _lock: File,
+}
+
+impl PrivateServer {
+    /// Starts a server with its data, log and socket in `dir`, which is made if need be, and
+    /// returns when it answers.
+    ///
+    /// # Errors
+    /// When no server is installed, when one is already running on `dir`, or when it ends at once
+    /// (with the last lines of its log).
+    pub async fn start(dir: &Path, options: ServerOptions) -> Result<Self, ServerError> {
+        let mut folder = Folder::make(dir)?;
+        let lock = folder.lock()?;
+        if folder.answers().await {
+            return Err(folder.already_running());
+        }
+        folder.place_socket()?;
+        let child = spawn(&folder, &options)?;
+        let mut server = Self { child, folder, options, _lock: lock };
+        server.ready().await?;
+        Ok(server)
+    }
+
+    /// The `redis.url` of its socket.
+    pub fn url(&self) -> String {
+        self.folder.url()
+    }
+
+    /// [`PrivateServer::url`], parsed.
+    pub fn address(&self) -> Address {
+        self.folder.address()
+    }
+
+    /// Its process id, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits until the server ends by itself, and says how. Cancel-safe.
+    pub async fn died(&mut self) -> ServerError {
+        match self.child.wait().await {
+            Ok(status) => self.folder.died(status),
+            Err(source) => self.folder.unusable(source),
+        }
+    }
+
+    /// Ends the server as SHUTDOWN does: it writes what it holds, then exits.
+    ///
+    /// # Errors
+    /// When it ended badly, or had to be killed.
+    pub async fn stop(mut self) -> Result<(), ServerError> {
+        self.signal(Signal::SIGTERM)?;
+        // A paused process gets its other signals only when it goes on.
+        self.signal(Signal::SIGCONT)?;
+        let Ok(ended) = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await else {
+            self.kill().await?;
+            return Err(ServerError::Stuck { limit: STOP_LIMIT });
+        };
+        let status: ExitStatus = ended.map_err(|source| self.folder.unusable(source))?;
+        if status.success() { Ok(()) } else { Err(self.folder.died(status)) }
+    }
+
+    /// Kills the server, as a crash would (SIGKILL).
+    ///
+    /// # Errors
+    /// When it isn't running.
+    pub async fn kill(&mut self) -> Result<(), ServerError> {
+        self.child.kill().await.map_err(|source| self.folder.unusable(source))
+    }
+
+    /// Starts the server anew on the same folder and address, and returns when it answers.
+    ///
+    /// # Errors
+    /// As [`PrivateServer::start`]: when it is still running, among others.
+    pub async fn start_again(&mut self) -> Result<(), ServerError> {
+        if self.child.id().is_some() {
+            return Err(self.folder.already_running());
+        }
+        self.child = spawn(&self.folder, &self.options)?;
+        self.ready().await
+    }
+
+    /// Stops the process in its tracks (SIGSTOP): connections stay open, nothing is answered.
+    ///
+    /// # Errors
+    /// When it isn't running.
+    pub fn pause(&self) -> Result<(), ServerError> {
+        self.signal(Signal::SIGSTOP)
+    }
+
+    /// Lets a paused process go on.
+    ///
+    /// # Errors
+    /// When it isn't running.
+    pub fn resume(&self) -> Result<(), ServerError> {
+        self.signal(Signal::SIGCONT)
+    }
+
+    /// Sends `signal` to the child, which isn't reaped while it has an id: so no other process can
+    /// have got that id.
+    fn signal(&self, signal: Signal) -> Result<(), ServerError> {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        let pid = Pid::from_raw(id.ok_or(ServerError::NotRunning)?);
+        signal::kill(pid, signal).map_err(ServerError::Signal)
+    }
+
+    async fn ready(&mut self) -> Result<(), ServerError> {
+        let settings = RedisSettings::new(self.folder.address(), "", Durability::Process);
+        let pauses = ExponentialBuilder::new()
+            .with_min_delay(Duration::from_millis(2))
+            .with_max_delay(Duration::from_millis(100))
+            .without_max_times();
+        let answers = (|| Store::connect(&settings)).retry(pauses).when(StoreError::is_transient);
+        let answered = tokio::select! {
+            error = self.died() => return Err(error),
+            answered = tokio::time::timeout(READY_LIMIT, answers) => answered,
+        };
+        match answered {
+            Ok(connected) => connected.map(drop).map_err(ServerError::Unusable),
+            Err(_) => Err(self.folder.not_ready(READY_LIMIT)),
+        }
+    }
+}
+
+fn spawn(folder: &Folder, options: &ServerOptions) -> Result<Child, ServerError> {
+    for program in PROGRAMS {
+        let log = folder.open_log()?;
+        let errors = log.try_clone().map_err(|source| folder.unusable(source))?;
+        let child = Command::new(program)
+            .args(folder.arguments())
+            .args(options.arguments())
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors)
+            // Ctrl-C at the terminal is for us: we drain first and stop the server last.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        match child {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => {
+                return Err(ServerError::Start { program, source });
+            }
+            Ok(child) => return Ok(child),
+        }
+    }
+    Err(ServerError::NotFound)
+}

@@ -1,0 +1,79 @@
+use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
+
+use crate::StoreError;
+
+/// Why a private server isn't there.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// Neither program is in PATH.
+    #[error("neither redis-server nor valkey-server is in PATH; install one: apt-get install redis-server")]
+    NotFound,
+    /// One runs on this folder, ours or left over by a process that was killed.
+    #[error(
+        "a Redis server {}already runs on {dir}; stop it, or use it with --redis {url}",
+        pid.as_ref().map(|pid| format!("(process {pid}) ")).unwrap_or_default(),
+        dir = dir.display()
+    )]
+    AlreadyRunning {
+        /// The folder of its data.
+        dir: PathBuf,
+        /// Its process id, as it wrote it down.
+        pid: Option<String>,
+        /// The `redis.url` to reach it.
+        url: String,
+    },
+    /// Something can't be made or read in the folder.
+    #[error("can't use {} for the data of a Redis server", path.display())]
+    Folder {
+        /// What can't be used.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program is there and can't be run.
+    #[error("can't run {program}")]
+    Start {
+        /// The program.
+        program: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ended without being asked to.
+    #[error("the Redis server on {} ended ({status}); the end of its log:\n{log}", dir.display())]
+    Died {
+        /// The folder of its data and its log.
+        dir: PathBuf,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// It runs and doesn't answer.
+    #[error(
+        "the Redis server on {} doesn't answer after {limit:?}; the end of its log:\n{log}",
+        dir.display()
+    )]
+    NotReady {
+        /// The folder of its data and its log.
+        dir: PathBuf,
+        /// How long was waited.
+        limit: Duration,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// It answers with an error that waiting doesn't heal.
+    #[error("the Redis server was started and can't be used")]
+    Unusable(#[source] StoreError),
+    /// It isn't running.
+    #[error("the Redis server isn't running")]
+    NotRunning,
+    /// A signal couldn't be sent.
+    #[error("can't send a signal to the Redis server")]
+    Signal(#[source] nix::Error),
+    /// It didn't end in time and was killed. Nothing acknowledged is lost by that.
+    #[error("the Redis server didn't end within {limit:?} and was killed")]
+    Stuck {
+        /// How long was waited.
+        limit: Duration,
+    },
+}
