@@ -9,8 +9,11 @@ use redis::{
 use secrecy::ExposeSecret;
 
 use crate::{
-    Address, RedisSettings, StoreError, dial, sentinel,
-    url::{HostPort, Place},
+    dial,
+    error::StoreError,
+    sentinel,
+    settings::RedisSettings,
+    url::{Address, HostPort, Place},
 };
 
 /// Knows how to connect; each call makes a new connection and asks Sentinel anew.

@@ -1,6 +1,6 @@
 use redis::{Cmd, FromRedisValue, aio::MultiplexedConnection};
 
-use crate::{StoreError, error::During};
+use crate::error::{During, StoreError};
 
 /// A connection of its own for blocking reads: no response timeout, nothing queued behind.
 ///

@@ -1,14 +1,14 @@
 use std::fmt;
 
-/// What an accepted job survives. Each class also survives what those before it do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+/// What an accepted job survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// The death of our own processes.
     Process,
-    /// The death of Redis; a power loss costs about the last second.
+    /// The death of Redis too; a power loss costs about the last second.
     Everysec,
-    /// A power loss.
+    /// A power loss too.
     Fsync,
     /// The loss of the master's machine.
     Replicated,

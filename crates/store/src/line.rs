@@ -22,7 +22,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{StoreError, connector::Connector, error::During};
+use crate::{
+    connector::Connector,
+    error::{During, ErrorKind, StoreError},
+};
 
 /// How long a call waits for a renewal that is under way.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -56,6 +59,16 @@ struct Health {
     since: Instant,
     lost: AtomicBool,
     silent_calls: AtomicU32,
+}
+
+impl Health {
+    fn is_ruined_by(&self, error: &StoreError) -> bool {
+        match error.kind() {
+            ErrorKind::Unreachable => true,
+            ErrorKind::Timeout => self.silent_calls.load(Ordering::Relaxed) >= SILENT_CALLS,
+            _ => error.code() == Some("READONLY") && self.since.elapsed() >= SETTLED,
+        }
+    }
 }
 
 impl Line {
@@ -132,29 +145,23 @@ impl Line {
         reply: impl Future<Output = RedisResult<T>>,
     ) -> Result<T, StoreError> {
         let limit = deadline.min(Instant::now() + self.response_timeout);
-        match timeout_at(limit, reply).await {
-            Ok(Ok(value)) => {
+        let error = match timeout_at(limit, reply).await {
+            Ok(reply) => {
                 health.silent_calls.store(0, Ordering::Relaxed);
-                Ok(value)
-            }
-            Ok(Err(error)) => {
-                health.silent_calls.store(0, Ordering::Relaxed);
-                let settled = health.since.elapsed() >= SETTLED;
-                let error_is_io = error.is_io_error() || error.is_unrecoverable_error();
-                let error = StoreError::calling(during, error);
-                if error_is_io || (settled && error.code() == Some("READONLY")) {
-                    self.renew(health, &error);
+                match reply {
+                    Ok(value) => return Ok(value),
+                    Err(error) => StoreError::calling(during, error),
                 }
-                Err(error)
             }
             Err(_) => {
-                let error = StoreError::timed_out(during);
-                if health.silent_calls.fetch_add(1, Ordering::Relaxed) + 1 >= SILENT_CALLS {
-                    self.renew(health, &error);
-                }
-                Err(error)
+                health.silent_calls.fetch_add(1, Ordering::Relaxed);
+                StoreError::timed_out(during)
             }
+        };
+        if health.is_ruined_by(&error) {
+            self.renew(health, &error);
         }
+        Err(error)
     }
 
     /// Throws the connection of `health` away, unless somebody did so already, and begins to make

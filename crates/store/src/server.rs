@@ -21,7 +21,7 @@ use tokio::process::{Child, Command};
 
 use self::folder::Folder;
 pub use self::{error::ServerError, options::ServerOptions};
-use crate::{Address, Durability, RedisSettings, Store, StoreError};
+use crate::{durability::Durability, error::StoreError, settings::RedisSettings, store::Store, url::Address};
 
 /// In this order: the first that is in PATH is used.
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];

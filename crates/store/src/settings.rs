@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Address, Durability};
+use crate::{durability::Durability, url::Address};
 
 /// How to reach Redis and what is asked of it. Plain data, filled by the program's settings.
 #[derive(Debug, Clone)]

@@ -1,9 +1,16 @@
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use redis::{Cmd, FromRedisValue, Pipeline};
 
 use crate::{
-    Address, Call, Dedicated, Durability, RedisSettings, StoreError, connector::Connector, error::During, line::Line,
+    connector::Connector,
+    dedicated::Dedicated,
+    durability::Durability,
+    error::{During, StoreError},
+    line::Line,
+    script::Call,
+    settings::RedisSettings,
+    url::Address,
 };
 
 /// Redis, as all parts of the program reach it. Cheap to clone; clones share their connections.
@@ -13,6 +20,12 @@ use crate::{
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(self.address()).finish()
+    }
 }
 
 struct Inner {

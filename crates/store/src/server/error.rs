@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 
-use crate::StoreError;
+use crate::error::StoreError;
 
 /// Why a private server isn't there.
 #[derive(Debug, thiserror::Error)]

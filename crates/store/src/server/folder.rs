@@ -14,8 +14,8 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tempfile::TempDir;
 use tokio::net::UnixStream;
 
-use super::ServerError;
-use crate::Address;
+use super::error::ServerError;
+use crate::url::Address;
 
 const SOCKET: &str = "redis.sock";
 const LOG: &str = "redis.log";

@@ -1,4 +1,4 @@
-use crate::AppendFsync;
+use crate::append_fsync::AppendFsync;
 
 /// What a private server is asked for.
 #[derive(Debug, Clone)]

@@ -1,0 +1,38 @@
+use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use tempfile::TempDir;
+
+/// A server in a folder of its own, with a store on it.
+pub(crate) struct Bench {
+    pub(crate) store: Store,
+    pub(crate) server: PrivateServer,
+    pub(crate) dir: TempDir,
+}
+
+impl Bench {
+    pub(crate) async fn new() -> Self {
+        Self::with(ServerOptions::default()).await
+    }
+
+    pub(crate) async fn with(options: ServerOptions) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let server = PrivateServer::start(dir.path(), options).await.unwrap();
+        let store = Store::connect(&settings(&server)).await.unwrap();
+        Self { store, server, dir }
+    }
+}
+
+pub(crate) fn settings(server: &PrivateServer) -> RedisSettings {
+    RedisSettings::new(server.address(), "test", Durability::Everysec)
+}
+
+/// A port of 127.0.0.1 that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Options with more arguments for the server, parted by spaces.
+pub(crate) fn arguments(arguments: &str) -> ServerOptions {
+    let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+    ServerOptions { arguments, ..ServerOptions::default() }
+}

@@ -1,0 +1,81 @@
+use std::time::Duration;
+
+use dripfeed_store::{
+    AppendFsync, Certainty, Durability, ErrorKind, Facts, PrivateServer, Script, ServerOptions, Store, effective,
+    findings,
+};
+use redis::cmd;
+
+use crate::bench::{Bench, arguments, free_port, settings};
+
+#[tokio::test]
+async fn the_server_of_dev_gives_everysec_and_no_more() {
+    let bench = Bench::new().await;
+    let facts = Facts::gather(&bench.store).await.unwrap();
+    assert_eq!((facts.append_only, facts.append_fsync), (true, Some(AppendFsync::Everysec)));
+    assert_eq!(findings(&facts, Durability::Everysec), []);
+    assert!(effective(Durability::Fsync, &facts).is_err());
+    assert!(effective(Durability::Replicated, &facts).is_err());
+}
+
+#[tokio::test]
+async fn a_server_that_always_flushes_gives_fsync() {
+    let options = ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() };
+    let bench = Bench::with(options).await;
+    let facts = Facts::gather(&bench.store).await.unwrap();
+    assert_eq!(effective(Durability::Fsync, &facts).unwrap().class, Durability::Fsync);
+}
+
+#[tokio::test]
+async fn a_server_that_denies_config_tells_the_rest() {
+    let bench = Bench::with(arguments("--user app on >pw ~* +@all -config")).await;
+    let mut settings = settings(&bench.server);
+    settings.url = format!("{}?user=app&pass=pw", bench.server.url()).parse().unwrap();
+    let store = Store::connect(&settings).await.unwrap();
+    let facts = Facts::gather(&store).await.unwrap();
+    assert_eq!((facts.append_only, facts.append_fsync), (true, None));
+    assert_eq!(facts.eviction, "noeviction");
+}
+
+#[tokio::test]
+async fn a_replicated_write_waits_for_a_replica_and_is_unknown_without_its_word() {
+    let port = free_port();
+    let options = arguments("--min-replicas-to-write 1 --repl-diskless-sync-delay 0");
+    let master = Bench::with(ServerOptions { tcp_port: Some(port), ..options }).await;
+    let replica_dir = tempfile::tempdir().unwrap();
+    let follow = arguments(&format!("--replicaof 127.0.0.1 {port}"));
+    let replica = PrivateServer::start(replica_dir.path(), follow).await.unwrap();
+    until_followed(&master.store).await;
+    let facts = Facts::gather(&master.store).await.unwrap();
+    assert_eq!(effective(Durability::Replicated, &facts).unwrap().class, Durability::Replicated);
+
+    let mut settings = settings(&master.server);
+    settings.durability = Durability::Replicated;
+    let store = Store::connect(&settings).await.unwrap();
+    let script = Script::new("append", &["return redis.call('RPUSH', KEYS[1], ARGV[1])"]);
+    let mut call = script.on(&["list"]);
+    call.arg("body");
+    assert_eq!(store.run_durably::<u32>(&call).await.unwrap(), 1);
+    assert_eq!(store.run_durably::<u32>(&call).await.unwrap(), 2);
+
+    replica.pause().unwrap();
+    let error = store.run_durably::<u32>(&call).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotReplicated);
+    assert_eq!(error.certainty(), Certainty::Unknown);
+    let written: u32 = store.command(cmd("LLEN").arg("list")).await.unwrap();
+    assert_eq!(written, 3);
+}
+
+/// Waits until a replica follows and has confirmed a write.
+pub(crate) async fn until_followed(master: &Store) {
+    let followed = async {
+        while Facts::gather(master).await.unwrap().replicas == 0 {
+            tokio::task::yield_now().await;
+        }
+        let connection = master.dedicated().await.unwrap();
+        let (connection, ()) = connection.command(cmd("SET").arg("followed").arg(1)).await.unwrap();
+        let (_, confirmed) = connection.command::<u32>(cmd("WAIT").arg(1).arg(0)).await.unwrap();
+        assert_eq!(confirmed, 1);
+    };
+    tokio::time::timeout(Duration::from_secs(20), followed).await.unwrap();
+}

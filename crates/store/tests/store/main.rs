@@ -1,0 +1,19 @@
+//! The store over real servers of its own.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+/// A Redis of one test and a store on it.
+mod bench;
+/// Blocking reads on connections of their own.
+mod blocking;
+/// What servers give, and what is told when they give less.
+mod durability;
+/// The private server itself.
+mod private_server;
+/// Connections that are lost, and calls that fail in time.
+mod renewing;
+/// Scripts and their errors.
+mod scripts;
+/// Masters that Sentinel names.
+mod sentinel;
+/// TLS.
+mod tls;

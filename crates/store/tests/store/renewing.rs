@@ -1,0 +1,114 @@
+use std::time::{Duration, Instant};
+
+use dripfeed_store::{Certainty, ErrorKind, Store};
+use redis::cmd;
+
+use crate::bench::{Bench, arguments, settings};
+
+/// What a call may take at the most while Redis is away.
+const CALL_LIMIT: Duration = Duration::from_millis(1600);
+/// How soon Redis is used again once it is back.
+const BACK_LIMIT: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn calls_fail_at_once_while_redis_is_down_and_work_within_a_second_of_its_return() {
+    let mut bench = Bench::new().await;
+    set(&bench.store, "before").await.unwrap();
+    bench.server.kill().await.unwrap();
+
+    let down = Instant::now();
+    while down.elapsed() < Duration::from_secs(2) {
+        let begun = Instant::now();
+        let error = set(&bench.store, "during").await.unwrap_err();
+        assert!(begun.elapsed() < CALL_LIMIT, "{:?}", begun.elapsed());
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        tokio::task::yield_now().await;
+    }
+    let error = set(&bench.store, "during").await.unwrap_err();
+    assert_eq!(error.certainty(), Certainty::NotStored);
+    assert!(!bench.store.is_connected());
+
+    bench.server.start_again().await.unwrap();
+    tokio::time::timeout(BACK_LIMIT, bench.store.connected()).await.unwrap();
+    assert_eq!(get(&bench.store).await, "before");
+}
+
+#[tokio::test]
+async fn a_loss_is_noticed_before_the_next_call() {
+    let mut bench = Bench::new().await;
+    set(&bench.store, "kept").await.unwrap();
+    bench.server.kill().await.unwrap();
+    bench.server.start_again().await.unwrap();
+    tokio::time::timeout(BACK_LIMIT, bench.store.connected()).await.unwrap();
+    assert_eq!(get(&bench.store).await, "kept");
+}
+
+#[tokio::test]
+async fn a_redis_that_is_stuck_lets_calls_fail_in_time_and_is_used_again_when_it_goes_on() {
+    let bench = Bench::new().await;
+    set(&bench.store, "before").await.unwrap();
+    bench.server.pause().unwrap();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let error = set(&bench.store, "during").await.unwrap_err();
+        assert!(begun.elapsed() < CALL_LIMIT, "{:?}", begun.elapsed());
+        assert!(matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable));
+    }
+    assert!(!bench.store.is_connected());
+    bench.server.resume().unwrap();
+    tokio::time::timeout(BACK_LIMIT, bench.store.connected()).await.unwrap();
+    set(&bench.store, "after").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hundred_callers_share_one_renewal() {
+    let bench = Bench::new().await;
+    let before = connections_made(&bench.store).await;
+    let mut kill = cmd("CLIENT");
+    kill.arg("KILL").arg("TYPE").arg("normal").arg("SKIPME").arg("no");
+    let _ = bench.store.command::<u32>(&kill).await;
+    let calls = (0..100).map(|_| set(&bench.store, "value"));
+    for outcome in futures::future::join_all(calls).await {
+        if let Err(error) = outcome {
+            assert_eq!(error.kind(), ErrorKind::Unreachable);
+        }
+    }
+    bench.store.connected().await;
+    assert_eq!(connections_made(&bench.store).await, before + 1);
+}
+
+#[tokio::test]
+async fn connecting_to_nobody_says_where() {
+    let bench = Bench::new().await;
+    let settings = settings(&bench.server);
+    bench.server.stop().await.unwrap();
+    let error = Store::connect(&settings).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.to_string().contains("redis.sock"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_denied() {
+    let bench = Bench::with(arguments("--user app on >right ~* +@all")).await;
+    let mut settings = settings(&bench.server);
+    let url = bench.server.url();
+    settings.url = format!("{url}?user=app&pass=right").parse().unwrap();
+    Store::connect(&settings).await.unwrap();
+    settings.url = format!("{url}?user=app&pass=canary").parse().unwrap();
+    let error = Store::connect(&settings).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(!format!("{error} {error:?}").contains("canary"));
+}
+
+async fn set(store: &Store, value: &str) -> Result<(), dripfeed_store::StoreError> {
+    store.command(cmd("SET").arg("key").arg(value)).await
+}
+
+async fn get(store: &Store) -> String {
+    store.command(cmd("GET").arg("key")).await.unwrap()
+}
+
+async fn connections_made(store: &Store) -> u64 {
+    let info: redis::InfoDict = store.command(cmd("INFO").arg("stats")).await.unwrap();
+    info.get("total_connections_received").unwrap()
+}

@@ -1,0 +1,80 @@
+use std::{fs, path::Path, time::Duration};
+
+use dripfeed_store::{ErrorKind, PrivateServer, ServerOptions, Store, StoreError};
+use redis::cmd;
+use tokio::process::{Child, Command};
+
+use crate::{
+    bench::{Bench, arguments, free_port, settings},
+    durability::until_followed,
+};
+
+#[tokio::test]
+async fn a_failover_is_followed() {
+    let (master_port, replica_port, sentinel_port) = (free_port(), free_port(), free_port());
+    let options = arguments("--repl-diskless-sync-delay 0");
+    let master = Bench::with(ServerOptions { tcp_port: Some(master_port), ..options }).await;
+    let replica_dir = tempfile::tempdir().unwrap();
+    let options =
+        ServerOptions { tcp_port: Some(replica_port), ..arguments(&format!("--replicaof 127.0.0.1 {master_port}")) };
+    let _replica = PrivateServer::start(replica_dir.path(), options).await.unwrap();
+    until_followed(&master.store).await;
+
+    let sentinel_dir = tempfile::tempdir().unwrap();
+    let _sentinel = sentinel(sentinel_dir.path(), sentinel_port, master_port);
+    // A Sentinel that is gone must not keep the others from being asked.
+    let gone = free_port();
+    let mut settings = settings(&master.server);
+    settings.url = format!("redis+sentinel://127.0.0.1:{gone},127.0.0.1:{sentinel_port}/drip").parse().unwrap();
+    let store = in_time(async {
+        loop {
+            match Store::connect(&settings).await {
+                Ok(store) => return store,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+            }
+        }
+    })
+    .await;
+    assert_eq!(served_by(&store).await.unwrap(), master_port);
+
+    settings.url = format!("redis://127.0.0.1:{sentinel_port}").parse().unwrap();
+    let sentinel_itself = Store::connect(&settings).await.unwrap();
+    let mut failover = cmd("SENTINEL");
+    failover.arg("FAILOVER").arg("drip");
+    in_time(async { while sentinel_itself.command::<()>(&failover).await.is_err() {} }).await;
+
+    in_time(async {
+        loop {
+            match served_by(&store).await {
+                Ok(port) if port == replica_port => return,
+                Ok(_) => tokio::task::yield_now().await,
+                Err(_) => store.connected().await,
+            }
+        }
+    })
+    .await;
+}
+
+/// The port of the master that takes a write now.
+async fn served_by(store: &Store) -> Result<u16, StoreError> {
+    store.command::<()>(cmd("SET").arg("key").arg("value")).await?;
+    let info: redis::InfoDict = store.command(cmd("INFO").arg("server")).await?;
+    Ok(info.get("tcp_port").unwrap())
+}
+
+fn sentinel(dir: &Path, port: u16, master_port: u16) -> Child {
+    let config = dir.join("sentinel.conf");
+    let lines = [
+        format!("port {port}"),
+        "bind 127.0.0.1".to_owned(),
+        format!("dir {}", dir.display()),
+        format!("logfile {}", dir.join("sentinel.log").display()),
+        format!("sentinel monitor drip 127.0.0.1 {master_port} 1"),
+    ];
+    fs::write(&config, lines.join("\n")).unwrap();
+    Command::new("redis-server").arg(&config).arg("--sentinel").kill_on_drop(true).spawn().unwrap()
+}
+
+async fn in_time<T>(event: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), event).await.unwrap()
+}
