@@ -2,6 +2,10 @@
 //! at hand promises, and the private server of `dripfeed dev`.
 //!
 //! Nothing here knows what a job is.
+//!
+//! Connections speak RESP3, so replies that are maps arrive as maps (HGETALL, XREADGROUP, CONFIG
+//! GET …); `redis::FromRedisValue` reads them into maps and into lists of pairs alike. What a script
+//! returns is as in RESP2.
 
 mod append_fsync;
 mod connector;
