@@ -44,7 +44,16 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 4] = [Self::BucketFull, Self::NeverFits, Self::DeadlineUnreachable, Self::IdempotencyConflict];
+    pub const ALL: [Self; 4] =
+        [Self::BucketFull, Self::NeverFits, Self::DeadlineUnreachable, Self::IdempotencyConflict];
+
+    /// What the scripts and the tally call it.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::NeverFits => "never_fits",
+            Self::BucketFull | Self::DeadlineUnreachable | Self::IdempotencyConflict => self.code(),
+        }
+    }
 
     /// The code in problems and the label in metrics.
     #[must_use]

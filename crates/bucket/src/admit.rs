@@ -1,1 +1,145 @@
+//! Admit: limits, room and duplicates are checked and the jobs appended in one script.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::entry::{self, FIELDS};
+use dripfeed_job::fingerprint::fingerprint;
+use dripfeed_job::{JobId, Start, Submission};
+use dripfeed_store::{Call, Certainty, Script, StoreError};
+use redis::Value;
+
+use crate::admission::{Admission, Admitted, Reason, Refused};
+use crate::batches::{Batches, Limits};
+use crate::core::Core;
+use crate::error::BucketError;
+use crate::reply::Reply;
+use crate::scripts::{CONTROL, METER, NOW, PACE, WAIT};
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("admit", &[NOW, METER, PACE, CONTROL, WAIT, include_str!("admit.lua")]));
+
+/// Two calls on their way: while Redis works on one, the other is on the wire.
+const LIMITS: Limits = Limits { items: 500, bytes: 4 << 20, calls: 2 };
+
+/// How long a batch of unknown outcome is asked for again. Who submitted is told within two seconds.
+const PATIENCE: Duration = Duration::from_millis(1200);
+/// How long Redis remembers the answer to a batch: longer than anybody asks for it.
+const REMEMBERED: Duration = Duration::from_secs(60);
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
+pub(crate) type Admissions = Batches<Submission, Result<Admission, BucketError>>;
+
+pub(crate) fn start(core: Arc<Core>) -> Admissions {
+    let weigh = |submission: &Submission| submission.body.len();
+    Batches::start(LIMITS, weigh, move |submissions| {
+        let core = core.clone();
+        async move {
+            match core.admit(&submissions).await {
+                Ok(admissions) => admissions.into_iter().map(Ok).collect(),
+                Err(error) => submissions.iter().map(|_| Err(error.clone())).collect(),
+            }
+        }
+    })
+}
+
+impl Core {
+    /// One script call, asked again under the same token while its outcome is unknown.
+    async fn admit(&self, submissions: &[Submission]) -> Result<Vec<Admission>, BucketError> {
+        let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
+        let started = Instant::now();
+        let mut unknown: Option<StoreError> = None;
+        loop {
+            let call = self.call(submissions, &token, unknown.is_some());
+            match self.store.run_durably::<Value>(&call).await {
+                Ok(reply) => return read(reply, submissions.len()),
+                Err(error) if error.certainty() == Certainty::Unknown => unknown = Some(error),
+                // What may have been stored before isn't surely unstored by a later refusal.
+                Err(error) => match unknown {
+                    None => return Err(error.into()),
+                    Some(_) if started.elapsed() < PATIENCE => {}
+                    Some(first) => return Err(first.into()),
+                },
+            }
+            if started.elapsed() >= PATIENCE
+                && let Some(error) = unknown
+            {
+                return Err(error.into());
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
+    }
+
+    fn call(&self, submissions: &[Submission], token: &str, again: bool) -> Call<'static> {
+        let settings = self.settings();
+        let mut once_index = HashMap::new();
+        let mut keys = vec![
+            self.keys.jobs(),
+            self.keys.pace(),
+            self.keys.meter(),
+            self.keys.tally(),
+            self.keys.control(),
+            token.to_owned(),
+        ];
+        for key in submissions.iter().filter_map(|submission| submission.idempotency_key.as_ref()) {
+            let next = once_index.len() + 1;
+            once_index.entry(key.as_str()).or_insert_with(|| {
+                keys.push(self.keys.once(key.as_str()));
+                next
+            });
+        }
+        let mut call = SCRIPT.on(&keys);
+        call.arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
+        settings.leak.pace_args(&mut call);
+        call.arg(settings.leak.burst);
+        call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED));
+        call.arg(FIELDS.len());
+        for name in FIELDS {
+            call.arg(name);
+        }
+        for submission in submissions {
+            let key = submission.idempotency_key.as_ref();
+            call.arg(key.and_then(|key| once_index.get(key.as_str())).copied().unwrap_or(0));
+            call.arg(key.map(|_| fingerprint(submission)).unwrap_or_default());
+            call.arg(match submission.start {
+                Start::AtOnce => String::new(),
+                Start::After(delay) => format!("+{}", ms_up(delay)),
+                Start::At(ms) => ms.to_string(),
+            });
+            call.arg(submission.expires_in.map(|lifetime| ms_up(lifetime).to_string()).unwrap_or_default());
+            let values = entry::encode(submission);
+            call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
+            for value in &values {
+                call.arg(value.as_bytes());
+            }
+        }
+        call
+    }
+}
+
+fn read(reply: Value, expected: usize) -> Result<Vec<Admission>, BucketError> {
+    let mut reply = Reply::new("admit", reply)?;
+    let capacity = reply.count()?;
+    (0..expected).map(|_| read_one(&mut reply.array()?, capacity)).collect()
+}
+
+fn read_one(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
+    let word = answer.text()?;
+    if word == "admitted" || word == "repeated" {
+        return Ok(Admission::Admitted(Admitted {
+            id: answer.parse::<JobId>()?,
+            level: answer.count()?,
+            capacity,
+            eta: Duration::from_millis(answer.count()?),
+            repeated: word == "repeated",
+        }));
+    }
+    let Some(reason) = Reason::ALL.into_iter().find(|reason| reason.word() == word) else {
+        return answer.unknown(&word);
+    };
+    // -1: waiting doesn't help.
+    let retry_after = u64::try_from(answer.number()?).ok().map(Duration::from_millis);
+    Ok(Admission::Refused(Refused { reason, retry_after, level: answer.count()?, capacity }))
+}

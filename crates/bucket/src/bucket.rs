@@ -4,39 +4,157 @@ use std::time::Duration;
 use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
 use dripfeed_store::Store;
 
-use crate::*;
+use crate::admission::Admission;
+use crate::admit::{self, Admissions};
+use crate::await_outcome::{self, Lookups};
+use crate::cancel::Cancel;
+use crate::census::Census;
+use crate::change::Changes;
+use crate::core::Core;
+use crate::dead::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
+use crate::error::BucketError;
+use crate::find::JobView;
+use crate::outcomes::{EndedJob, Report};
+use crate::page::{Cursor, Page};
+use crate::replica::{Consumer, Life, Replica};
+use crate::settings::BucketSettings;
 
-/// A bounded queue in front of one upstream. Cheap to clone.
+/// A bounded queue in front of one upstream. Cheap to clone; lives in a tokio runtime.
 #[derive(Clone)]
-pub struct Bucket {}
+pub struct Bucket {
+    core: Arc<Core>,
+    name: BucketName,
+    admissions: Admissions,
+    lookups: Lookups,
+}
 
 impl Bucket {
-    pub fn new(store: Store, settings: BucketSettings) -> Self { todo!() }
-    pub fn name(&self) -> &BucketName { todo!() }
-    pub fn settings(&self) -> Arc<BucketSettings> { todo!() }
-    /// Other settings from now on (SIGHUP); name, kind and key stay.
-    pub fn reconfigure(&self, settings: BucketSettings) { todo!() }
+    /// Nothing is asked of Redis yet.
+    #[must_use]
+    pub fn new(store: Store, settings: BucketSettings) -> Self {
+        let name = settings.name.clone();
+        let core = Arc::new(Core::new(store, settings));
+        Self { admissions: admit::start(core.clone()), lookups: await_outcome::start(core.clone()), name, core }
+    }
 
-    pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> { todo!() }
-    pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> { todo!() }
-    pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> { todo!() }
-    pub async fn jobs(&self, state: Option<State>, after: Option<&Cursor>, limit: usize) -> Result<Page<JobView>, BucketError> { todo!() }
-    pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> { todo!() }
-    pub async fn census(&self) -> Result<Census, BucketError> { todo!() }
-    pub async fn pause(&self) -> Result<(), BucketError> { todo!() }
-    pub async fn resume(&self) -> Result<(), BucketError> { todo!() }
+    #[must_use]
+    pub const fn name(&self) -> &BucketName {
+        &self.name
+    }
+
+    #[must_use]
+    pub fn settings(&self) -> Arc<BucketSettings> {
+        self.core.settings()
+    }
+
+    /// Other settings from now on; name, kind and key stay what they were.
+    pub fn reconfigure(&self, settings: BucketSettings) {
+        self.core.reconfigure(settings);
+    }
+
+    /// Checks room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
+    pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
+        self.admissions.put(submission).await.unwrap_or(Err(BucketError::Closing))
+    }
+
+    /// Each judged by itself, answered in order.
+    pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
+        futures::future::join_all(submissions.into_iter().map(|submission| self.admit(submission))).await
+    }
+
+    pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        self.core.find(id).await
+    }
+
+    /// `state` None: all that is in the bucket, oldest first.
+    pub async fn jobs(
+        &self,
+        state: Option<State>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<JobView>, BucketError> {
+        self.core.jobs(state, after, limit).await
+    }
+
+    pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
+        self.core.cancel(id).await
+    }
+
+    pub async fn census(&self) -> Result<Census, BucketError> {
+        self.core.census().await
+    }
+
+    /// Nothing leaks until `resume`; submissions are admitted until the bucket is full.
+    pub async fn pause(&self) -> Result<(), BucketError> {
+        self.core.pause(true).await
+    }
+
+    pub async fn resume(&self) -> Result<(), BucketError> {
+        self.core.pause(false).await
+    }
+
     /// Cancels all that waits or is parked; tells how many.
-    pub async fn purge(&self) -> Result<u64, BucketError> { todo!() }
-    pub async fn change(&self, changes: &Changes) -> Result<(), BucketError> { todo!() }
-    pub async fn dead_letters(&self, filter: &DeadFilter, after: Option<&Cursor>, limit: usize) -> Result<Page<DeadLetter>, BucketError> { todo!() }
-    pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> { todo!() }
-    pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> { todo!() }
-    pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> { todo!() }
-    pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> { todo!() }
-    pub async fn outcomes(&self, since_ms: Option<u64>, ending: Option<Ending>, after: Option<&Cursor>, limit: usize) -> Result<Page<EndedJob>, BucketError> { todo!() }
-    pub async fn report(&self, window: Duration) -> Result<Report, BucketError> { todo!() }
+    pub async fn purge(&self) -> Result<u64, BucketError> {
+        self.core.purge().await
+    }
+
+    /// In force at once, on all replicas and intakes, also for what is in the bucket.
+    pub async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
+        self.core.change(changes).await
+    }
+
+    /// Oldest first.
+    pub async fn dead_letters(
+        &self,
+        filter: &DeadFilter,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<DeadLetter>, BucketError> {
+        self.core.dead_letters(filter, after, limit).await
+    }
+
+    /// By the id of the job that died.
+    pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
+        self.core.dead_letter(id).await
+    }
+
+    /// The letter becomes a new job, if there is room.
+    pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
+        self.core.replay(id, Duration::ZERO).await
+    }
+
+    /// Those that match, oldest first, as far as there is room, at most at `rate`.
+    pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
+        self.core.replay_many(filter, rate).await
+    }
+
+    /// Whether there was such a letter.
+    pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
+        self.core.delete_dead(id).await
+    }
+
+    /// In the order in which the jobs ended.
+    pub async fn outcomes(
+        &self,
+        since_ms: Option<u64>,
+        ending: Option<Ending>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<EndedJob>, BucketError> {
+        self.core.outcomes(since_ms, ending, after, limit).await
+    }
+
+    pub async fn report(&self, window: Duration) -> Result<Report, BucketError> {
+        self.core.report(window).await
+    }
+
     /// None: it has not ended within the time.
-    pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> { todo!() }
-    /// Becomes a member of the processors' group, with its lease (how long a silent replica is believed alive).
-    pub async fn join(&self, consumer: Consumer, lease: Duration) -> Result<Replica, BucketError> { todo!() }
+    pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
+        await_outcome::wait(&self.lookups, id, within).await
+    }
+
+    /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
+    pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
+        self.core.clone().join(consumer, lease, life).await
+    }
 }

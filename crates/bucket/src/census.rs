@@ -1,8 +1,28 @@
+//! Counts a bucket at one moment, and tells how fast it fills and leaks.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use dripfeed_job::Rate;
+use dripfeed_job::{Ending, JobId, Rate};
+use dripfeed_store::Script;
+use redis::Value;
 
-/// A bucket counted at one moment.
+use crate::admission::Reason;
+use crate::change::Changes;
+use crate::core::Core;
+use crate::error::BucketError;
+use crate::keys::PARKED;
+use crate::reply::Reply;
+use crate::scripts::{CONTROL, NOW, PACE};
+use crate::settings::BucketSettings;
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("census", &[NOW, PACE, CONTROL, include_str!("census.lua")]));
+
+/// Rates over less than this would jump about.
+const LEAST_WINDOW_US: u64 = 1_000_000;
+
 #[derive(Clone, Debug)]
 pub struct Census {
     pub level: u64,
@@ -13,7 +33,7 @@ pub struct Census {
     pub in_flight: u64,
     pub parked: u64,
     pub dead: u64,
-    /// Of the oldest job in the bucket; None when empty.
+    /// Of the oldest job in the bucket; None when it is empty.
     pub oldest_age: Option<Duration>,
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
@@ -21,12 +41,12 @@ pub struct Census {
     pub pace: Pace,
     pub paused: bool,
     pub replicas: Vec<ReplicaCensus>,
-    /// The run-time settings in force, where they differ from the configured ones.
-    pub changes: crate::Changes,
-    /// Totals since the bucket began: jobs accepted, refused by reason code, ended by outcome.
+    /// What was changed at run time and differs from the configuration.
+    pub changes: Changes,
+    /// Since the bucket began.
     pub accepted: u64,
-    pub refused: Vec<(&'static str, u64)>,
-    pub ended: Vec<(dripfeed_job::Ending, u64)>,
+    pub refused: Vec<(Reason, u64)>,
+    pub ended: Vec<(Ending, u64)>,
     pub recovered: u64,
 }
 
@@ -34,12 +54,13 @@ pub struct Census {
 pub struct Pace {
     /// None: no rate is set.
     pub target: Option<Rate>,
+    /// None: no rate is set, and nothing was measured.
     pub effective_per_s: Option<f64>,
-    /// Why effective is what it is: `target`, `held` (an upstream asked to wait), `paused`, `no_rate`.
+    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `paused`, `no_rate`.
     pub reason: &'static str,
-    /// Until an upstream's wish to wait is over.
+    /// Until the upstream's wish to wait is over.
     pub held_for: Option<Duration>,
-    /// Until the next token, where there is a rate; zero: there is one now.
+    /// Calls that may be made at once. None: no rate is set.
     pub tokens: Option<u64>,
 }
 
@@ -47,4 +68,113 @@ pub struct Pace {
 pub struct ReplicaCensus {
     pub consumer: String,
     pub in_flight: u64,
+}
+
+impl Core {
+    pub(crate) async fn census(&self) -> Result<Census, BucketError> {
+        let settings = self.settings();
+        let keys = &self.keys;
+        let mut call = SCRIPT.on(&[
+            keys.jobs(),
+            keys.parked(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.dead(),
+        ]);
+        settings.leak.pace_args(&mut call);
+        call.arg(settings.leak.burst);
+        read(Reply::new("census", self.store.run::<Value>(&call).await?)?, &settings)
+    }
+}
+
+fn read(mut reply: Reply, settings: &BucketSettings) -> Result<Census, BucketError> {
+    let now_us = reply.count()?;
+    let (level, parked, pending, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
+    let oldest = reply.text()?.parse::<JobId>().ok();
+    let tokens = u64::try_from(reply.number()?).ok();
+    let hold_ms = reply.count()?;
+    let replicas = read_replicas(reply.array()?)?;
+    let tally = read_fields(reply.array()?)?;
+    let meter = read_fields(reply.array()?)?;
+    let control: Vec<(String, String)> = read_fields(reply.array()?)?.into_iter().collect();
+
+    let count = |name: &str| tally.get(name).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
+    let total = |name: &str| u64::try_from(count(name)).unwrap_or(0);
+    let per_s = |series: &str| meter.get(series).map_or(0.0, |text| per_second(text, now_us));
+    let paused = control.iter().any(|(name, value)| name == "paused" && value == "1");
+    let changes = Changes::read(&control);
+    let held_for =
+        Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
+    let target = changes.leak.rate.flatten().or(settings.leak.rate);
+    let (effective_per_s, reason) = match (target, held_for) {
+        _ if paused => (Some(0.0), "paused"),
+        (_, Some(_)) => (Some(0.0), "held"),
+        (Some(rate), None) => (Some(rate.per_second()), "target"),
+        (None, None) => (meter.get("settled").map(|text| per_second(text, now_us)), "no_rate"),
+    };
+    Ok(Census {
+        level,
+        capacity: changes.capacity.flatten().unwrap_or(settings.capacity),
+        bytes: total("bytes"),
+        capacity_bytes: changes.capacity_bytes.flatten().unwrap_or(settings.capacity_bytes),
+        waiting: level.saturating_sub(pending),
+        in_flight: pending.saturating_sub(parked),
+        parked,
+        dead,
+        oldest_age: oldest.map(|id| Duration::from_millis((now_us / 1000).saturating_sub(id.accepted_ms()))),
+        accepted_per_s: per_s("accepted"),
+        refused_per_s: per_s("refused"),
+        settled_per_s: per_s("settled"),
+        pace: Pace { target, effective_per_s, reason, held_for, tokens },
+        paused,
+        replicas,
+        changes,
+        accepted: total("accepted"),
+        refused: Reason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
+        ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),
+        recovered: total("recovered"),
+    })
+}
+
+fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
+    let mut replicas = Vec::new();
+    while !reply.is_empty() {
+        let (consumer, in_flight) = (reply.text()?, reply.count()?);
+        if consumer != PARKED {
+            replicas.push(ReplicaCensus { consumer, in_flight });
+        }
+    }
+    Ok(replicas)
+}
+
+fn read_fields(mut reply: Reply) -> Result<HashMap<String, String>, BucketError> {
+    let mut fields = HashMap::new();
+    while !reply.is_empty() {
+        fields.insert(reply.text()?, reply.text()?);
+    }
+    Ok(fields)
+}
+
+/// Reads a series of meter.lua: `t0 c0 t1 c1 c`.
+#[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
+fn per_second(series: &str, now_us: u64) -> f64 {
+    let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();
+    let [t0, c0, _, _, c] = numbers[..] else { return 0.0 };
+    let window = now_us.saturating_sub(t0).max(LEAST_WINDOW_US);
+    c.saturating_sub(c0) as f64 * 1e6 / window as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_tells_its_rate_over_its_window() {
+        let close = |left: f64, right: f64| (left - right).abs() < 1e-9;
+        assert!(close(per_second("0 0 5000000 50 80", 10_000_000), 8.0));
+        assert!(close(per_second("0 10 0 10 20", 100), 10.0));
+        assert!(close(per_second("broken", 100), 0.0));
+    }
 }

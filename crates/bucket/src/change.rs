@@ -2,6 +2,9 @@
 
 use dripfeed_job::Rate;
 
+use crate::core::Core;
+use crate::error::BucketError;
+
 /// None leaves a setting as it is; `Some(None)` goes back to the configured one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
@@ -16,4 +19,66 @@ pub struct LeakChanges {
     pub burst: Option<Option<u64>>,
     pub concurrency: Option<Option<u32>>,
     pub max_in_flight: Option<Option<u64>>,
+}
+
+impl Changes {
+    /// The fields of the control hash: a value to set, or None to go back.
+    fn fields(&self) -> Vec<(&'static str, Option<String>)> {
+        let text = |value: Option<Option<u64>>| value.map(|value| value.map(|number| number.to_string()));
+        let leak = &self.leak;
+        let rate = |of: fn(Rate) -> String| leak.rate.map(|rate| rate.map(of));
+        [
+            ("capacity", text(self.capacity)),
+            ("capacity_bytes", text(self.capacity_bytes)),
+            ("rate", rate(|rate| rate.to_string())),
+            ("rate_limit", rate(|rate| rate.limit().to_string())),
+            ("rate_period", rate(|rate| rate.period_us().to_string())),
+            ("burst", text(leak.burst)),
+            ("concurrency", text(leak.concurrency.map(|value| value.map(u64::from)))),
+            ("max_in_flight", text(leak.max_in_flight)),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+    }
+
+    /// Reads the control hash: the settings that are changed now.
+    pub(crate) fn read(fields: &[(String, String)]) -> Self {
+        let get = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
+        let number = |name| get(name).and_then(|value| value.parse().ok()).map(Some);
+        Self {
+            capacity: number("capacity"),
+            capacity_bytes: number("capacity_bytes"),
+            leak: LeakChanges {
+                rate: get("rate").and_then(|rate| rate.parse().ok()).map(Some),
+                burst: number("burst"),
+                concurrency: get("concurrency").and_then(|value| value.parse().ok()).map(Some),
+                max_in_flight: number("max_in_flight"),
+            },
+        }
+    }
+}
+
+impl Core {
+    pub(crate) async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
+        let key = self.keys.control();
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        for (field, value) in changes.fields() {
+            match value {
+                Some(value) => pipeline.hset(&key, field, value).ignore(),
+                None => pipeline.hdel(&key, field).ignore(),
+            };
+        }
+        if pipeline.is_empty() {
+            return Ok(());
+        }
+        Ok(self.store.pipeline::<()>(&pipeline).await?)
+    }
+
+    pub(crate) async fn pause(&self, paused: bool) -> Result<(), BucketError> {
+        let mut set = redis::cmd("HSET");
+        set.arg(self.keys.control()).arg("paused").arg(u8::from(paused));
+        Ok(self.store.command::<()>(&set).await?)
+    }
 }

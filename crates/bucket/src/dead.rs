@@ -1,13 +1,35 @@
-//! Dead letters: buried jobs, whole, with the reason and the upstream's last answer.
+//! Dead letters: buried jobs, whole, with the reason and the upstream's last answer. A replay keeps the bound and the pace.
+
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use bytes::Bytes;
-use dripfeed_job::{JobId, Outcome};
+use dripfeed_job::{JobId, Outcome, Rate};
+use dripfeed_store::Script;
+use redis::Value;
 
-use crate::{Admitted, Refused};
+use crate::admission::{Admitted, Reason, Refused};
+use crate::core::Core;
+use crate::error::BucketError;
+use crate::page::{Cursor, Page};
+use crate::reply::Reply;
+use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD, WAIT};
+
+static REPLAY: LazyLock<Script> =
+    LazyLock::new(|| Script::new("replay", &[NOW, METER, PACE, CONTROL, WAIT, RECORD, include_str!("replay.lua")]));
+static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new("forget", &[include_str!("forget.lua")]));
+
+const LIST: &str = "dead";
+/// Letters carry bodies: few at a time.
+const CHUNK: usize = 50;
+/// The same, where bodies may be as large as an intake takes them.
+const MOST_LETTERS: usize = 1000;
 
 #[derive(Clone, Debug)]
 pub struct DeadLetter {
+    /// The job's id.
     pub id: JobId,
+    /// Ms since the epoch.
     pub died_ms: u64,
     /// Reason, last status, attempts, last answer.
     pub outcome: Outcome,
@@ -27,6 +49,17 @@ pub struct DeadFilter {
     pub died_until_ms: Option<u64>,
 }
 
+impl DeadFilter {
+    fn matches(&self, letter: &DeadLetter) -> bool {
+        let reason = letter.outcome.reason.as_deref().unwrap_or_default();
+        self.reason.as_deref().is_none_or(|wanted| reason.contains(wanted))
+            && self.status.is_none_or(|wanted| letter.outcome.status == Some(wanted))
+            && self.caller.as_deref().is_none_or(|wanted| letter.caller.as_deref() == Some(wanted))
+            && self.died_since_ms.is_none_or(|since| letter.died_ms >= since)
+            && self.died_until_ms.is_none_or(|until| letter.died_ms <= until)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replayed {
     As(Admitted),
@@ -39,4 +72,148 @@ pub struct ReplayedMany {
     pub replayed: u64,
     /// Matched, but there was no room.
     pub left: u64,
+}
+
+impl Core {
+    pub(crate) async fn dead_letters(
+        &self,
+        filter: &DeadFilter,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<DeadLetter>, BucketError> {
+        let settings = self.settings();
+        let bucket = settings.name.as_str();
+        let mut from = match after {
+            Some(cursor) => format!("({}", cursor.position::<JobId>(LIST, bucket)?),
+            None => filter.died_since_ms.map_or("-".to_owned(), |ms| ms.to_string()),
+        };
+        let mut items = Vec::new();
+        loop {
+            let letters = self.letters(&from, "+", CHUNK).await?;
+            let Some((last, _)) = letters.last() else { return Ok(Page { items, next: None }) };
+            from = format!("({last}");
+            for (entry, letter) in letters {
+                if !letter.as_ref().is_some_and(|letter| filter.matches(letter)) {
+                    continue;
+                }
+                items.extend(letter);
+                if items.len() == limit.min(MOST_LETTERS) {
+                    return Ok(Page { items, next: Some(Cursor::new(LIST, bucket, entry)) });
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
+        let mut get = redis::cmd("HGET");
+        get.arg(self.keys.letters()).arg(id.to_string());
+        let Some(entry): Option<String> = self.store.command(&get).await? else { return Ok(None) };
+        Ok(self.letters(&entry, &entry, 1).await?.pop().and_then(|(_, letter)| letter))
+    }
+
+    /// Entry ids, each with its letter; None for an entry that is no letter of ours.
+    async fn letters(
+        &self,
+        from: &str,
+        to: &str,
+        most: usize,
+    ) -> Result<Vec<(JobId, Option<DeadLetter>)>, BucketError> {
+        let mut range = redis::cmd("XRANGE");
+        range.arg(self.keys.dead()).arg(from).arg(to).arg("COUNT").arg(most);
+        let mut reply = Reply::new("XRANGE", self.store.command::<Value>(&range).await?)?;
+        let mut letters = Vec::new();
+        while !reply.is_empty() {
+            let mut entry = reply.array()?;
+            let id = entry.parse::<JobId>()?;
+            letters.push((id, read(id, &entry.array()?.pairs()?)));
+        }
+        Ok(letters)
+    }
+
+    /// The new job is due after `delay`.
+    pub(crate) async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
+        let settings = self.settings();
+        let keys = &self.keys;
+        let mut call = REPLAY.on(&[
+            keys.jobs(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.dead(),
+            keys.letters(),
+        ]);
+        call.arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
+        settings.leak.pace_args(&mut call);
+        call.arg(settings.leak.burst).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        let mut reply = Reply::new("replay", self.store.run_durably::<Value>(&call).await?)?;
+        match reply.text()?.as_str() {
+            "absent" => Ok(Replayed::Unknown),
+            "admitted" => {
+                let (id, level) = (reply.parse()?, reply.count()?);
+                let (eta, capacity) = (Duration::from_millis(reply.count()?), reply.count()?);
+                Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
+            }
+            "bucket_full" => {
+                let retry_after = Some(Duration::from_millis(reply.count()?));
+                let (level, capacity) = (reply.count()?, reply.count()?);
+                Ok(Replayed::Refused(Refused { reason: Reason::BucketFull, retry_after, level, capacity }))
+            }
+            word => reply.unknown(word),
+        }
+    }
+
+    /// Those that match, oldest first, as far as there is room. With a rate the n-th is due after n of its periods, so the
+    /// bucket itself keeps the rate and nobody has to stay for it.
+    pub(crate) async fn replay_many(
+        &self,
+        filter: &DeadFilter,
+        rate: Option<Rate>,
+    ) -> Result<ReplayedMany, BucketError> {
+        let mut ids = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.dead_letters(filter, after.as_ref(), MOST_LETTERS).await?;
+            ids.extend(page.items.iter().map(|letter| letter.id));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let mut done = ReplayedMany::default();
+        for id in &ids {
+            let delay = rate.map_or(Duration::ZERO, |rate| {
+                Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
+            });
+            match self.replay(*id, delay).await? {
+                Replayed::As(_) => done.replayed += 1,
+                Replayed::Refused(_) => {
+                    done.left = ids.len() as u64 - done.replayed;
+                    break;
+                }
+                // Somebody else replayed or deleted it meanwhile.
+                Replayed::Unknown => {}
+            }
+        }
+        Ok(done)
+    }
+
+    pub(crate) async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
+        let mut call = FORGET.on(&[self.keys.dead(), self.keys.letters()]);
+        call.arg(id.to_string());
+        Ok(self.store.run::<u8>(&call).await? == 1)
+    }
+}
+
+fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
+    let get = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
+    let text = |name| String::from_utf8(get(name)?.into()).ok().filter(|text| !text.is_empty());
+    Some(DeadLetter {
+        id: text("job")?.parse().ok()?,
+        died_ms: entry.accepted_ms(),
+        outcome: serde_json::from_str(&text("outcome")?).ok()?,
+        caller: text("caller"),
+        content_type: text("content_type"),
+        body: get("body").or_else(|| get("request_details")).unwrap_or_default(),
+    })
 }

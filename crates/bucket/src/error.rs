@@ -5,6 +5,8 @@ use std::sync::Arc;
 use dripfeed_store::StoreError;
 use thiserror::Error;
 
+use crate::page::BadCursor;
+
 /// Cheap to clone: one failed call may be the end of many requests.
 #[derive(Clone, Debug, Error)]
 pub enum BucketError {
@@ -13,6 +15,8 @@ pub enum BucketError {
     /// A list can't do what a stream can.
     #[error("a bucket of kind `list` can't {0}: use kind `stream`")]
     Unsupported(&'static str),
+    #[error(transparent)]
+    Cursor(#[from] BadCursor),
     /// A script answered something else than its Rust side reads: a bug, or somebody else's data under our keys.
     #[error("the answer of `{script}` can't be read: {what}")]
     Reply { script: &'static str, what: String },

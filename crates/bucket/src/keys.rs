@@ -1,1 +1,116 @@
+//! All key names of a bucket, in one place. They share one hash tag, so that each script works in Redis Cluster.
 
+use dripfeed_job::BucketName;
+
+/// The consumer that owns parked jobs.
+pub(crate) const PARKED: &str = "@parked";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    /// `prefix:{bucket}:`
+    tag: String,
+    jobs: String,
+}
+
+impl Keys {
+    pub(crate) fn new(prefix: &str, bucket: &BucketName, jobs: Option<&str>) -> Self {
+        let tag = format!("{prefix}:{{{bucket}}}:");
+        let jobs = jobs.map_or_else(|| format!("{tag}jobs"), str::to_owned);
+        Self { tag, jobs }
+    }
+
+    /// Stream (or list): every job until it is settled.
+    pub(crate) fn jobs(&self) -> String {
+        self.jobs.clone()
+    }
+
+    /// Zset: job id → due time in ms.
+    pub(crate) fn parked(&self) -> String {
+        self.of("parked")
+    }
+
+    /// Hash: consumer → heartbeats.
+    pub(crate) fn replicas(&self) -> String {
+        self.of("replicas")
+    }
+
+    /// Hash: consumer → number of its last settled batch.
+    pub(crate) fn batches(&self) -> String {
+        self.of("batches")
+    }
+
+    /// Hash: state of the pace, and the hold.
+    pub(crate) fn pace(&self) -> String {
+        self.of("pace")
+    }
+
+    /// Hash: measured rates.
+    pub(crate) fn meter(&self) -> String {
+        self.of("meter")
+    }
+
+    /// Hash: counters for reports.
+    pub(crate) fn tally(&self) -> String {
+        self.of("tally")
+    }
+
+    /// Hash: paused, and settings changed at run time.
+    pub(crate) fn control(&self) -> String {
+        self.of("control")
+    }
+
+    /// Hash: job id → failed attempts, of jobs that are tried again.
+    pub(crate) fn attempts(&self) -> String {
+        self.of("attempts")
+    }
+
+    /// Hash: job id → `ms record`.
+    pub(crate) fn outcomes(&self) -> String {
+        self.of("outcomes")
+    }
+
+    /// Zset: job id → ms of its outcome.
+    pub(crate) fn ended(&self) -> String {
+        self.of("outcomes:ended")
+    }
+
+    /// Stream: dead letters.
+    pub(crate) fn dead(&self) -> String {
+        self.of("dead")
+    }
+
+    /// Hash: job id → id of its dead letter.
+    pub(crate) fn letters(&self) -> String {
+        self.of("dead:letters")
+    }
+
+    /// String: job id and fingerprint of an idempotency key.
+    pub(crate) fn once(&self, key: &str) -> String {
+        self.of("once:") + key
+    }
+
+    /// String: the answer to one admitted batch, for who lost it.
+    pub(crate) fn token(&self, token: &str) -> String {
+        self.of("token:") + token
+    }
+
+    fn of(&self, name: &str) -> String {
+        format!("{}{name}", self.tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_keys_of_a_bucket_share_its_hash_tag() {
+        let Ok(bucket) = "tigerfeeding".parse() else { unreachable!("a plain name") };
+        let keys = Keys::new("dripfeed", &bucket, None);
+        assert_eq!(keys.jobs(), "dripfeed:{tigerfeeding}:jobs");
+        assert_eq!(keys.once("a}b{c"), "dripfeed:{tigerfeeding}:once:a}b{c");
+        let named = Keys::new("dripfeed", &bucket, Some("x:rl:zewtopia.com/tigerfeeding"));
+        assert_eq!(named.jobs(), "x:rl:zewtopia.com/tigerfeeding");
+        assert_eq!(named.dead(), "dripfeed:{tigerfeeding}:dead");
+    }
+}

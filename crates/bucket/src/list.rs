@@ -1,12 +1,65 @@
-//! Pages over what a bucket holds.
+//! Lists jobs by state: what is in the bucket, oldest first; what has ended, in the order of their ends.
 
-/// Where a page ended. Opaque to callers; `Display` and `FromStr` carry it through a URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor(pub(crate) String);
+use std::sync::LazyLock;
 
-#[derive(Clone, Debug)]
-pub struct Page<T> {
-    pub items: Vec<T>,
-    /// None: that was the last page.
-    pub next: Option<Cursor>,
+use dripfeed_job::{JobId, State};
+use dripfeed_store::Script;
+use redis::Value;
+
+use crate::core::Core;
+use crate::error::BucketError;
+use crate::find::JobView;
+use crate::page::{Cursor, Page};
+use crate::reply::Reply;
+use crate::scripts::{CLASSIFY, NOW};
+
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("list", &[NOW, CLASSIFY, include_str!("list.lua")]));
+
+const LIST: &str = "jobs";
+/// Entries looked at in one call, so that a rare state doesn't keep Redis from others.
+const LOOKED_AT: usize = 500;
+/// Calls for one page: after that the page is what was found, and its cursor goes on from there.
+const CALLS: usize = 20;
+
+impl Core {
+    /// `state` None: all that is in the bucket.
+    pub(crate) async fn jobs(
+        &self,
+        state: Option<State>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<JobView>, BucketError> {
+        if let Some(State::Ended(ending)) = state {
+            let page = self.outcomes(None, Some(ending), after, limit).await?;
+            return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
+        }
+        let settings = self.settings();
+        let bucket = settings.name.as_str();
+        let mut last = match after {
+            Some(cursor) => cursor.position::<JobId>(LIST, bucket)?.to_string(),
+            None => String::new(),
+        };
+        let mut items: Vec<JobView> = Vec::new();
+        for _ in 0..CALLS {
+            let looked_at = if state.is_none() { limit - items.len() } else { LOOKED_AT };
+            let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.parked(), self.keys.attempts()]);
+            call.arg(&last).arg(looked_at).arg(state.map_or("", State::as_str));
+            let mut reply = Reply::new("list", self.store.run::<Value>(&call).await?)?;
+            last = reply.text()?;
+            while !reply.is_empty() {
+                let job = JobView::read(&mut reply.array()?)?;
+                if items.len() == limit {
+                    // The page is full and there is more: it goes on after the last one shown.
+                    let shown = items.last().map_or(job.id, |job| job.id);
+                    return Ok(Page { items, next: Some(Cursor::new(LIST, bucket, shown)) });
+                }
+                items.push(job);
+            }
+            if last.is_empty() || items.len() == limit {
+                break;
+            }
+        }
+        let next = (!last.is_empty()).then(|| Cursor::new(LIST, bucket, &last));
+        Ok(Page { items, next })
+    }
 }

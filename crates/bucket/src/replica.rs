@@ -1,11 +1,21 @@
 //! A processor's membership in a bucket.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use dripfeed_job::JobId;
+use dripfeed_store::Script;
 
-use crate::{BucketError, Bucket, Claim, Idle, Recovery, Settled, Settlement, Take};
+use crate::core::Core;
+use crate::doorbell::Doorbell;
+use crate::error::BucketError;
+use crate::recover::{Recovery, Watch, beat_interval};
+use crate::scripts::{NOW, PACE};
+use crate::settle::{self, Ended, Settled, Settlement, Settlements};
+use crate::take::{Claim, Idle, Take};
+
+static JOIN: LazyLock<Script> = LazyLock::new(|| Script::new("join", &[NOW, PACE, include_str!("join.lua")]));
 
 /// A replica's name in the group, unique per process and life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,29 +39,111 @@ impl fmt::Display for Consumer {
     }
 }
 
+/// Whether a process is new in the group, or comes again after it was declared dead or Redis lost its membership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    First,
+    Again,
+}
+
 /// One life of a replica in a bucket's group. Cheap to clone; all clones are one member.
 #[derive(Clone)]
-pub struct Replica {}
+pub struct Replica(Arc<Member>);
+
+struct Member {
+    core: Arc<Core>,
+    consumer: Consumer,
+    lease: Duration,
+    settlements: Settlements,
+    doorbell: Doorbell,
+    watch: tokio::sync::Mutex<Watch>,
+    /// When a token was last spent, or the group joined.
+    spent: Mutex<Instant>,
+    /// Calls under way at once, as last told by Redis; 0: as configured.
+    concurrency: AtomicU32,
+}
+
+impl Core {
+    pub(crate) async fn join(
+        self: Arc<Self>,
+        consumer: Consumer,
+        lease: Duration,
+        life: Life,
+    ) -> Result<Replica, BucketError> {
+        let joined = Instant::now();
+        let mut call = JOIN.on(&[self.keys.jobs(), self.keys.replicas(), self.keys.pace()]);
+        call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
+        self.settings().leak.pace_args(&mut call);
+        self.store.run::<String>(&call).await?;
+        Ok(Replica(Arc::new(Member {
+            settlements: settle::start(self.clone(), consumer.as_str().to_owned()),
+            core: self,
+            consumer,
+            lease,
+            doorbell: Doorbell::default(),
+            watch: tokio::sync::Mutex::new(Watch::new(lease)),
+            spent: Mutex::new(joined),
+            concurrency: AtomicU32::new(0),
+        })))
+    }
+}
 
 impl Replica {
+    #[must_use]
+    pub fn consumer(&self) -> &Consumer {
+        &self.0.consumer
+    }
+
     /// Up to `most` jobs that may be called now.
-    pub async fn take(&self, most: usize) -> Result<Take, BucketError> { todo!() }
+    pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
+        let member = &self.0;
+        let asked = Instant::now();
+        let spent = *member.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let taking = member.core.take(member.consumer.as_str(), most, spent).await?;
+        member.concurrency.store(taking.concurrency.unwrap_or(0), Ordering::Relaxed);
+        if matches!(taking.take, Take::Jobs(_)) {
+            *member.spent.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+        }
+        Ok(taking.take)
+    }
 
     /// Until it may be worth taking again. May be dropped at any time.
-    pub async fn wait(&self, idle: &Idle) { todo!() }
+    pub async fn wait(&self, idle: &Idle) {
+        let core = &self.0.core;
+        match &idle.bell {
+            Some(last_id) => self.0.doorbell.wait(&core.store, &core.keys.jobs(), last_id, idle.wait).await,
+            None => tokio::time::sleep(idle.wait).await,
+        }
+    }
 
-    /// Ends an attempt. Settlements that are asked for meanwhile go together.
-    pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> { todo!() }
+    /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.
+    pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> {
+        self.0.settlements.put(Ended::new(claim, settlement)).await.ok_or(BucketError::Closing)
+    }
 
-    /// Shows that this replica lives, looks at the others, and takes back what dead ones held. To be called every third of a lease.
-    pub async fn beat(&self) -> Result<Recovery, BucketError> { todo!() }
+    /// Shows that this replica lives, looks at the others, and takes over what dead ones held.
+    pub async fn beat(&self) -> Result<Recovery, BucketError> {
+        let mut watch = self.0.watch.lock().await;
+        self.0.core.beat(self.0.consumer.as_str(), &mut watch).await
+    }
+
+    /// How often to `beat`.
+    #[must_use]
+    pub fn beat_interval(&self) -> Duration {
+        beat_interval(self.0.lease)
+    }
 
     /// Leaves the group; what is still held is due at once for the others, without counting an attempt.
-    pub async fn leave(&self) -> Result<(), BucketError> { todo!() }
+    pub async fn leave(&self) -> Result<(), BucketError> {
+        self.0.core.take_over(self.0.consumer.as_str(), "*").await.map(drop)
+    }
 
-    /// Calls under way at once that this replica may have now (run-time changes included).
-    pub fn concurrency(&self) -> u32 { todo!() }
-
-    pub fn consumer(&self) -> &Consumer { todo!() }
-    pub fn bucket(&self) -> &Bucket { todo!() }
+    /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.
+    #[must_use]
+    pub fn concurrency(&self) -> u32 {
+        match self.0.concurrency.load(Ordering::Relaxed) {
+            0 => self.0.core.settings().leak.concurrency,
+            changed => changed,
+        }
+    }
 }

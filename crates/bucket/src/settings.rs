@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use dripfeed_job::rate::EXACT;
 use dripfeed_job::{BucketName, Rate, Retry};
-use dripfeed_store::Durability;
+use dripfeed_store::{Call, Durability};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketSettings {
@@ -53,6 +54,26 @@ pub struct Leak {
     /// The longest hold an upstream may ask for, and the hold for one that names no time.
     pub max_hold: Duration,
     pub default_hold: Duration,
+}
+
+impl Leak {
+    /// What is wrong with this rate and burst together, in a sentence; None when nothing is.
+    #[must_use]
+    pub fn fault(rate: Option<Rate>, burst: u64) -> Option<String> {
+        if burst == 0 {
+            return Some("a burst of 0 lets nothing pass: use at least 1".to_owned());
+        }
+        // Scripts count in microseconds·calls, in doubles, which are exact up to here.
+        let rate = rate?;
+        let exact = rate.period_us().checked_mul(burst).is_some_and(|product| product < EXACT / 2);
+        (!exact).then(|| format!("a burst of {burst} at {rate} is too large to be counted exactly: use a smaller one"))
+    }
+
+    /// Calls and µs of the rate, as the scripts take them; 0 calls: no rate.
+    pub(crate) fn pace_args(&self, call: &mut Call<'_>) {
+        let (limit, period) = self.rate.map_or((0, 1), |rate| (rate.limit(), rate.period_us()));
+        call.arg(limit).arg(period);
+    }
 }
 
 /// How long ended work is remembered, and how much of it.

@@ -1,20 +1,54 @@
-//! Settle: the end of an attempt, by the replica that made it.
+//! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership fences
+//! the whole batch.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{Ending, Outcome};
+use dripfeed_store::{Call, Script};
+
+use crate::batches::{Batches, Limits};
+use crate::core::Core;
+use crate::scripts::{BURY, METER, NOW, RECORD};
+use crate::settings::BucketSettings;
+use crate::take::Claim;
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("settle", &[NOW, METER, RECORD, BURY, include_str!("settle.lua")]));
+
+/// One call at a time, so that its number tells whether it was carried out.
+const LIMITS: Limits = Limits { items: 500, bytes: 4 << 20, calls: 1 };
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What is to become of a claimed job.
 #[derive(Clone, Debug)]
 pub enum Settlement {
-    Complete { status: u16, answer: Option<AnswerBody> },
+    Complete {
+        status: u16,
+        answer: Option<AnswerBody>,
+    },
     /// The attempt failed: due again after the wait.
-    Retry { after: Duration },
-    /// The upstream asks everyone to wait: the bucket holds, the job is due then, the attempt isn't counted.
-    Hold { wait: Option<Duration> },
+    Retry {
+        after: Duration,
+    },
+    /// The upstream asks everyone to wait: the bucket holds, the job is due then, the attempt isn't counted. None: the
+    /// upstream named no time.
+    Hold {
+        wait: Option<Duration>,
+    },
     /// Not called, or not to the end, by our own doing: due at once for any replica, the attempt isn't counted.
     GiveBack,
-    Bury { reason: String, status: Option<u16>, answer: Option<AnswerBody> },
+    Bury {
+        reason: String,
+        status: Option<u16>,
+        answer: Option<AnswerBody>,
+        called: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,4 +56,137 @@ pub enum Settled {
     Recorded,
     /// The replica had been declared dead: another one has the job, nothing was changed.
     Fenced,
+}
+
+pub(crate) struct Ended {
+    claim: Claim,
+    settlement: Settlement,
+    lasted: Duration,
+}
+
+impl Ended {
+    pub(crate) fn new(claim: Claim, settlement: Settlement) -> Self {
+        let lasted = claim.taken.elapsed();
+        Self { claim, settlement, lasted }
+    }
+
+    fn was_called(&self) -> bool {
+        !matches!(self.settlement, Settlement::GiveBack | Settlement::Bury { called: false, .. })
+    }
+}
+
+pub(crate) type Settlements = Batches<Ended, Settled>;
+
+pub(crate) fn start(core: Arc<Core>, consumer: String) -> Settlements {
+    let number = AtomicU64::new(0);
+    let weigh = |ended: &Ended| match &ended.settlement {
+        Settlement::Complete { answer: Some(answer), .. } | Settlement::Bury { answer: Some(answer), .. } => {
+            answer.body.len()
+        }
+        _ => 0,
+    };
+    Batches::start(LIMITS, weigh, move |batch: Vec<Ended>| {
+        let (core, consumer) = (core.clone(), consumer.clone());
+        let number = number.fetch_add(1, Ordering::Relaxed) + 1;
+        async move {
+            let settled = core.settle(&consumer, number, &batch).await;
+            vec![settled; batch.len()]
+        }
+    })
+}
+
+impl Core {
+    /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while.
+    async fn settle(&self, consumer: &str, number: u64, batch: &[Ended]) -> Settled {
+        let call = self.settle_call(consumer, number, batch);
+        let mut pause = FIRST_PAUSE;
+        let mut told = false;
+        loop {
+            match self.store.run::<String>(&call).await.as_deref() {
+                Ok("fenced") => return Settled::Fenced,
+                Ok(_) => return Settled::Recorded,
+                Err(error) => {
+                    if !told {
+                        let bucket = &self.settings().name;
+                        tracing::warn!(%bucket, jobs = batch.len(), error = %error, "Settling has to wait: Redis gave no answer");
+                        told = true;
+                    }
+                }
+            }
+            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn settle_call(&self, consumer: &str, number: u64, batch: &[Ended]) -> Call<'static> {
+        let settings = self.settings();
+        let keys = &self.keys;
+        let mut call = SCRIPT.on(&[
+            keys.jobs(),
+            keys.parked(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.replicas(),
+            keys.batches(),
+            keys.attempts(),
+            keys.outcomes(),
+            keys.ended(),
+            keys.dead(),
+            keys.letters(),
+        ]);
+        call.arg(consumer).arg(number);
+        call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(settings.keep.most_dead);
+        call.arg(mean_us(batch));
+        for ended in batch {
+            call.arg(ended.claim.id.to_string());
+            verb(&mut call, ended, &settings);
+        }
+        call
+    }
+}
+
+fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
+    let failures = ended.claim.failures;
+    match &ended.settlement {
+        Settlement::Complete { status, answer } => {
+            let record = record(Ending::Delivered, None, Some(*status), failures + 1, answer.as_ref());
+            call.arg("complete").arg(record).arg(ended.claim.bytes).arg(failures);
+        }
+        Settlement::Retry { after } => {
+            call.arg("park").arg(ms_up(*after)).arg(1).arg(0);
+        }
+        Settlement::Hold { wait } => {
+            let wait = ms_up(wait.unwrap_or(settings.leak.default_hold).min(settings.leak.max_hold));
+            call.arg("park").arg(wait).arg(0).arg(wait);
+        }
+        Settlement::GiveBack => {
+            call.arg("park").arg(0).arg(0).arg(0);
+        }
+        Settlement::Bury { reason, status, answer, called } => {
+            let attempts = failures + u32::from(*called);
+            let record = record(Ending::Dead, Some(reason.clone()), *status, attempts, answer.as_ref());
+            call.arg("bury").arg(record).arg(reason).arg("");
+        }
+    }
+}
+
+fn record(
+    result: Ending,
+    reason: Option<String>,
+    status: Option<u16>,
+    attempts: u32,
+    answer: Option<&AnswerBody>,
+) -> String {
+    let outcome = Outcome { result, reason, status, attempts, answer: answer.cloned() };
+    // Strings and numbers always serialize.
+    serde_json::to_string(&outcome).unwrap_or_default()
+}
+
+/// Of the attempts in which the upstream was called, in µs; 0 when there is none.
+fn mean_us(batch: &[Ended]) -> u64 {
+    let called = || batch.iter().filter(|ended| ended.was_called());
+    let calls = called().count() as u128;
+    let sum: u128 = called().map(|ended| ended.lasted.as_micros()).sum();
+    u64::try_from(sum.checked_div(calls).unwrap_or(0)).unwrap_or(u64::MAX)
 }

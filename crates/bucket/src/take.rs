@@ -1,8 +1,26 @@
 //! Pace and take, in one script: a token is got before a job is read.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use dripfeed_job::{Job, JobId, Unreadable};
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::{Job, JobId, Unreadable, entry};
+use dripfeed_store::Script;
+use redis::Value;
+
+use crate::core::Core;
+use crate::error::BucketError;
+use crate::reply::Reply;
+use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD};
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("take", &[NOW, METER, PACE, CONTROL, RECORD, include_str!("take.lua")]));
+
+/// More at once would keep Redis from others.
+const MOST: usize = 500;
+
+/// A token spent later than this would bunch calls beyond the ceiling.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// What a replica got.
 #[derive(Debug)]
@@ -18,7 +36,7 @@ pub enum Take {
 pub struct Taken {
     pub claim: Claim,
     pub permit: Permit,
-    /// An entry that is no job is buried with the reason.
+    /// An entry that is no job is to be buried with the reason.
     pub job: Result<Job, Unreadable>,
 }
 
@@ -27,7 +45,6 @@ pub struct Taken {
 pub struct Claim {
     pub(crate) id: JobId,
     pub(crate) bytes: u64,
-    /// Attempts that failed before this one.
     pub(crate) failures: u32,
     pub(crate) taken: Instant,
 }
@@ -48,23 +65,87 @@ impl Claim {
 /// One token of the pace: the right to one call, soon.
 #[derive(Debug)]
 pub struct Permit {
-    pub(crate) asked: Instant,
+    asked: Instant,
 }
 
 impl Permit {
-    /// A token spent late would bunch calls beyond the ceiling: a replica that was stopped for a while gives it back.
+    /// Whether the call may still be made: a replica that was stopped for a while gives its jobs back instead.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
-        self.asked.elapsed() < Duration::from_secs(1)
+        self.asked.elapsed() < FRESH
     }
 }
 
-/// Why nothing came, and until when it is not worth asking unless the bell rings.
+/// Why nothing came, and how long it isn't worth asking again unless the bell rings.
 #[derive(Clone, Debug)]
 pub struct Idle {
-    /// A new entry makes it worth asking: nothing else stands in the way.
-    pub(crate) on_new: bool,
-    /// The stream's last id when it was looked at.
-    pub(crate) last_id: String,
+    /// Nothing but a new entry is wanting: the stream's last id when it was looked at.
+    pub(crate) bell: Option<String>,
     pub(crate) wait: Duration,
+}
+
+/// One answer of the script.
+pub(crate) struct Taking {
+    pub(crate) take: Take,
+    /// Calls under way at once, as changed at run time.
+    pub(crate) concurrency: Option<u32>,
+}
+
+impl Core {
+    /// `spent` is when this replica joined or last spent a token: what has passed since by a clock that nobody sets bounds
+    /// what may have leaked since.
+    pub(crate) async fn take(&self, consumer: &str, most: usize, spent: Instant) -> Result<Taking, BucketError> {
+        let settings = self.settings();
+        let keys = &self.keys;
+        let asked = Instant::now();
+        let mut call = SCRIPT.on(&[
+            keys.jobs(),
+            keys.parked(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.replicas(),
+            keys.attempts(),
+            keys.outcomes(),
+            keys.ended(),
+        ]);
+        call.arg(consumer).arg(most.min(MOST));
+        settings.leak.pace_args(&mut call);
+        call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
+        call.arg(u64::try_from(asked.duration_since(spent).as_micros()).unwrap_or(u64::MAX));
+        call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
+        read(self.store.run::<Value>(&call).await?, asked)
+    }
+}
+
+fn read(reply: Value, asked: Instant) -> Result<Taking, BucketError> {
+    let mut reply = Reply::new("take", reply)?;
+    match reply.text()?.as_str() {
+        "fenced" => Ok(Taking { take: Take::Fenced, concurrency: None }),
+        "idle" => {
+            let wait = Duration::from_micros(reply.count()?);
+            let on_new = reply.text()? == "1";
+            let last_id = reply.text()?;
+            let concurrency = reply.text()?.parse().ok();
+            Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), concurrency })
+        }
+        "jobs" => {
+            let concurrency = reply.text()?.parse().ok();
+            let mut jobs = Vec::new();
+            while !reply.is_empty() {
+                jobs.push(read_job(&mut reply.array()?, asked)?);
+            }
+            Ok(Taking { take: Take::Jobs(jobs), concurrency })
+        }
+        word => reply.unknown(word),
+    }
+}
+
+fn read_job(reply: &mut Reply, asked: Instant) -> Result<Taken, BucketError> {
+    let id = reply.parse::<JobId>()?;
+    let fields = reply.array()?.pairs()?;
+    let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
+    let claim = Claim { id, bytes: entry::counted_bytes(&fields), failures, taken: Instant::now() };
+    Ok(Taken { claim, permit: Permit { asked }, job: entry::decode(id, &fields) })
 }

@@ -1,0 +1,108 @@
+-- Admits a batch of jobs, each judged by itself: known idempotency key? room by count and bytes? deadline? Then XADD.
+--
+-- KEYS  1 jobs (stream)  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
+--       6 token (string: the answer to this batch, for a caller that lost it)  7… once (string), one per idempotency key
+-- ARGV  1 '1' when this batch may have been admitted before  2 capacity  3 capacity in bytes
+--       4 calls and 5 µs of the rate (0: none)  6 burst  7 ms to keep idempotency keys  8 ms to keep the token
+--       9 number of an entry's fields, then their names; then per job:
+--         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
+--         ms until it expires ('' never), bytes, and the fields' values; `due` and `expires` are written here
+-- Result  { capacity, answer… }, the answer to each job one of
+--         { 'admitted' | 'repeated', id, level, eta in ms }
+--         { 'bucket_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
+local JOBS, PACE, METER, TALLY, CONTROL, TOKEN = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local ONCE = 6
+
+if ARGV[1] == '1' then
+  local answered = redis.call('GET', TOKEN)
+  if answered then return cmsgpack.unpack(answered) end
+end
+
+local force = settings_in_force(CONTROL, ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], 0)
+local once_ttl, token_ttl = ARGV[7], ARGV[8]
+local fields = tonumber(ARGV[9])
+local due_at, expires_at
+for i = 1, fields do
+  if ARGV[9 + i] == 'due' then due_at = 2 * i end
+  if ARGV[9 + i] == 'expires' then expires_at = 2 * i end
+end
+
+local pace = pace_read(PACE)
+local level = redis.call('XLEN', JOBS)
+local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
+local pending = redis.pcall('XPENDING', JOBS, 'processors')
+local waiting = level - (pending.err and 0 or pending[1])
+local accepted, added, refused = 0, 0, {}
+
+local function refuse(reason, retry_us)
+  refused[reason] = (refused[reason] or 0) + 1
+  return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
+end
+
+local function append(job, size, due, expires)
+  local entry = {}
+  for i = 1, fields do
+    entry[2 * i - 1] = ARGV[9 + i]
+    entry[2 * i] = ARGV[job + i]
+  end
+  entry[due_at] = due and whole(due) or ''
+  entry[expires_at] = expires and whole(expires) or ''
+  local id = redis.call('XADD', JOBS, '*', unpack(entry))
+  if level == 0 then meter_restart(METER, 'leak') end
+  level, waiting, bytes = level + 1, waiting + 1, bytes + size
+  accepted, added = accepted + 1, added + size
+  return id
+end
+
+-- `job` is the position before the job's first field value.
+local function admit(job)
+  local once, fingerprint, start = tonumber(ARGV[job - 4]), ARGV[job - 3], ARGV[job - 2]
+  local lifetime, size = tonumber(ARGV[job - 1]), tonumber(ARGV[job])
+  if once > 0 then
+    local seen = redis.call('GET', KEYS[ONCE + once])
+    if seen then
+      local id, other = string.match(seen, '^(%S+) (%S+)$')
+      if other ~= fingerprint then return refuse('idempotency_conflict') end
+      return { 'repeated', id, level, 0 }
+    end
+  end
+  if size > force.capacity_bytes then return refuse('never_fits') end
+  if level >= force.capacity then
+    return refuse('bucket_full', wait_for_room(METER, pace, force, level - force.capacity + 1))
+  end
+  if bytes + size > force.capacity_bytes then
+    -- How many jobs must leave, were all of the mean size.
+    local excess = bytes + size - force.capacity_bytes
+    local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
+    return refuse('bucket_full', wait_for_room(METER, pace, force, math.max(1, leaving)))
+  end
+  local due
+  if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
+  elseif start ~= '' then due = tonumber(start) end
+  if due and due <= now_ms then due = nil end
+  local eta = math.max(wait_for_turn(METER, pace, force, waiting), due and (due - now_ms) * 1000 or 0)
+  if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
+  local id = append(job, size, due, lifetime and now_ms + lifetime)
+  if once > 0 then redis.call('SET', KEYS[ONCE + once], id .. ' ' .. fingerprint, 'PX', once_ttl) end
+  return { 'admitted', id, level, math.floor(eta / 1000) }
+end
+
+local answers = { force.capacity }
+local per_job = 5 + fields
+for first = 10 + fields, #ARGV, per_job do
+  answers[#answers + 1] = admit(first + 4)
+end
+
+if accepted > 0 then
+  redis.call('HINCRBY', TALLY, 'accepted', accepted)
+  redis.call('HINCRBY', TALLY, 'bytes', whole(added))
+  meter_count(METER, 'accepted', accepted)
+  redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl)
+end
+local denied = 0
+for reason, count in pairs(refused) do
+  redis.call('HINCRBY', TALLY, 'refused:' .. reason, count)
+  denied = denied + count
+end
+if denied > 0 then meter_count(METER, 'refused', denied) end
+return answers

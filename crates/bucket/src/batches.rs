@@ -1,0 +1,117 @@
+//! Group commit: while one call is on its way, what arrives meanwhile forms the next. A lone item waits for nothing.
+
+use std::sync::Arc;
+
+use futures::Future;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+/// How much goes into one call, and how many calls are on their way at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) items: usize,
+    pub(crate) bytes: usize,
+    pub(crate) calls: usize,
+}
+
+/// Items that wait beyond this make the sender wait.
+const QUEUE: usize = 4096;
+
+type Waiting<I, O> = (I, oneshot::Sender<O>);
+
+/// The entrance to a batching task; the task ends when all entrances are gone.
+pub(crate) struct Batches<I, O> {
+    entrance: mpsc::Sender<Waiting<I, O>>,
+}
+
+impl<I, O> Clone for Batches<I, O> {
+    fn clone(&self) -> Self {
+        Self { entrance: self.entrance.clone() }
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
+    /// `call` answers a batch in its order.
+    pub(crate) fn start<F, R>(limits: Limits, weigh: fn(&I) -> usize, call: F) -> Self
+    where
+        F: Fn(Vec<I>) -> R + Send + Sync + 'static,
+        R: Future<Output = Vec<O>> + Send,
+    {
+        let (entrance, mut queue) = mpsc::channel::<Waiting<I, O>>(QUEUE);
+        let call = Arc::new(call);
+        let calls = Arc::new(Semaphore::new(limits.calls));
+        tokio::spawn(async move {
+            // The place is got before the batch is formed, so that the batch grows while all places are taken.
+            while let Ok(place) = calls.clone().acquire_owned().await {
+                let Some(first) = queue.recv().await else { break };
+                let (items, answers) = gather(first, &mut queue, limits, weigh);
+                let call = call.clone();
+                tokio::spawn(async move {
+                    for (answer, to) in call(items).await.into_iter().zip(answers) {
+                        // Who asked may have left meanwhile.
+                        let _ = to.send(answer);
+                    }
+                    drop(place);
+                });
+            }
+        });
+        Self { entrance }
+    }
+
+    /// None when the task has ended without an answer: the process is closing.
+    pub(crate) async fn put(&self, item: I) -> Option<O> {
+        let (to, answer) = oneshot::channel();
+        self.entrance.send((item, to)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+fn gather<I, O>(
+    first: Waiting<I, O>,
+    queue: &mut mpsc::Receiver<Waiting<I, O>>,
+    limits: Limits,
+    weigh: fn(&I) -> usize,
+) -> (Vec<I>, Vec<oneshot::Sender<O>>) {
+    let mut bytes = weigh(&first.0);
+    let (mut items, mut answers) = (vec![first.0], vec![first.1]);
+    while items.len() < limits.items && bytes < limits.bytes {
+        let Ok((item, answer)) = queue.try_recv() else { break };
+        bytes += weigh(&item);
+        items.push(item);
+        answers.push(answer);
+    }
+    (items, answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_arrives_during_a_call_goes_into_the_next() {
+        let gate = Arc::new(Semaphore::new(0));
+        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1 };
+        let held = gate.clone();
+        let batches = Batches::start(
+            limits,
+            |_| 1,
+            move |items: Vec<usize>| {
+                let held = held.clone();
+                async move {
+                    let _ = held.acquire().await.map(tokio::sync::SemaphorePermit::forget);
+                    items.iter().map(|item| (*item, items.len())).collect()
+                }
+            },
+        );
+        // The lone first one is on its way at once; the others queue behind it and go together.
+        let mut asked: Vec<_> = (0..5).map(|n| Box::pin(batches.put(n))).collect();
+        for ask in &mut asked {
+            assert!(futures::poll!(ask.as_mut()).is_pending());
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(2);
+        assert_eq!(
+            futures::future::join_all(asked).await,
+            [Some((0, 1)), Some((1, 4)), Some((2, 4)), Some((3, 4)), Some((4, 4))]
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! What every verb of a bucket needs: Redis, the key names, the settings.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use dripfeed_store::Store;
+
+use crate::keys::Keys;
+use crate::settings::BucketSettings;
+
+pub(crate) struct Core {
+    pub(crate) store: Store,
+    pub(crate) keys: Keys,
+    settings: ArcSwap<BucketSettings>,
+}
+
+impl Core {
+    pub(crate) fn new(store: Store, settings: BucketSettings) -> Self {
+        let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref());
+        Self { store, keys, settings: ArcSwap::from_pointee(settings) }
+    }
+
+    pub(crate) fn settings(&self) -> Arc<BucketSettings> {
+        self.settings.load_full()
+    }
+
+    pub(crate) fn reconfigure(&self, settings: BucketSettings) {
+        self.settings.store(Arc::new(settings));
+    }
+}

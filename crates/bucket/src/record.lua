@@ -1,0 +1,37 @@
+-- Records how jobs ended: hash outcomes, job id → 'ms record'; zset ended, job id by ms; both bounded by time and number.
+
+-- What the record of an ended job takes from the bucket: call it after the job has left the stream.
+local function record(keys, id, outcome, result, size)
+  redis.call('HSET', keys.outcomes, id, whole(now_ms) .. ' ' .. outcome)
+  redis.call('ZADD', keys.ended, whole(now_ms), id)
+  redis.call('HINCRBY', keys.tally, result, 1)
+  if size > 0 then redis.call('HINCRBY', keys.tally, 'bytes', whole(-size)) end
+end
+
+-- Forgets outcomes that are too old or too many; at most a few hundred a time, so that no script runs long.
+local function forget_outcomes(keys, keep_ms, most)
+  local excess = redis.call('ZCARD', keys.ended) - most
+  local old = redis.call('ZRANGE', keys.ended, '-inf', whole(now_ms - keep_ms), 'BYSCORE', 'LIMIT', 0, 200)
+  if excess > 0 and #old < excess then old = redis.call('ZRANGE', keys.ended, 0, math.min(excess, 200) - 1) end
+  if #old > 0 then
+    redis.call('ZREM', keys.ended, unpack(old))
+    redis.call('HDEL', keys.outcomes, unpack(old))
+  end
+end
+
+-- Jobs have left the bucket: its measured leak.
+local function departed(keys, jobs)
+  if jobs == 0 then return end
+  meter_count(keys.meter, 'settled', jobs)
+  meter_count(keys.meter, 'leak', jobs)
+end
+
+-- What an entry counted against the bucket's bytes: as `counted_bytes` in the job crate. Foreign entries count nothing.
+local function counted_bytes(entry)
+  local size, ours = 0, false
+  for i = 1, #entry, 2 do
+    if entry[i] == 'v' then ours = true end
+    if entry[i] ~= 'due' and entry[i] ~= 'expires' then size = size + #entry[i + 1] end
+  end
+  return ours and size or 0
+end

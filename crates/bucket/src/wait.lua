@@ -1,0 +1,35 @@
+-- How long until jobs have leaked, from the measured leak.
+
+-- µs until `jobs` more have left the bucket. With nothing measured yet the pace tells; with neither, the time that the
+-- bucket has leaked nothing is the best guess for how long it goes on so.
+local function wait_for_room(meter, pace, force, jobs)
+  local m = meter_read(meter, 'leak')
+  local wait = 0
+  if force.limit > 0 then wait = jobs * force.period / force.limit end
+  if m then
+    local passed = math.max(1, now_us - m.t0)
+    local left = m.c - m.c0
+    local measured = left > 0 and jobs * passed / left or passed
+    if measured > wait then wait = measured end
+  end
+  -- What leaks next has still to be called and settled.
+  wait = wait + (tonumber(redis.call('HGET', meter, 'call') or 0))
+  local held = pace.hold * 1000 - now_us
+  if held > 0 then wait = wait + held end
+  return wait
+end
+
+-- µs until a job with `ahead` jobs before it is called.
+local function wait_for_turn(meter, pace, force, ahead)
+  local wait = 0
+  if force.limit > 0 then
+    local level = pace_level(pace, force.limit, force.period, force.burst)
+    local free = force.burst * force.period - level
+    wait = math.max(0, (ahead + 1) * force.period - free) / force.limit
+  end
+  local m = ahead > 0 and meter_read(meter, 'leak')
+  if m and m.c > m.c0 then wait = math.max(wait, ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)) end
+  local held = pace.hold * 1000 - now_us
+  if held > 0 then wait = wait + held end
+  return wait
+end
