@@ -82,6 +82,7 @@ impl Core {
             keys.tally(),
             keys.control(),
             keys.dead(),
+            keys.replicas(),
         ]);
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst);
@@ -146,6 +147,7 @@ fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
             replicas.push(ReplicaCensus { consumer, in_flight });
         }
     }
+    replicas.sort_by(|a: &ReplicaCensus, b| a.consumer.cmp(&b.consumer));
     Ok(replicas)
 }
 
