@@ -1,0 +1,93 @@
+//! What the program is told: layers of configuration, read once into the plain data that each part owns.
+//!
+//! `layers` gathers the files, the environment and the arguments into one `tree`; `read` turns a section of it into a
+//! typed one, and goes on after an error, so that all of them are told at once; a file per section then says what it
+//! means.
+
+mod bucket;
+mod fault;
+mod headers;
+mod intake;
+mod key;
+mod layers;
+mod log;
+mod processor;
+mod quantity;
+mod read;
+mod redis;
+mod secret;
+mod selection;
+mod shown;
+mod tree;
+mod upstream;
+
+use std::collections::BTreeMap;
+
+use dripfeed_intake::AccessKey;
+use dripfeed_job::BucketName;
+use dripfeed_store::RedisSettings;
+
+pub use self::bucket::ConfiguredBucket;
+pub use self::fault::Faults;
+pub use self::intake::IntakeRole;
+pub use self::layers::Layers;
+pub use self::log::{LogFormat, LogSettings};
+pub use self::processor::ProcessorRole;
+pub use self::shown::ShownSetting;
+
+use self::read::Reader;
+use self::tree::Tree;
+
+/// The settings of all roles; each takes its part.
+pub struct Settings {
+    pub redis: RedisSettings,
+    pub intake: IntakeRole,
+    pub processor: ProcessorRole,
+    pub log: LogSettings,
+    pub keys: Vec<AccessKey>,
+    pub buckets: BTreeMap<BucketName, ConfiguredBucket>,
+    tree: Tree,
+}
+
+impl Settings {
+    /// Reads all layers.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, not only the first.
+    pub fn load(layers: &Layers) -> Result<Self, Faults> {
+        let mut faults = Faults::default();
+        let tree = layers.gather(&mut faults);
+        // A layer that can't be read would show as settings missing elsewhere.
+        faults.clone().into_result()?;
+        let settings = Self::of(tree, layers.insecure_no_auth, &mut faults);
+        faults.clone().into_result()?;
+        settings.ok_or(faults)
+    }
+
+    /// None comes with a fault.
+    fn of(tree: Tree, anyone_may_call: bool, faults: &mut Faults) -> Option<Self> {
+        let mut reader = Reader::new(&tree, faults);
+        reader.refuse_unknown_sections(&["keys", "redis", "intake", "processor", "log", "buckets", "defaults"]);
+        let buckets = bucket::read(&mut reader);
+        let keys = key::read(&mut reader, &buckets);
+        let redis = redis::read(&mut reader);
+        let intake = intake::read(&mut reader, anyone_may_call);
+        let processor = processor::read(&mut reader, redis.as_ref(), &buckets);
+        let log = log::read(&mut reader);
+        let buckets = buckets.into_iter().filter_map(|(name, bucket)| Some((name, bucket?))).collect();
+        Some(Self { redis: redis?, intake: intake?, processor: processor?, log: log?, keys, buckets, tree })
+    }
+
+    /// Every setting in force, with where it comes from; secrets masked.
+    pub fn shown(&self) -> Vec<ShownSetting> {
+        shown::all(&self.tree)
+    }
+
+    /// The sections that `other` sets otherwise and that take a restart to change.
+    pub fn restart_needed(&self, other: &Self) -> Vec<&'static str> {
+        ["redis", "intake", "processor"].into_iter().filter(|name| self.tree.section(name) != other.tree.section(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! `[buckets.NAME]`, each laid over `[defaults]`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dripfeed_bucket::{BucketSettings, Keep, Kind, Leak};
+use dripfeed_job::{BucketName, Rate, Retry, duration};
+use dripfeed_processor::Upstream;
+use dripfeed_store::Durability;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::quantity;
+use super::read::{Place, Reader};
+use super::tree::Step;
+use super::upstream::UpstreamKeys;
+
+/// A bucket, and the upstream behind it.
+#[derive(Clone, Debug)]
+pub struct ConfiguredBucket {
+    settings: BucketSettings,
+    pub upstream: Upstream,
+}
+
+impl ConfiguredBucket {
+    /// `durability` is the class that the server at hand gives.
+    pub fn settings(&self, durability: Durability) -> BucketSettings {
+        BucketSettings { durability, ..self.settings.clone() }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct Section {
+    upstream: Option<String>,
+    method: String,
+    #[serde(deserialize_with = "quantity::time")]
+    timeout: Duration,
+    #[serde(deserialize_with = "quantity::time")]
+    connect_timeout: Duration,
+    headers: super::headers::SecretHeaders,
+    headers_file: std::path::PathBuf,
+    allow_private: bool,
+    #[serde(deserialize_with = "quantity::size")]
+    max_answer: u64,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    capacity: u64,
+    #[serde(deserialize_with = "quantity::size")]
+    capacity_bytes: u64,
+    kind: ConfiguredKind,
+    key: String,
+    leak: LeakSection,
+    retry: RetrySection,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    deliveries: u32,
+    keep: KeepSection,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ConfiguredKind {
+    Stream,
+    List,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct LeakSection {
+    #[serde(deserialize_with = "quantity::empty_is_none")]
+    rate: Option<Rate>,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    burst: u64,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    concurrency: u32,
+    #[serde(deserialize_with = "quantity::zero_is_none")]
+    max_in_flight: Option<u64>,
+    #[serde(deserialize_with = "quantity::time")]
+    max_hold: Duration,
+    #[serde(deserialize_with = "quantity::time")]
+    default_hold: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct RetrySection {
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    attempts: u32,
+    #[serde(deserialize_with = "quantity::time")]
+    first: Duration,
+    #[serde(deserialize_with = "quantity::time")]
+    max: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct KeepSection {
+    #[serde(deserialize_with = "quantity::time")]
+    outcomes: Duration,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    most_outcomes: u64,
+    #[serde(deserialize_with = "quantity::size_or_zero")]
+    answer: u64,
+    #[serde(deserialize_with = "quantity::time")]
+    idempotency_keys: Duration,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    most_dead: u64,
+}
+
+/// All buckets by name; None for one that something is wrong with.
+pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<ConfiguredBucket>> {
+    let defaults = sound_defaults(reader);
+    let mut buckets = BTreeMap::new();
+    for name in reader.tree.names(&["buckets".into()]) {
+        match name.parse::<BucketName>() {
+            Ok(parsed) => {
+                let bucket = read_bucket(reader, &parsed, &defaults);
+                buckets.insert(parsed, bucket);
+            }
+            Err(error) => reader.fault(&["buckets".into(), Step::Key(name)], error.to_string()),
+        }
+    }
+    buckets
+}
+
+/// What lies under every bucket. When something is wrong with `[defaults]`, that is told once, and the buckets are read
+/// as if nobody had changed it.
+fn sound_defaults(reader: &mut Reader<'_>) -> Json {
+    let path = ["defaults".into()];
+    let [set, compiled] = [reader.tree.json(&path), reader.tree.default_json(&path)];
+    let faults = reader.count();
+    let section: Option<Section> = reader.value(&Place::only(&path), set.clone(), &compiled);
+    if section.is_some_and(|section| section.upstream.is_some()) {
+        reader.fault(&["defaults".into(), "upstream".into()], "belongs to one bucket: write it under [buckets.NAME]");
+    }
+    if reader.count() == faults { set } else { compiled }
+}
+
+fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> Option<ConfiguredBucket> {
+    let path = ["buckets".into(), name.as_str().into()];
+    let defaults_path = ["defaults".into()];
+    let place = Place { path: &path, otherwise: Some(&defaults_path) };
+    let own = reader.tree.json(&path);
+    let fallback = for_kind(defaults.clone(), &own);
+    let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
+    check_times(reader, &place, &section);
+    if let ConfiguredKind::List = section.kind {
+        refuse_for_list(reader, &path, &section);
+    }
+    check_key(reader, &place, &section.key);
+    let Section { upstream, method, timeout, connect_timeout, headers, headers_file, allow_private, max_answer, .. } =
+        section;
+    let keys =
+        UpstreamKeys { upstream, method, timeout, connect_timeout, headers, headers_file, allow_private, max_answer };
+    let upstream = super::upstream::read(reader, &place, keys)?;
+    let Section { capacity, capacity_bytes, key, leak, retry, deliveries, keep, .. } = section;
+    let settings = BucketSettings {
+        name: name.clone(),
+        kind: match section.kind {
+            ConfiguredKind::Stream => Kind::Stream,
+            ConfiguredKind::List => Kind::List,
+        },
+        key: Some(key).filter(|key| !key.is_empty()),
+        capacity,
+        capacity_bytes,
+        leak: Leak {
+            rate: leak.rate,
+            burst: leak.burst,
+            concurrency: leak.concurrency,
+            max_in_flight: leak.max_in_flight,
+            max_hold: leak.max_hold,
+            default_hold: leak.default_hold,
+        },
+        retry: Retry { attempts: retry.attempts, first: retry.first, max: retry.max },
+        deliveries,
+        keep: Keep {
+            outcomes: keep.outcomes,
+            most_outcomes: keep.most_outcomes,
+            answer_bytes: keep.answer,
+            idempotency_keys: keep.idempotency_keys,
+            most_dead: keep.most_dead,
+        },
+        durability: Durability::Process,
+    };
+    Some(ConfiguredBucket { settings, upstream })
+}
+
+/// A list has no second attempt: what `[defaults]` says about them doesn't reach it.
+fn for_kind(mut defaults: Json, own: &Json) -> Json {
+    let kind = own.get("kind").or_else(|| defaults.get("kind"));
+    if kind.and_then(Json::as_str) == Some("list") {
+        defaults["retry"]["attempts"] = json!(1);
+        defaults["leak"]["max_in_flight"] = json!(0);
+    }
+    defaults
+}
+
+/// Tables are merged key by key, everything else is taken from `over`.
+fn laid_over(under: Json, over: Json) -> Json {
+    match (under, over) {
+        (Json::Object(mut under), Json::Object(over)) => {
+            for (key, value) in over {
+                let merged = match under.remove(&key) {
+                    Some(below) => laid_over(below, value),
+                    None => value,
+                };
+                under.insert(key, merged);
+            }
+            Json::Object(under)
+        }
+        (_, over) => over,
+    }
+}
+
+fn check_times(reader: &mut Reader<'_>, place: &Place<'_>, section: &Section) {
+    let ordered = [
+        (["retry", "first"], section.retry.first, "retry.max", section.retry.max),
+        (["leak", "default_hold"], section.leak.default_hold, "leak.max_hold", section.leak.max_hold),
+    ];
+    for (key, time, most_key, most) in ordered {
+        if time > most {
+            let message = format!("{} is more than {most_key}, {}", duration::show(time), duration::show(most));
+            let path = place.of(reader.tree, &key.map(Step::from));
+            reader.fault(&path, message);
+        }
+    }
+}
+
+fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
+    let refused: [(&[&str], bool, &str); 5] = [
+        (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
+        (&["retry", "first"], true, "a list has no second attempt"),
+        (&["retry", "max"], true, "a list has no second attempt"),
+        (&["deliveries"], true, "a list has no count of deliveries"),
+        (&["leak", "max_in_flight"], section.leak.max_in_flight.is_some(), "a list has no max_in_flight"),
+    ];
+    for (key, not_possible, why) in refused {
+        let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();
+        if not_possible && reader.tree.is_set(&path) {
+            reader.fault(&path, format!("{why}: take it out, or use kind = \"stream\""));
+        }
+    }
+}
+
+fn check_key(reader: &mut Reader<'_>, place: &Place<'_>, key: &str) {
+    if key.chars().any(|c| c.is_control() || c.is_whitespace()) || key.len() > 512 {
+        let path = place.of(reader.tree, &["key".into()]);
+        reader.fault(&path, "can't name a key: use at most 512 bytes without spaces and control characters");
+    }
+}

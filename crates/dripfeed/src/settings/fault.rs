@@ -1,0 +1,49 @@
+//! What is wrong with the configuration, a line each.
+
+use std::fmt;
+
+/// One thing to mend: where it was said, under which key, what is wrong and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// A file, a variable of the environment, an argument; None: nowhere, something is missing.
+    pub origin: Option<String>,
+    pub key: Option<String>,
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in [&self.origin, &self.key].into_iter().flatten() {
+            write!(f, "{part}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub struct Faults(Vec<Fault>);
+
+impl Faults {
+    pub(super) fn push(&mut self, fault: Fault) {
+        if !self.0.contains(&fault) {
+            self.0.push(fault);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn into_result(self) -> Result<(), Self> {
+        if self.0.is_empty() { Ok(()) } else { Err(self) }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors = if self.0.len() == 1 { "an error".to_owned() } else { format!("{} errors", self.0.len()) };
+        write!(f, "the configuration has {errors}:")?;
+        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}

@@ -1,0 +1,70 @@
+//! `[intake]`
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use dripfeed_intake::IntakeSettings;
+use serde::Deserialize;
+
+use super::quantity;
+use super::read::Reader;
+
+/// Bodies are held in memory and in Redis as a whole.
+const LARGEST_BODY: u64 = 256 << 20;
+/// A script runs alone: a longer batch would keep everyone waiting.
+const LARGEST_BATCH: usize = 1000;
+
+#[derive(Clone, Debug)]
+pub struct IntakeRole {
+    pub listen: SocketAddr,
+    pub settings: IntakeSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct Section {
+    #[serde(deserialize_with = "quantity::address")]
+    listen: SocketAddr,
+    #[serde(deserialize_with = "quantity::size")]
+    max_body: u64,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    max_batch: usize,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    max_connections: usize,
+    #[serde(deserialize_with = "quantity::time")]
+    head_timeout: Duration,
+    #[serde(deserialize_with = "quantity::time")]
+    body_timeout: Duration,
+    #[serde(deserialize_with = "quantity::time")]
+    drain: Duration,
+    x_ratelimit_headers: bool,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
+    let section: Section = reader.section("intake")?;
+    let key = |name: &str| ["intake".into(), name.into()];
+    let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
+    if !section.listen.ip().is_loopback() && !has_keys && !anyone_may_call {
+        let message = format!(
+            "{} is reachable by others and there are no [[keys]]: add one, listen on 127.0.0.1, or start with --insecure-no-auth",
+            section.listen
+        );
+        reader.fault(&key("listen"), message);
+    }
+    if section.max_body > LARGEST_BODY {
+        reader.fault(&key("max_body"), "use at most 256MiB: a body is held in memory as a whole");
+    }
+    if section.max_batch > LARGEST_BATCH {
+        reader.fault(&key("max_batch"), format!("use at most {LARGEST_BATCH}: a batch keeps all others waiting in Redis"));
+    }
+    let settings = IntakeSettings {
+        max_body: section.max_body,
+        max_connections: section.max_connections,
+        head_timeout: section.head_timeout,
+        body_timeout: section.body_timeout,
+        drain: section.drain,
+        x_ratelimit_headers: section.x_ratelimit_headers,
+        max_batch: section.max_batch,
+    };
+    Some(IntakeRole { listen: section.listen, settings })
+}

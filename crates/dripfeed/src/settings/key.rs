@@ -1,0 +1,109 @@
+//! `[[keys]]`: who may call the intake.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use dripfeed_intake::{AccessKey, Scope};
+use dripfeed_job::BucketName;
+use serde::Deserialize;
+
+use super::ConfiguredBucket;
+use super::read::{Place, Reader};
+use super::secret;
+use super::selection;
+use super::tree::Step;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section [[keys]] with id, sha256 or hash_file, scopes and buckets")]
+struct Entry {
+    id: String,
+    #[serde(default)]
+    sha256: String,
+    #[serde(default)]
+    hash_file: PathBuf,
+    scopes: Vec<Scope>,
+    #[serde(default = "all")]
+    buckets: Vec<String>,
+}
+
+fn all() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
+) -> Vec<AccessKey> {
+    let Some(entries) = reader.section::<Vec<serde_json::Value>>("keys") else { return Vec::new() };
+    let mut ids = BTreeSet::new();
+    let mut keys = Vec::new();
+    for (index, entry) in entries.into_iter().enumerate() {
+        let path = ["keys".into(), Step::Index(index)];
+        let faults = reader.count();
+        let Some(entry) = reader.value::<Entry>(&Place::only(&path), entry, &serde_json::Value::Null) else { continue };
+        if reader.count() > faults {
+            continue;
+        }
+        if !ids.insert(entry.id.clone()) {
+            reader.fault(&below(&path, "id"), format!("`{}` names another key too: an id names one", entry.id.escape_debug()));
+        }
+        keys.extend(read_entry(reader, &path, entry, configured));
+    }
+    keys
+}
+
+fn read_entry(
+    reader: &mut Reader<'_>,
+    path: &[Step],
+    entry: Entry,
+    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
+) -> Option<AccessKey> {
+    if let Err(message) = check_id(&entry.id) {
+        reader.fault(&below(path, "id"), message);
+    }
+    if entry.scopes.is_empty() {
+        reader.fault(&below(path, "scopes"), "allows nothing: use submit, read, operate");
+    }
+    let sha256 = hash(&entry).map_err(|(key, message)| reader.fault(&below(path, key), message)).ok();
+    let buckets = selection::read(reader, &below(path, "buckets"), &entry.buckets, configured);
+    Some(AccessKey { id: entry.id, sha256: sha256?, scopes: entry.scopes, buckets: buckets? })
+}
+
+fn below(path: &[Step], key: &str) -> Vec<Step> {
+    path.iter().cloned().chain([key.into()]).collect()
+}
+
+fn check_id(id: &str) -> Result<(), String> {
+    if !id.is_empty() && id.len() <= 64 && id.chars().all(|c| c.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(format!("`{}` can't name a caller: use 1 to 64 visible ASCII characters", id.escape_debug()))
+}
+
+fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {
+    match (entry.sha256.as_str(), entry.hash_file.as_os_str().is_empty()) {
+        ("", true) => Err(("sha256", "is missing, and so is hash_file: printf %s \"$KEY\" | sha256sum".to_owned())),
+        ("", false) => {
+            let text = secret::read_public(&entry.hash_file).map_err(|message| ("hash_file", message))?;
+            // As sha256sum writes it: the hash, and the name of what was hashed.
+            let digits = text.split_whitespace().next().unwrap_or_default();
+            parse_hash(digits).map_err(|message| ("hash_file", format!("{}: {message}", entry.hash_file.display())))
+        }
+        (digits, true) => parse_hash(digits).map_err(|message| ("sha256", message)),
+        (_, false) => Err(("hash_file", "sha256 is set too: take one of the two out".to_owned())),
+    }
+}
+
+/// What isn't a hash isn't shown: it may be the key itself.
+fn parse_hash(digits: &str) -> Result<[u8; 32], String> {
+    let bad = || "is no SHA-256: write 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
+    let mut hash = [0; 32];
+    if digits.len() != 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
+        return Err(bad());
+    }
+    for (byte, digits) in hash.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+    }
+    Ok(hash)
+}

@@ -1,0 +1,107 @@
+//! Where settings come from, lowest first: the defaults compiled in, files, the environment, arguments.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use config::{ConfigError, Environment, FileFormat, Format as _, Map, Source, Value};
+
+use super::fault::{Fault, Faults};
+use super::tree::{ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
+
+const DEFAULTS: &str = include_str!("../../../../config/default.toml");
+
+/// What to read.
+#[derive(Clone, Debug, Default)]
+pub struct Layers {
+    pub files: Vec<PathBuf>,
+    /// None: that of this process.
+    pub environment: Option<HashMap<String, String>>,
+    /// `section.key=value` each.
+    pub arguments: Vec<String>,
+    /// Whoever reaches the intake may do everything, wherever it listens.
+    pub insecure_no_auth: bool,
+}
+
+impl Layers {
+    pub(super) fn gather(&self, faults: &mut Faults) -> Tree {
+        let defaults = Layer::read(DEFAULT, FileFormat::Toml, DEFAULTS);
+        let files = self.files.iter().map(|path| file(path));
+        let arguments = self.arguments.iter().map(|text| argument(text));
+        let layers = std::iter::once(defaults).chain(files).chain([self.environment()]).chain(arguments);
+        let mut layers = layers.filter_map(|layer| layer.map_err(|fault| faults.push(fault)).ok());
+        let Layer(defaults) = layers.next().unwrap_or_default();
+        let mut merged = Value::from(defaults.clone());
+        for layer in layers {
+            // A layer's values are at hand: to lay them over can't fail.
+            let _ = layer.collect_to(&mut merged);
+        }
+        Tree { merged, defaults: defaults.into() }
+    }
+
+    fn environment(&self) -> Result<Layer, Fault> {
+        Environment::with_prefix(ENVIRONMENT_PREFIX)
+            .prefix_separator("__")
+            .separator("__")
+            .source(self.environment.clone())
+            .collect()
+            .map(Layer)
+            .map_err(|error| Fault { origin: None, key: None, message: error.to_string() })
+    }
+}
+
+/// The values of one source, each with its origin.
+#[derive(Clone, Debug, Default)]
+struct Layer(Map<String, Value>);
+
+impl Layer {
+    fn read(origin: &str, format: FileFormat, text: &str) -> Result<Self, Fault> {
+        let origin = origin.to_owned();
+        format.parse(Some(&origin), text).map(Self).map_err(|error| Fault {
+            origin: Some(origin),
+            key: None,
+            message: format!("can't be read: {}", without_source(&error.to_string())),
+        })
+    }
+}
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, Value>, ConfigError> {
+        Ok(self.0.clone())
+    }
+}
+
+fn file(path: &Path) -> Result<Layer, Fault> {
+    let origin = path.display().to_string();
+    let fault = |message| Fault { origin: Some(origin.clone()), key: None, message };
+    let format = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => FileFormat::Toml,
+        Some("yaml" | "yml") => FileFormat::Yaml,
+        Some("json") => FileFormat::Json,
+        _ => return Err(fault("has no known format: name it .toml, .yaml or .json".to_owned())),
+    };
+    let bytes = fs::read(path).map_err(|error| fault(format!("can't be opened: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| fault(format!("isn't UTF-8 after byte {}: save it as UTF-8", error.utf8_error().valid_up_to())))?;
+    Layer::read(&origin, format, &text)
+}
+
+fn argument(text: &str) -> Result<Layer, Fault> {
+    let Some((key, value)) = text.split_once('=') else {
+        let message = format!("`{text}` has no `=`: write it as section.key=value");
+        return Err(Fault { origin: Some(ARGUMENT.to_owned()), key: None, message });
+    };
+    let value = Value::new(Some(&ARGUMENT.to_owned()), value.to_owned());
+    Ok(Layer(Map::from([(key.trim().to_owned(), value)])))
+}
+
+/// A parser's message on one line, without the lines of the file that it shows: a secret may stand in them.
+fn without_source(message: &str) -> String {
+    let shows_source = |line: &&str| line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|');
+    let told: Vec<&str> = message.lines().filter(|line| !shows_source(line)).map(str::trim).collect();
+    told.join(": ")
+}

@@ -1,0 +1,73 @@
+//! `[processor]`
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use dripfeed_intake::BucketSet;
+use dripfeed_job::{BucketName, duration};
+use dripfeed_processor::ProcessorSettings;
+use dripfeed_store::RedisSettings;
+use serde::Deserialize;
+
+use super::ConfiguredBucket;
+use super::quantity;
+use super::read::Reader;
+use super::selection;
+
+#[derive(Clone, Debug)]
+pub struct ProcessorRole {
+    /// For its health and metrics.
+    pub listen: SocketAddr,
+    /// Those it serves.
+    pub buckets: BucketSet,
+    pub settings: ProcessorSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct Section {
+    name: String,
+    #[serde(deserialize_with = "quantity::address")]
+    listen: SocketAddr,
+    #[serde(deserialize_with = "quantity::time")]
+    lease: Duration,
+    #[serde(deserialize_with = "quantity::time")]
+    drain: Duration,
+    buckets: Vec<String>,
+}
+
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    redis: Option<&RedisSettings>,
+    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
+) -> Option<ProcessorRole> {
+    let section: Section = reader.section("processor")?;
+    let key = |name: &str| ["processor".into(), name.into()];
+    if let Err(message) = check_name(&section.name) {
+        reader.fault(&key("name"), message);
+    }
+    // A heartbeat comes every third of a lease: one slow reply must not look like death.
+    let least = redis.map_or(Duration::ZERO, |redis| redis.response_timeout * 3);
+    if section.lease < least {
+        let message = format!(
+            "{} is less than three times redis.response_timeout: use {} or more, or a living replica passes for dead",
+            duration::show(section.lease),
+            duration::show(least)
+        );
+        reader.fault(&key("lease"), message);
+    }
+    let buckets = selection::read(reader, &key("buckets"), &section.buckets, configured)?;
+    let name = Some(section.name).filter(|name| !name.is_empty());
+    let settings = ProcessorSettings { name, lease: section.lease, drain: section.drain };
+    Some(ProcessorRole { listen: section.listen, buckets, settings })
+}
+
+/// `@` marks the owner of parked jobs, which is no replica.
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    if name.len() <= 64 && name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(format!("`{}` can't name a replica: use at most 64 of a-z A-Z 0-9 _ - . :", name.escape_debug()))
+}

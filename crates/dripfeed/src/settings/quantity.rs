@@ -1,0 +1,108 @@
+//! Quantities as people write them, for `#[serde(deserialize_with = …)]`: each names what it expects.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use dripfeed_job::{duration, size};
+use serde::Deserializer;
+use serde::de::{Error, Unexpected, Visitor};
+
+/// A whole number of 1 or more.
+pub(super) fn one_or_more<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {
+    let n = from.deserialize_any(Whole { least: 1 })?;
+    T::try_from(n).map_err(|_| out_of_range(n))
+}
+
+/// A whole number, where 0 stands for none.
+pub(super) fn zero_is_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let n = from.deserialize_any(Whole { least: 0 })?;
+    Ok(Some(n).filter(|n| *n > 0))
+}
+
+/// A duration above zero.
+pub(super) fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = from.deserialize_any(Text("a duration with its unit in quotes, such as \"10s\""))?;
+    let time = duration::parse(&text).map_err(Error::custom)?;
+    if time.is_zero() { Err(Error::custom("must be above zero")) } else { Ok(time) }
+}
+
+/// A size above zero, in bytes.
+pub(super) fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {
+    let bytes = size_or_zero(from)?;
+    if bytes == 0 {
+        return Err(Error::custom("must be above zero"));
+    }
+    T::try_from(bytes).map_err(|_| out_of_range(bytes))
+}
+
+/// A size, in bytes.
+pub(super) fn size_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let text = from.deserialize_any(Text("a size with its unit in quotes, such as \"64KiB\""))?;
+    size::parse(&text).map_err(Error::custom)
+}
+
+/// Where to listen.
+pub(super) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    let text = from.deserialize_any(Text("an address and port in quotes, such as \"127.0.0.1:7180\""))?;
+    let bad = |_| Error::custom(format!("`{}` is no address and port: write it like 127.0.0.1:7180", text.escape_debug()));
+    text.parse().map_err(bad)
+}
+
+/// A text that is read further.
+pub(super) fn parsed<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    from.deserialize_any(Text("a text in quotes"))?.parse().map_err(Error::custom)
+}
+
+/// The same, where the empty text stands for none.
+pub(super) fn empty_is_none<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    let text = from.deserialize_any(Text("a text in quotes"))?;
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
+}
+
+fn out_of_range<E: Error>(n: u64) -> E {
+    E::custom(format!("{n} is more than can be counted here: use a smaller one"))
+}
+
+struct Whole {
+    least: u64,
+}
+
+impl Visitor<'_> for Whole {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number, {} or more", self.least)
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<u64, E> {
+        if n < self.least { Err(E::invalid_value(Unexpected::Unsigned(n), &self)) } else { Ok(n) }
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<u64, E> {
+        u64::try_from(n).map_err(|_| E::invalid_value(Unexpected::Signed(n), &self)).and_then(|n| self.visit_u64(n))
+    }
+}
+
+struct Text(&'static str);
+
+impl Visitor<'_> for Text {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+}

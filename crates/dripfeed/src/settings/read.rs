@@ -1,0 +1,172 @@
+//! Turns a section of the tree into a typed one. After an error it goes on without the value that was wrong, so that
+//! all errors come to light at once.
+
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use serde_path_to_error::Segment;
+
+use super::fault::{Fault, Faults};
+use super::tree::{self, Step, Tree};
+
+pub(super) struct Reader<'a> {
+    pub(super) tree: &'a Tree,
+    faults: &'a mut Faults,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(tree: &'a Tree, faults: &'a mut Faults) -> Self {
+        Self { tree, faults }
+    }
+
+    pub(super) fn refuse_unknown_sections(&mut self, known: &[&str]) {
+        for name in self.tree.sections() {
+            if !known.contains(&name.as_str()) {
+                let message = format!("there is no such section: use {}", known.join(", "));
+                self.fault(&[Step::Key(name)], message);
+            }
+        }
+    }
+
+    /// Something is wrong with what stands at `path`.
+    pub(super) fn fault(&mut self, path: &[Step], message: impl Into<String>) {
+        let key = Some(tree::shown(path));
+        self.faults.push(Fault { origin: self.tree.origin(path), key, message: message.into() });
+    }
+
+    /// The value; or, when something is wrong with it, a fault at `path`.
+    pub(super) fn told<T>(&mut self, path: &[Step], result: Result<T, impl Into<String>>) -> Option<T> {
+        result.map_err(|message| self.fault(path, message)).ok()
+    }
+
+    /// How many faults there are by now.
+    pub(super) fn count(&self) -> usize {
+        self.faults.len()
+    }
+
+    /// A whole section of the tree.
+    pub(super) fn section<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        let path = [Step::from(name)];
+        self.value(&Place::only(&path), self.tree.json(&path), &self.tree.default_json(&path))
+    }
+
+    /// `json`, which stands at `place`; instead of a value that is wrong stands the one of `fallback`.
+    pub(super) fn value<T: DeserializeOwned>(
+        &mut self,
+        place: &Place<'_>,
+        mut json: Json,
+        fallback: &Json,
+    ) -> Option<T> {
+        let mut typed = BTreeSet::new();
+        let mut mended = BTreeSet::new();
+        loop {
+            let error = match serde_path_to_error::deserialize::<_, T>(&json) {
+                Ok(value) => return Some(value),
+                Err(error) => error,
+            };
+            let below: Vec<Step> = error.path().iter().filter_map(step).collect();
+            let whole = place.of(self.tree, &below);
+            if self.tree.is_untyped(&whole) && typed.insert(below.clone()) && give_type(&mut json, &below) {
+                continue;
+            }
+            self.fault(&whole, said(error.inner()));
+            if !mended.insert(below.clone()) || !mend(&mut json, fallback, &below) {
+                return None;
+            }
+        }
+    }
+}
+
+/// Where a typed section stands in the tree: at `path`; or, key by key, at `otherwise` when it isn't there.
+pub(super) struct Place<'a> {
+    pub(super) path: &'a [Step],
+    pub(super) otherwise: Option<&'a [Step]>,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn only(path: &'a [Step]) -> Self {
+        Self { path, otherwise: None }
+    }
+
+    /// The path in the tree of what stands `below` here.
+    pub(super) fn of(&self, tree: &Tree, below: &[Step]) -> Vec<Step> {
+        let join = |path: &[Step]| path.iter().chain(below).cloned().collect::<Vec<Step>>();
+        let here = join(self.path);
+        let there = self.otherwise.map(join).filter(|there| !tree.has(&here) && tree.has(there));
+        there.unwrap_or(here)
+    }
+
+    pub(super) fn key(&self, tree: &Tree, key: &str) -> Vec<Step> {
+        self.of(tree, &[key.into()])
+    }
+}
+
+fn step(segment: &Segment) -> Option<Step> {
+    match segment {
+        Segment::Map { key } => Some(Step::Key(key.clone())),
+        Segment::Seq { index } => Some(Step::Index(*index)),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    }
+}
+
+/// Serde's words, turned into what to do where they only say what is wrong.
+fn said(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let split = |prefix| message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "));
+    let known = |list: &str| list.trim_start_matches("one of ").replace('`', "");
+    if let Some((_, list)) = split("unknown field ") {
+        return format!("there is no such key: use {}", known(list));
+    }
+    if let Some((value, list)) = split("unknown variant ") {
+        return format!("{value} isn't known here: use {}", known(list));
+    }
+    if let Some((found, expected)) = split("invalid type: ").or_else(|| split("invalid value: ")) {
+        // Any text may be a secret at the wrong place.
+        let found = if found.starts_with("string") { "a text" } else { found };
+        return format!("must be {expected}, not {found}");
+    }
+    match message.strip_prefix("missing field ") {
+        Some(field) => format!("the key {field} is missing"),
+        None => message,
+    }
+}
+
+/// Reads the text at `path` as TOML. False: that gives nothing else.
+fn give_type(json: &mut Json, path: &[Step]) -> bool {
+    let Some(place) = find(json, path) else { return false };
+    let Some(typed) = place.as_str().and_then(tree::typed) else { return false };
+    *place = typed;
+    true
+}
+
+/// Puts the fallback's value at `path`, or takes out what the fallback doesn't have. False: nothing can be done.
+fn mend(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
+    let Some((last, parents)) = path.split_last() else { return false };
+    let Some(parent) = find(json, parents) else { return false };
+    match (parent, last) {
+        (Json::Object(table), Step::Key(key)) => match peek(fallback, path) {
+            Some(default) => table.insert(key.clone(), default.clone()).is_some(),
+            None => table.remove(key).is_some(),
+        },
+        (Json::Array(list), Step::Index(index)) if *index < list.len() => {
+            list.remove(*index);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn find<'a>(json: &'a mut Json, path: &[Step]) -> Option<&'a mut Json> {
+    path.iter().try_fold(json, |json, step| match step {
+        Step::Key(key) => json.get_mut(key),
+        Step::Index(index) => json.get_mut(index),
+    })
+}
+
+fn peek<'a>(json: &'a Json, path: &[Step]) -> Option<&'a Json> {
+    path.iter().try_fold(json, |json, step| match step {
+        Step::Key(key) => json.get(key),
+        Step::Index(index) => json.get(index),
+    })
+}

@@ -1,0 +1,61 @@
+//! `[redis]`
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dripfeed_store::{Address, Durability, RedisSettings};
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+
+use super::quantity;
+use super::read::Reader;
+use super::secret;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct Section {
+    #[serde(deserialize_with = "quantity::parsed")]
+    url: Address,
+    url_file: PathBuf,
+    prefix: String,
+    durability: Durability,
+    #[serde(deserialize_with = "quantity::time")]
+    connect_timeout: Duration,
+    #[serde(deserialize_with = "quantity::time")]
+    response_timeout: Duration,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<RedisSettings> {
+    let section: Section = reader.section("redis")?;
+    let url = url(reader, &section)?;
+    if let Err(message) = check_prefix(&section.prefix) {
+        reader.fault(&["redis".into(), "prefix".into()], message);
+    }
+    let mut settings = RedisSettings::new(url, section.prefix, section.durability);
+    settings.connect_timeout = section.connect_timeout;
+    settings.response_timeout = section.response_timeout;
+    Some(settings)
+}
+
+fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
+    if section.url_file.as_os_str().is_empty() {
+        return Some(section.url.clone());
+    }
+    let path = ["redis".into(), "url_file".into()];
+    if reader.tree.is_set(&["redis".into(), "url".into()]) {
+        reader.fault(&path, "redis.url is set too: take one of the two out");
+        return None;
+    }
+    let url = secret::read_secret(&section.url_file)
+        .and_then(|url| url.expose_secret().parse().map_err(|error| format!("{}: {error}", section.url_file.display())));
+    url.map_err(|message| reader.fault(&path, message)).ok()
+}
+
+/// Braces would move the keys of a bucket into other cluster slots.
+fn check_prefix(prefix: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    if !prefix.is_empty() && prefix.len() <= 64 && prefix.chars().all(plain) {
+        return Ok(());
+    }
+    Err(format!("`{}` can't begin a key: use 1 to 64 of a-z A-Z 0-9 _ - . :", prefix.escape_debug()))
+}

@@ -1,0 +1,42 @@
+//! Values that stand in files of their own.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use secrecy::SecretString;
+
+/// The text of a file that only its owner, and at most its group, can read. A group is how containers get at theirs.
+///
+/// # Errors
+/// What is wrong with the file, in a sentence.
+pub(super) fn read_secret(path: &Path) -> Result<SecretString, String> {
+    read(path, |mode| {
+        if mode & 0o007 == 0 {
+            return Ok(());
+        }
+        Err(format!("{} holds a secret and is open to everyone (mode {:04o}): chmod o= {0}", path.display(), mode & 0o7777))
+    })
+    .map(SecretString::from)
+}
+
+/// The text of a file that everyone may read.
+///
+/// # Errors
+/// What is wrong with the file, in a sentence.
+pub(super) fn read_public(path: &Path) -> Result<String, String> {
+    read(path, |_| Ok(()))
+}
+
+fn read(path: &Path, permit: impl FnOnce(u32) -> Result<(), String>) -> Result<String, String> {
+    let unreadable = |error| format!("{} can't be read: {error}", path.display());
+    let mut file = fs::File::open(path).map_err(unreadable)?;
+    // Asked of the open file: its name may be given to another one meanwhile.
+    permit(file.metadata().map_err(unreadable)?.permissions().mode())?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(unreadable)?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    if text.is_empty() { Err(format!("{} is empty", path.display())) } else { Ok(text.to_owned()) }
+}

@@ -1,0 +1,40 @@
+//! Which buckets something is about: names, or `*` for all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dripfeed_intake::BucketSet;
+use dripfeed_job::BucketName;
+
+use super::ConfiguredBucket;
+use super::read::Reader;
+use super::tree::Step;
+
+/// Reads the names at `path`. One that isn't configured is a slip of the pen.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    path: &[Step],
+    names: &[String],
+    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
+) -> Option<BucketSet> {
+    if names.is_empty() {
+        reader.fault(path, "names no bucket: use names, or [\"*\"] for all");
+        return None;
+    }
+    if names.iter().any(|name| name == "*") {
+        return Some(BucketSet::All);
+    }
+    let mut selected = BTreeSet::new();
+    for (index, name) in names.iter().enumerate() {
+        match configured.get_key_value(name.as_str()) {
+            Some((name, _)) => {
+                selected.insert(name.clone());
+            }
+            None => {
+                let path: Vec<Step> = path.iter().cloned().chain([Step::Index(index)]).collect();
+                let shown = name.escape_debug();
+                reader.fault(&path, format!("there is no bucket `{shown}`: add [buckets.{shown}], or take it out"));
+            }
+        }
+    }
+    Some(BucketSet::Named(selected))
+}

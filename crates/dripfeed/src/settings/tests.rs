@@ -1,0 +1,341 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dripfeed_bucket::{BucketSettings, Kind};
+use dripfeed_job::Rate;
+use dripfeed_store::Durability;
+use tempfile::TempDir;
+
+use super::{Layers, Settings};
+
+/// A folder of configuration files; errors name them without it.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn secret(&self, name: &str, content: &str, mode: u32) -> PathBuf {
+        let path = self.file(name, content);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn told(&self, layers: &Layers) -> String {
+        let dir = format!("{}/", self.0.path().display());
+        match Settings::load(layers) {
+            Ok(_) => "taken".to_owned(),
+            Err(faults) => faults.to_string().replace(&dir, ""),
+        }
+    }
+}
+
+fn layers(files: impl IntoIterator<Item = PathBuf>) -> Layers {
+    Layers { files: files.into_iter().collect(), environment: Some(HashMap::new()), ..Layers::default() }
+}
+
+/// What a file of that content is answered.
+fn told(toml: &str) -> String {
+    let folder = Folder::new();
+    let file = folder.file("dripfeed.toml", toml);
+    folder.told(&layers([file]))
+}
+
+fn bucket(settings: &Settings, name: &str) -> BucketSettings {
+    settings.buckets.get(name).unwrap().settings(Durability::Everysec)
+}
+
+fn load(layers: &Layers) -> Settings {
+    Settings::load(layers).unwrap_or_else(|faults| unreachable!("{faults}"))
+}
+
+#[test]
+fn the_defaults_alone_are_sound() {
+    let settings = load(&layers([]));
+    assert!(settings.buckets.is_empty() && settings.keys.is_empty());
+    assert_eq!(settings.intake.listen.to_string(), "127.0.0.1:7180");
+    assert_eq!(settings.processor.settings.lease, Duration::from_secs(10));
+}
+
+#[test]
+fn the_examples_are_sound() {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config");
+    for example in fs::read_dir(config.join("examples")).unwrap() {
+        let path = example.unwrap().path();
+        assert!(!load(&layers([path.clone()])).buckets.is_empty(), "{}", path.display());
+    }
+}
+
+#[test]
+fn later_layers_win_key_by_key() {
+    let folder = Folder::new();
+    let first = folder.file(
+        "first.toml",
+        r#"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            capacity = 1
+            [buckets.mail.leak]
+            rate = "1/s"
+            burst = 1
+        "#,
+    );
+    let second = folder.file("second.yaml", "buckets: {mail: {capacity: 2, leak: {burst: 2, concurrency: 2}}}");
+    let third = folder.file("third.json", r#"{"buckets": {"mail": {"leak": {"concurrency": 3}}}}"#);
+    let settings = load(&Layers {
+        environment: Some(HashMap::from([
+            ("DRIPFEED__BUCKETS__MAIL__LEAK__CONCURRENCY".to_owned(), "4".to_owned()),
+            ("DRIPFEED__BUCKETS__MAIL__DELIVERIES".to_owned(), "4".to_owned()),
+            ("DRIPFEED__PROCESSOR__BUCKETS".to_owned(), r#"["mail"]"#.to_owned()),
+            ("DRIPFEED_KEY".to_owned(), "not a setting".to_owned()),
+        ])),
+        arguments: vec!["buckets.mail.deliveries=5".to_owned(), "redis.prefix=7".to_owned()],
+        ..layers([first, second, third])
+    });
+    let mail = bucket(&settings, "mail");
+    assert_eq!((mail.capacity, mail.deliveries), (2, 5));
+    assert_eq!((mail.leak.burst, mail.leak.concurrency), (2, 4));
+    assert_eq!(mail.leak.rate, Some("1/s".parse::<Rate>().unwrap()));
+    assert_eq!(settings.redis.prefix, "7", "a text that looks like a number stays a text where one is asked for");
+}
+
+#[test]
+fn buckets_are_laid_over_the_section_defaults() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "dripfeed.toml",
+        r#"
+            [defaults]
+            capacity = 7
+            leak.max_in_flight = 9
+            retry.attempts = 3
+            [buckets.a]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.b]
+            upstream = "http://127.0.0.1:1/"
+            capacity = 8
+            retry.first = "2s"
+            [buckets.list]
+            upstream = "http://127.0.0.1:1/"
+            kind = "list"
+        "#,
+    );
+    let settings = load(&layers([file]));
+    let [a, b, list] = ["a", "b", "list"].map(|name| bucket(&settings, name));
+    assert_eq!((a.capacity, a.retry.attempts), (7, 3));
+    assert_eq!((b.capacity, b.retry.attempts, b.retry.first), (8, 3, Duration::from_secs(2)));
+    assert_eq!((list.kind, list.capacity), (Kind::List, 7));
+    assert_eq!((list.retry.attempts, list.leak.max_in_flight), (1, None), "what a list can't do doesn't reach it");
+}
+
+#[test]
+fn all_errors_are_told_at_once_with_file_and_key() {
+    let folder = Folder::new();
+    let first = folder.file(
+        "first.toml",
+        r#"
+            [redis]
+            url = "http://localhost"
+            durabilty = "fsync"
+            [intake]
+            listen = "localhost"
+            max_body = 1000000
+            head_timeout = "10"
+            max_connections = 0
+            [limits]
+            x = 1
+            [buckets.mail]
+            capacity = "many"
+            timeout = 30
+            leak = { rate = "0/s", concurrency = 0, speed = "fast" }
+            [buckets."a b"]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.sms]
+            upstream = "ftp://example.com"
+            method = "CONNECT"
+            retry = { first = "1h", max = "1m" }
+            kind = "steam"
+        "#,
+    );
+    let second = folder.file("second.yaml", "processor: {lease: 1s, buckets: [mial], drain: 0s}\nlog: {level: loud}");
+    let told = folder.told(&Layers {
+        environment: Some(HashMap::from([("DRIPFEED__INTAKE__DRAIN".to_owned(), "soon".to_owned())])),
+        arguments: vec!["intake.max_batch=5000".to_owned()],
+        ..layers([first, second])
+    });
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_before_anything_else() {
+    let folder = Folder::new();
+    let files = [
+        folder.file("latin.toml", b"# caf\xe9\n[redis]\n"),
+        folder.file("cut.toml", "[redis]\nurl = \"redis://:hunter2@host\n"),
+        folder.file("cut.yaml", "redis: {url: [\n"),
+        folder.file("cut.json", "{\"redis\": "),
+        folder.file("config.ini", ""),
+        folder.0.path().join("missing.toml"),
+    ];
+    let told = folder.told(&Layers { arguments: vec!["redis.url".to_owned()], ..layers(files) });
+    assert!(!told.contains("hunter2"), "{told}");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn an_error_in_the_section_defaults_is_told_once() {
+    let told = told(
+        r#"
+            [defaults]
+            upstream = "http://127.0.0.1:1/"
+            capacity = 0
+            keep.outcomes = "1"
+            [buckets.a]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.b]
+            upstream = "http://127.0.0.1:1/"
+        "#,
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_list_refuses_what_it_cannot_do() {
+    let told = told(
+        r#"
+            [buckets.list]
+            upstream = "http://127.0.0.1:1/"
+            kind = "list"
+            deliveries = 3
+            leak.max_in_flight = 10
+            retry = { attempts = 2, first = "1s", max = "1m" }
+        "#,
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn beyond_loopback_there_must_be_keys() {
+    let open = layers([]);
+    let exposed = Layers { arguments: vec!["intake.listen=0.0.0.0:7180".to_owned()], ..open };
+    let folder = Folder::new();
+    insta::assert_snapshot!(folder.told(&exposed));
+    assert_eq!(folder.told(&Layers { insecure_no_auth: true, ..exposed.clone() }), "taken");
+    let key = format!("keys = [{{ id = \"shop\", sha256 = \"{}\", scopes = [\"submit\"] }}]", "ab".repeat(32));
+    let with_key = Layers { files: vec![folder.file("keys.toml", key)], ..exposed };
+    assert_eq!(folder.told(&with_key), "taken");
+}
+
+#[test]
+fn keys_say_who_may_do_what() {
+    let folder = Folder::new();
+    let hash = folder.secret("shop.sha256", &format!("{}  -\n", "ab".repeat(32)), 0o644);
+    let file = folder.file(
+        "dripfeed.toml",
+        format!(
+            r#"
+                keys = [
+                    {{ id = "shop", hash_file = "{hash}", scopes = ["submit"] }},
+                    {{ id = "shop", sha256 = "the key itself", scopes = [], buckets = ["mail"] }},
+                    {{ id = "", scopes = ["admin"], hash_file = "{missing}" }},
+                    {{ sha256 = "{digits}", scopes = ["read"], colour = "red" }},
+                    "just a text",
+                ]
+            "#,
+            hash = hash.display(),
+            missing = folder.0.path().join("missing.sha256").display(),
+            digits = "0".repeat(64),
+        ),
+    );
+    insta::assert_snapshot!(folder.told(&layers([file])));
+}
+
+#[test]
+fn secrets_come_from_files_that_others_cannot_read() {
+    let folder = Folder::new();
+    let url = folder.secret("redis.url", "redis://:hunter2@127.0.0.1:6379\n", 0o600);
+    let headers = folder.secret("headers", "# for the partner\nAuthorization: Bearer hunter2\n\nX-Shop: 1\n", 0o640);
+    let content = format!(
+        r#"
+            redis.url_file = "{}"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            headers_file = "{}"
+        "#,
+        url.display(),
+        headers.display()
+    );
+    let files = layers([folder.file("dripfeed.toml", content)]);
+    assert_eq!(load(&files).redis.url.to_string(), "redis://127.0.0.1:6379/0");
+
+    folder.secret("redis.url", "redis://:hunter2@127.0.0.1:6379", 0o644);
+    folder.secret("headers", "Authorization Bearer hunter2", 0o600);
+    let told = folder.told(&files);
+    assert!(!told.contains("hunter2"), "{told}");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn no_error_shows_a_secret() {
+    let told = told(
+        r#"
+            redis.url = ["redis://:canary@127.0.0.1"]
+            keys = "canary"
+            [buckets.a]
+            upstream = "http://user:canary@127.0.0.1:1/"
+            headers = "Authorization: canary"
+            [buckets.b]
+            upstream = "http://127.0.0.1:1/"
+            headers = { "Bad Name" = "canary", Authorization = "canary\n" }
+            [buckets.c]
+            upstream = "http://127.0.0.1:1/"
+            headers = [["Authorization", "canary"]]
+        "#,
+    );
+    assert!(!told.contains("canary"), "{told}");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn shown_settings_have_an_origin_and_no_secrets() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "dripfeed.toml",
+        r#"
+            redis.url = "redis://me:canary@127.0.0.1:6379"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            headers = { Authorization = "canary" }
+        "#,
+    );
+    let arguments = vec!["buckets.mail.capacity=5".to_owned()];
+    let shown = load(&Layers { arguments, ..layers([file]) }).shown();
+    let lines: Vec<_> = shown.iter().map(|shown| format!("{} {} {}", shown.key, shown.value, shown.origin)).collect();
+    let dir = format!("{}/", folder.0.path().display());
+    let lines: Vec<_> = lines.into_iter().filter(|line| !line.ends_with(" default")).collect();
+    insta::assert_snapshot!(lines.join("\n").replace(&dir, ""));
+}
+
+#[test]
+fn a_reload_tells_what_takes_a_restart() {
+    let before = load(&layers([]));
+    let changed = |argument: &str| {
+        let arguments = vec![argument.to_owned()];
+        before.restart_needed(&load(&Layers { arguments, ..layers([]) }))
+    };
+    assert_eq!(changed("intake.listen=127.0.0.1:0"), ["intake"]);
+    assert_eq!(changed("redis.prefix=other"), ["redis"]);
+    assert!(changed("log.level=debug").is_empty());
+}

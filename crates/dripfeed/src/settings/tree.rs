@@ -1,0 +1,140 @@
+//! All layers as one tree. Each value knows its origin.
+
+use config::{FileFormat, Format as _, Value, ValueKind};
+use serde_json::{Map, Value as Json};
+
+/// The origin of what nobody has set.
+pub(super) const DEFAULT: &str = "default";
+pub(super) const ARGUMENT: &str = "--set";
+pub(super) const ENVIRONMENT_PREFIX: &str = "DRIPFEED";
+/// As the config crate names it.
+const ENVIRONMENT: &str = "the environment";
+
+/// A step towards a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+pub(super) struct Tree {
+    pub(super) merged: Value,
+    /// The lowest layer alone.
+    pub(super) defaults: Value,
+}
+
+impl Tree {
+    /// The names of all sections.
+    pub(super) fn sections(&self) -> Vec<String> {
+        keys(&self.merged)
+    }
+
+    pub(super) fn section(&self, name: &str) -> Option<&Value> {
+        find(&self.merged, &[name.into()])
+    }
+
+    /// The names below a table, sorted.
+    pub(super) fn names(&self, path: &[Step]) -> Vec<String> {
+        find(&self.merged, path).map(keys).unwrap_or_default()
+    }
+
+    pub(super) fn json(&self, path: &[Step]) -> Json {
+        find(&self.merged, path).map_or(Json::Null, json)
+    }
+
+    pub(super) fn default_json(&self, path: &[Step]) -> Json {
+        find(&self.defaults, path).map_or(Json::Null, json)
+    }
+
+    pub(super) fn has(&self, path: &[Step]) -> bool {
+        find(&self.merged, path).is_some()
+    }
+
+    /// Who said what stands there, or the nearest that stands above it. None: it stands nowhere.
+    pub(super) fn origin(&self, path: &[Step]) -> Option<String> {
+        (0..=path.len()).rev().find_map(|length| find(&self.merged, &path[..length])).and_then(origin).map(|origin| {
+            if origin == ENVIRONMENT { variable(path) } else { origin.to_owned() }
+        })
+    }
+
+    /// Whether a person set it, and not the defaults.
+    pub(super) fn is_set(&self, path: &[Step]) -> bool {
+        find(&self.merged, path).and_then(origin).is_some_and(|origin| origin != DEFAULT)
+    }
+
+    /// Whether it comes from where everything is text.
+    pub(super) fn is_untyped(&self, path: &[Step]) -> bool {
+        let origin = find(&self.merged, path).and_then(Value::origin);
+        matches!(origin, Some(ENVIRONMENT | ARGUMENT))
+    }
+}
+
+/// `a.b[0].c`, as people write it.
+pub(super) fn shown(path: &[Step]) -> String {
+    path.iter().fold(String::new(), |shown, step| match step {
+        Step::Key(key) if shown.is_empty() => key.clone(),
+        Step::Key(key) => format!("{shown}.{key}"),
+        Step::Index(index) => format!("{shown}[{index}]"),
+    })
+}
+
+/// What a text means in TOML, when it isn't a string there. From the environment and arguments come texts only.
+pub(super) fn typed(text: &str) -> Option<Json> {
+    let table = FileFormat::Toml.parse(None, &format!("value = {text}")).ok()?;
+    table.get("value").map(json)
+}
+
+fn variable(path: &[Step]) -> String {
+    let name = shown(path).to_uppercase().replace('.', "__");
+    format!("{ENVIRONMENT_PREFIX}__{name}")
+}
+
+fn keys(value: &Value) -> Vec<String> {
+    let ValueKind::Table(table) = &value.kind else { return Vec::new() };
+    let mut keys: Vec<String> = table.keys().cloned().collect();
+    keys.sort();
+    keys
+}
+
+fn find<'a>(value: &'a Value, path: &[Step]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, step| match (&value.kind, step) {
+        (ValueKind::Table(table), Step::Key(key)) => table.get(key),
+        (ValueKind::Array(array), Step::Index(index)) => array.get(*index),
+        _ => None,
+    })
+}
+
+/// A table's own origin is lost when layers are merged: then that of a value in it which somebody set counts.
+fn origin(value: &Value) -> Option<&str> {
+    let ValueKind::Table(table) = &value.kind else { return value.origin() };
+    let mut keys: Vec<_> = table.keys().collect();
+    keys.sort();
+    let origins = || keys.iter().filter_map(|key| origin(table.get(*key)?));
+    value.origin().or_else(|| origins().find(|origin| *origin != DEFAULT)).or_else(|| origins().next())
+}
+
+fn json(value: &Value) -> Json {
+    match &value.kind {
+        ValueKind::Nil => Json::Null,
+        ValueKind::Boolean(value) => Json::from(*value),
+        ValueKind::I64(value) => Json::from(*value),
+        ValueKind::U64(value) => Json::from(*value),
+        ValueKind::Float(value) if value.is_finite() => Json::from(*value),
+        ValueKind::Float(value) => Json::from(value.to_string()),
+        ValueKind::I128(value) => Json::from(value.to_string()),
+        ValueKind::U128(value) => Json::from(value.to_string()),
+        ValueKind::String(value) => Json::from(value.as_str()),
+        ValueKind::Array(values) => values.iter().map(json).collect(),
+        ValueKind::Table(table) => {
+            let mut entries: Vec<_> = table.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            Json::Object(entries.into_iter().map(|(key, value)| (key.clone(), json(value))).collect::<Map<_, _>>())
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The keys of a bucket that say whom it calls, and how.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dripfeed_processor::{BadUpstream, Upstream, UpstreamSettings};
+use http::Method;
+
+use super::headers::{self, SecretHeaders};
+use super::read::{Place, Reader};
+use super::secret;
+
+/// As they stand in the section.
+pub(super) struct UpstreamKeys {
+    pub(super) upstream: Option<String>,
+    pub(super) method: String,
+    pub(super) timeout: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) headers: SecretHeaders,
+    pub(super) headers_file: PathBuf,
+    pub(super) allow_private: bool,
+    pub(super) max_answer: u64,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKeys) -> Option<Upstream> {
+    let in_file = !keys.headers_file.as_os_str().is_empty();
+    let headers_key = if in_file { "headers_file" } else { "headers" };
+    let url = reader.told(&place.key(reader.tree, "upstream"), keys.upstream.ok_or(MISSING));
+    let method = reader.told(&place.key(reader.tree, "method"), parse_method(&keys.method));
+    let headers = if in_file { headers_of_file(&keys.headers_file, &keys.headers) } else { Ok(keys.headers) };
+    let headers = reader.told(&place.key(reader.tree, headers_key), headers);
+    let upstream = Upstream::new(UpstreamSettings {
+        url: url?,
+        method: method?,
+        timeout: keys.timeout,
+        connect_timeout: keys.connect_timeout,
+        headers: headers?.0,
+        allow_private: keys.allow_private,
+        max_answer: keys.max_answer,
+    });
+    upstream
+        .map_err(|error| {
+            let key = match &error {
+                BadUpstream::Method(_) => "method",
+                BadUpstream::NoTime(key) => key,
+                BadUpstream::Header(_) => headers_key,
+                _ => "upstream",
+            };
+            reader.fault(&place.key(reader.tree, key), error.to_string());
+        })
+        .ok()
+}
+
+const MISSING: &str = "is missing: name the address that gets the calls, such as https://api.example.com/v1/mail";
+
+fn parse_method(text: &str) -> Result<Method, String> {
+    let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+    methods.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
+        format!("`{}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", text.escape_debug())
+    })
+}
+
+fn headers_of_file(file: &std::path::Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {
+    if !beside.0.is_empty() {
+        return Err("headers is set too: take one of the two out".to_owned());
+    }
+    headers::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
+}
