@@ -1,0 +1,186 @@
+//! One call: sends a request, reads the answer within its bounds, and says what came back.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{Answer, duration, retry_after};
+use http::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::response::Parts;
+use http::{HeaderMap, HeaderName, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use thiserror::Error;
+use tokio::time::timeout;
+use tower::timeout::error::Elapsed;
+
+use crate::connector::HttpClient;
+
+const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
+
+/// What one call may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// From connecting to the answer's last byte.
+    pub(crate) time: Duration,
+    /// Bytes of the answer's body that are read at most.
+    pub(crate) read: u64,
+    /// Bytes of it that are kept at most.
+    pub(crate) kept: u64,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) answer: Answer,
+    /// None when there was no body.
+    pub(crate) body: Option<AnswerBody>,
+    /// For metrics.
+    pub(crate) class: &'static str,
+}
+
+/// Sends the request and waits for a whole answer.
+pub(crate) async fn call(client: &HttpClient, request: Request<Full<Bytes>>, bounds: Bounds) -> Called {
+    // Dropping the exchange closes its connection: an upstream that is late, or drips, holds nothing of ours.
+    match timeout(bounds.time, exchange(client, request, bounds)).await {
+        Ok(Ok(called)) => called,
+        Ok(Err(missed)) => Called::missed(&missed),
+        Err(_) => Called::missed(&Missed::Late(bounds.time)),
+    }
+}
+
+async fn exchange(client: &HttpClient, request: Request<Full<Bytes>>, bounds: Bounds) -> Result<Called, Missed> {
+    let (head, body) = client.request(request).await?.into_parts();
+    let body = read(body, bounds).await?;
+    Ok(Called::answered(&head, &body))
+}
+
+/// As much of a body as was asked for.
+struct Read {
+    kept: Vec<u8>,
+    truncated: bool,
+}
+
+async fn read(mut body: Incoming, bounds: Bounds) -> Result<Read, hyper::Error> {
+    let most_kept = usize::try_from(bounds.kept.min(bounds.read)).unwrap_or(usize::MAX);
+    let mut kept = Vec::new();
+    let mut seen = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        let room = most_kept - kept.len();
+        kept.extend_from_slice(&data[..room.min(data.len())]);
+        seen += data.len() as u64;
+        if seen > bounds.read {
+            // Leaving a body unread closes its connection.
+            break;
+        }
+    }
+    let truncated = seen > kept.len() as u64;
+    Ok(Read { kept, truncated })
+}
+
+impl Called {
+    fn answered(head: &Parts, body: &Read) -> Self {
+        let status = head.status.as_u16();
+        let answer = Answer::Status {
+            status,
+            retry_after: asked_wait(&head.headers),
+            no_retry: head.headers.get(NO_RETRY).is_some_and(|value| value == "1"),
+        };
+        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let came = !body.kept.is_empty() || body.truncated;
+        let body = came.then(|| AnswerBody::new(content_type, &body.kept, body.truncated));
+        Self { answer, body, class: class_of(status) }
+    }
+
+    fn missed(missed: &Missed) -> Self {
+        Self { answer: Answer::Nothing(missed.to_string()), body: None, class: missed.class() }
+    }
+
+    /// The call ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for ever.
+    pub(crate) fn panicked() -> Self {
+        let why = "the processor panicked during the call: a bug, please report it".to_owned();
+        Self { answer: Answer::Nothing(why), body: None, class: "panic" }
+    }
+}
+
+/// A date is taken by the upstream's own clock, where it tells it.
+fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name)?.to_str().ok();
+    let date = text(DATE).and_then(|date| rfc2822::parse(date).ok()).map(|date| date.timestamp());
+    retry_after::parse(text(RETRY_AFTER)?, date.unwrap_or_else(Timestamp::now))
+}
+
+const fn class_of(status: u16) -> &'static str {
+    match status {
+        100..=199 => "1xx",
+        200..=299 => "2xx",
+        300..=399 => "3xx",
+        429 => "429",
+        400..=499 => "4xx",
+        500..=599 => "5xx",
+        _ => "other",
+    }
+}
+
+/// Why nothing whole came back.
+#[derive(Debug, Error)]
+enum Missed {
+    #[error("no whole answer within {}", duration::show(*.0))]
+    Late(Duration),
+    #[error("the upstream can't be reached: {0}")]
+    Unreached(String),
+    #[error("the answer was cut off: {0}")]
+    Cut(String),
+    #[error("the answer isn't HTTP as it may be: {0}")]
+    Garbled(String),
+}
+
+impl Missed {
+    const fn class(&self) -> &'static str {
+        match self {
+            Self::Late(_) => "timeout",
+            Self::Unreached(_) => "connect",
+            Self::Cut(_) => "cut",
+            Self::Garbled(_) => "garbled",
+        }
+    }
+}
+
+impl From<legacy::Error> for Missed {
+    fn from(error: legacy::Error) -> Self {
+        if error.is_connect() {
+            let late = causes(&error).any(|cause| cause.is::<Elapsed>());
+            return Self::Unreached(if late { "no connection in time".to_owned() } else { told(&error) });
+        }
+        match causes(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
+            Some(error) if error.is_parse() => Self::Garbled(error.to_string()),
+            _ => Self::Cut(told(&error)),
+        }
+    }
+}
+
+impl From<hyper::Error> for Missed {
+    fn from(error: hyper::Error) -> Self {
+        // A body that ends early says no more than that it did.
+        Self::Cut(causes(&error).last().map_or_else(|| error.to_string(), ToString::to_string))
+    }
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause: &&'a (dyn Error + 'static)| cause.source())
+}
+
+/// What lies below the client's own words, which say only where it failed.
+fn told(error: &legacy::Error) -> String {
+    let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
+    words.dedup();
+    words.join(": ")
+}
+
+#[cfg(test)]
+mod tests;

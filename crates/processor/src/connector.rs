@@ -1,0 +1,126 @@
+//! The one way out: how every call gets its connection.
+//!
+//! No redirects, no proxy from the environment, no decompression: nothing here has them. TLS is rustls with ring, and
+//! the roots of Mozilla.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{io, vec};
+
+use bytes::Bytes;
+use http::Uri;
+use http_body_util::Full;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tower::timeout::Timeout;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service};
+
+use crate::address::is_public;
+use crate::upstream::Upstream;
+
+/// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const MOST_IDLE: usize = 256;
+
+/// An answer's head, and what of its body is held before it is read. Its headers are at most 100, hyper's own bound.
+const READ_BUFFER: usize = 64 * 1024;
+
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// Calls one upstream, over connections that it keeps.
+pub(crate) type HttpClient = Client<Dial, Full<Bytes>>;
+
+type Dial = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
+
+/// Makes the clients of all upstreams. Cheap to clone.
+#[derive(Clone)]
+pub struct Connector {
+    tls: Arc<ClientConfig>,
+}
+
+#[derive(Debug, Error)]
+#[error("TLS can't be set up for calls to upstreams")]
+pub struct ConnectorError(#[from] rustls::Error);
+
+impl Connector {
+    /// # Errors
+    /// When the TLS library can't be set up.
+    pub fn new() -> Result<Self, ConnectorError> {
+        // Named, because a provider installed for the whole process is nobody's promise.
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_webpki_roots()
+            .with_no_client_auth();
+        Ok(Self { tls: Arc::new(tls) })
+    }
+
+    /// A client with connections of its own: one that was made for an upstream in a private network is never used
+    /// for another upstream that must not be in one.
+    pub(crate) fn client(&self, upstream: &Upstream) -> HttpClient {
+        let allow_private = upstream.allow_private();
+        let names = tower::service_fn(move |name| resolve(name, allow_private));
+        let mut tcp = HttpConnector::new_with_resolver(names);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        let tls = HttpsConnectorBuilder::new()
+            .with_tls_config(ClientConfig::clone(&self.tls))
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let dial = BoxCloneSyncService::new(Timeout::new(tls, upstream.connect_timeout()));
+        Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MOST_IDLE)
+            .http1_max_buf_size(READ_BUFFER)
+            // One attempt stays one request that the upstream could have seen: hyper repeats only a request that it
+            // gets back from a kept connection without a byte of it written, because the upstream had closed that
+            // connection meanwhile. Without this an upstream's keep-alive would cost jobs their attempts.
+            .retry_canceled_requests(true)
+            .build(dial)
+    }
+}
+
+/// The addresses of a name, less those that are not to be called. What is left is what is connected to: the name isn't
+/// looked up again in between.
+async fn resolve(name: Name, allow_private: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
+    let found: Vec<SocketAddr> = GaiResolver::new().call(name.clone()).await?.collect();
+    let called: Vec<_> = found.iter().copied().filter(|at| allow_private || is_public(at.ip())).collect();
+    if called.is_empty() && !found.is_empty() {
+        return Err(io::Error::other(PrivateName(name.to_string())));
+    }
+    Ok(called.into_iter())
+}
+
+#[derive(Debug, Error)]
+#[error("{0} has private addresses only, and `allow_private` is off")]
+struct PrivateName(String);
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_of_a_private_address_is_not_connected_to() {
+        let name: Name = "localhost".parse().unwrap();
+        let refused = resolve(name.clone(), false).await.unwrap_err();
+        assert!(refused.to_string().contains("private addresses only"), "{refused}");
+        assert!(resolve(name, true).await.unwrap().count() > 0);
+    }
+
+    #[tokio::test]
+    async fn a_number_that_only_the_resolver_takes_for_an_address_is_checked_as_well() {
+        assert!(resolve("127.1".parse().unwrap(), false).await.is_err());
+    }
+}

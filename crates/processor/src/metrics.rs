@@ -1,0 +1,170 @@
+//! What a processor counts. `dripfeed_` before the names, and `_total` after those of counters, are the registry's.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use dripfeed_bucket::Recovery;
+use dripfeed_job::{BucketName, Ending, JobId};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+type Histograms = Family<OfBucket, Histogram, fn() -> Histogram>;
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfBucket {
+    bucket: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfOutcome {
+    bucket: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfClass {
+    bucket: String,
+    class: &'static str,
+}
+
+/// The metrics of all lanes.
+#[derive(Clone)]
+pub(crate) struct Metrics {
+    settled: Family<OfOutcome, Counter>,
+    attempts: Family<OfClass, Counter>,
+    recovered: Family<OfBucket, Counter>,
+    waited: Histograms,
+    attempt_took: Histograms,
+    job_took: Histograms,
+}
+
+impl Metrics {
+    pub(crate) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            settled: Family::default(),
+            attempts: Family::default(),
+            recovered: Family::default(),
+            waited: Family::new_with_constructor(of_jobs),
+            attempt_took: Family::new_with_constructor(of_calls),
+            job_took: Family::new_with_constructor(of_jobs),
+        };
+        registry.register("jobs_settled", "Jobs that ended, by outcome", metrics.settled.clone());
+        registry.register("attempts", "Calls to the upstream, by how they ended", metrics.attempts.clone());
+        registry.register("jobs_recovered", "Jobs taken over from dead replicas", metrics.recovered.clone());
+        for (name, help, family) in [
+            ("job_wait", "From the admission of a job to its being taken", &metrics.waited),
+            ("attempt_duration", "Of a call to the upstream, answer included", &metrics.attempt_took),
+            ("job_total", "From the admission of a job to its delivery", &metrics.job_took),
+        ] {
+            registry.register_with_unit(name, help, Unit::Seconds, family.clone());
+        }
+        metrics
+    }
+
+    /// Those of one lane, its counters at zero from the start, so that their first increase is seen as one.
+    pub(crate) fn of(&self, bucket: &BucketName) -> LaneMetrics {
+        let of = OfBucket { bucket: bucket.to_string() };
+        let lane = LaneMetrics {
+            all: self.clone(),
+            recovered: self.recovered.get_or_create_owned(&of),
+            waited: self.waited.get_or_create_owned(&of),
+            attempt_took: self.attempt_took.get_or_create_owned(&of),
+            job_took: self.job_took.get_or_create_owned(&of),
+            bucket: of.bucket,
+        };
+        for ending in [Ending::Delivered, Ending::Dead] {
+            drop(lane.all.settled.get_or_create(&lane.outcome(ending)));
+        }
+        lane
+    }
+}
+
+/// The metrics of one bucket.
+pub(crate) struct LaneMetrics {
+    bucket: String,
+    all: Metrics,
+    recovered: Counter,
+    waited: Histogram,
+    attempt_took: Histogram,
+    job_took: Histogram,
+}
+
+impl LaneMetrics {
+    pub(crate) fn taken(&self, id: JobId) {
+        self.waited.observe(since_admission(id).as_secs_f64());
+    }
+
+    pub(crate) fn attempted(&self, class: &'static str, took: Duration) {
+        self.all.attempts.get_or_create(&OfClass { bucket: self.bucket.clone(), class }).inc();
+        self.attempt_took.observe(took.as_secs_f64());
+    }
+
+    /// A job's end is recorded.
+    pub(crate) fn ended(&self, id: JobId, ending: Ending) {
+        if ending == Ending::Delivered {
+            self.job_took.observe(since_admission(id).as_secs_f64());
+        }
+        self.count(ending, 1);
+    }
+
+    pub(crate) fn recovered(&self, recovery: &Recovery) {
+        self.recovered.inc_by(recovery.recovered);
+        self.count(Ending::Dead, recovery.poisoned);
+    }
+
+    fn count(&self, ending: Ending, jobs: u64) {
+        self.all.settled.get_or_create(&self.outcome(ending)).inc_by(jobs);
+    }
+
+    fn outcome(&self, ending: Ending) -> OfOutcome {
+        OfOutcome { bucket: self.bucket.clone(), outcome: ending.as_str() }
+    }
+}
+
+/// By the clock of this host against that of Redis: a difference of the two shows, so it is for looking at only.
+fn since_admission(id: JobId) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_millis(id.accepted_ms()))
+}
+
+/// From a fast local service to one at the default time limit and beyond.
+fn of_calls() -> Histogram {
+    Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0])
+}
+
+/// From a job that finds an empty bucket to one that waits through an outage of its upstream.
+fn of_jobs() -> Histogram {
+    Histogram::new([0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 43_200.0])
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_the_contract() {
+        let mut registry = Registry::with_prefix("dripfeed");
+        let lane = Metrics::register(&mut registry).of(&"feed".parse().unwrap());
+        lane.taken(JobId::new(u64::MAX, 0));
+        lane.attempted("2xx", Duration::from_millis(20));
+        lane.ended(JobId::new(0, 0), Ending::Delivered);
+        lane.recovered(&Recovery { recovered: 2, poisoned: 1, ..Recovery::default() });
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for line in [
+            r#"dripfeed_jobs_settled_total{bucket="feed",outcome="delivered"} 1"#,
+            r#"dripfeed_jobs_settled_total{bucket="feed",outcome="dead"} 1"#,
+            r#"dripfeed_attempts_total{bucket="feed",class="2xx"} 1"#,
+            r#"dripfeed_jobs_recovered_total{bucket="feed"} 2"#,
+            r#"dripfeed_job_wait_seconds_count{bucket="feed"} 1"#,
+            r#"dripfeed_job_wait_seconds_sum{bucket="feed"} 0.0"#,
+            r#"dripfeed_attempt_duration_seconds_bucket{le="0.025",bucket="feed"} 1"#,
+            r#"dripfeed_job_total_seconds_count{bucket="feed"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+}

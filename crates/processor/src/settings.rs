@@ -1,0 +1,13 @@
+//! What a processor is set to: plain data, read and checked by the executable.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct ProcessorSettings {
+    /// What its replicas' names in Redis begin with. None: host and process id.
+    pub name: Option<String>,
+    /// How long a silent replica is believed alive.
+    pub lease: Duration,
+    /// At a stop: how long calls under way may take to end.
+    pub drain: Duration,
+}
