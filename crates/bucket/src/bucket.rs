@@ -13,6 +13,7 @@ use crate::change::Changes;
 use crate::core::Core;
 use crate::dead::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
 use crate::error::BucketError;
+use crate::examine::Finding;
 use crate::find::JobView;
 use crate::outcomes::{EndedJob, Report};
 use crate::page::{Cursor, Page};
@@ -142,6 +143,11 @@ impl Bucket {
         limit: usize,
     ) -> Result<Page<EndedJob>, BucketError> {
         self.core.outcomes(since_ms, ending, after, limit).await
+    }
+
+    /// Which invariants don't hold in Redis; with `mend`, they do afterwards, as far as that is possible. Reads every job.
+    pub async fn examine(&self, mend: bool) -> Result<Vec<Finding>, BucketError> {
+        self.core.examine(mend).await
     }
 
     pub async fn report(&self, window: Duration) -> Result<Report, BucketError> {
