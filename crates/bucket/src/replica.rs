@@ -57,8 +57,8 @@ struct Member {
     settlements: Settlements,
     doorbell: Doorbell,
     watch: tokio::sync::Mutex<Watch>,
-    /// When a token was last spent, or the group joined.
-    spent: Mutex<Instant>,
+    /// When the group was joined, or jobs last asked for.
+    asked: Mutex<Instant>,
     /// Calls under way at once, as last told by Redis; 0: as configured.
     concurrency: AtomicU32,
 }
@@ -82,7 +82,7 @@ impl Core {
             lease,
             doorbell: Doorbell::default(),
             watch: tokio::sync::Mutex::new(Watch::new(lease)),
-            spent: Mutex::new(joined),
+            asked: Mutex::new(joined),
             concurrency: AtomicU32::new(0),
         })))
     }
@@ -98,12 +98,10 @@ impl Replica {
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let asked = Instant::now();
-        let spent = *member.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let taking = member.core.take(member.consumer.as_str(), most, spent).await?;
+        let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let taking = member.core.take(member.consumer.as_str(), most, before).await?;
         member.concurrency.store(taking.concurrency.unwrap_or(0), Ordering::Relaxed);
-        if matches!(taking.take, Take::Jobs(_)) {
-            *member.spent.lock().unwrap_or_else(PoisonError::into_inner) = asked;
-        }
+        *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
         Ok(taking.take)
     }
 

@@ -5,7 +5,7 @@
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 pace (hash)  4 meter (hash)  5 tally (hash)  6 control (hash)
 --       7 replicas (hash)  8 attempts (hash)  9 outcomes (hash)  10 ended (zset)
 -- ARGV  1 consumer  2 the most jobs wanted  3 calls and 4 µs of the rate (0: none)  5 burst  6 max in flight (0: none)
---       7 µs since this replica joined or last spent a token, by its own clock, which nobody sets
+--       7 µs since this replica joined or last asked, by its own clock, which nobody sets
 --       8 ms to keep outcomes  9 the most outcomes  10 the longest hold in ms
 -- Result  { 'fenced' }
 --         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, concurrency }
@@ -20,13 +20,19 @@ local force = settings_in_force(CONTROL, 0, 0, ARGV[3], ARGV[4], ARGV[5], ARGV[6
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 local expired = 0
 
+local pace = pace_read(PACE)
+local full = force.burst * force.period
+local level = force.limit > 0 and pace_level(pace, force.limit, force.period, force.burst, tonumber(ARGV[7])) or 0
+
+-- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked since.
 local function idle(wait, on_new, last_id)
+  -- At maxmemory this write is refused; then the next one counts from an older time, by a clock that runs from this one.
+  if force.limit > 0 then pcall(pace_write, PACE, level, force.limit, force.period) end
   return { 'idle', whole(wait), on_new or '0', last_id or '0-0', force.concurrency }
 end
 
 if force.paused then return idle(PAUSE_POLL) end
 
-local pace = pace_read(PACE)
 local held = pace.hold * 1000 - now_us
 -- A hold longer than any that is set comes from a clock that was put back since.
 if held > 0 and held <= tonumber(ARGV[10]) * 1000 then return idle(math.min(held, IDLE_POLL)) end
@@ -44,14 +50,9 @@ if force.max_in_flight > 0 then
   want = math.min(want, room)
 end
 
-local level, full
 if force.limit > 0 then
-  full = force.burst * force.period
-  level = pace_level(pace, force.limit, force.period, force.burst, tonumber(ARGV[7]))
   local tokens = math.floor((full - level) / force.period)
   if tokens < 1 then
-    -- Only a state that is new is written: what has passed since `last` goes on counting.
-    if pace.level == nil or pace.period ~= force.period then pace_write(PACE, level, force.limit, force.period) end
     local next_token = math.ceil((level + force.period - full) / force.limit)
     -- With burst to spare, a few tokens are let gather: fewer questions for the same rate.
     local gather = math.min(BATCHING, full / force.limit / 2)

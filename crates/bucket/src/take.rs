@@ -92,9 +92,9 @@ pub(crate) struct Taking {
 }
 
 impl Core {
-    /// `spent` is when this replica joined or last spent a token: what has passed since by a clock that nobody sets bounds
-    /// what may have leaked since.
-    pub(crate) async fn take(&self, consumer: &str, most: usize, spent: Instant) -> Result<Taking, BucketError> {
+    /// `before` is when this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what
+    /// may have leaked since.
+    pub(crate) async fn take(&self, consumer: &str, most: usize, before: Instant) -> Result<Taking, BucketError> {
         let settings = self.settings();
         let keys = &self.keys;
         let asked = Instant::now();
@@ -113,7 +113,7 @@ impl Core {
         call.arg(consumer).arg(most.min(MOST));
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
-        call.arg(u64::try_from(asked.duration_since(spent).as_micros()).unwrap_or(u64::MAX));
+        call.arg(u64::try_from(asked.duration_since(before).as_micros()).unwrap_or(u64::MAX));
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
         read(self.store.run::<Value>(&call).await?, asked)
     }
