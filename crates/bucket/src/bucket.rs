@@ -17,6 +17,7 @@ use crate::examine::Finding;
 use crate::find::JobView;
 use crate::outcomes::{EndedJob, Report};
 use crate::page::{Cursor, Page};
+use crate::recover::Recovery;
 use crate::replica::{Consumer, Life, Replica};
 use crate::settings::BucketSettings;
 
@@ -157,6 +158,12 @@ impl Bucket {
     /// None: it has not ended within the time.
     pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
         await_outcome::wait(&self.lookups, id, within).await
+    }
+
+    /// For who knows that a replica is gone: its jobs are due at once for the others, not only after the lease. None: its
+    /// heart beat meanwhile, so it lives and keeps its jobs.
+    pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
+        self.core.declare_dead(consumer.as_str()).await
     }
 
     /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.

@@ -97,6 +97,19 @@ impl Core {
         Ok(found)
     }
 
+    /// Takes over what `consumer` holds without waiting until it has stood still for long enough. None: it moved meanwhile.
+    pub(crate) async fn declare_dead(&self, consumer: &str) -> Result<Option<Recovery>, BucketError> {
+        // The owner of parked jobs is no replica: it never beats, and never dies.
+        if consumer == PARKED {
+            return Ok(None);
+        }
+        let mut beats = redis::cmd("HGET");
+        beats.arg(self.keys.replicas()).arg(consumer);
+        let seen: Option<String> = self.store.command(&beats).await?;
+        let taken_over = self.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
+        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
+    }
+
     /// All others with their heartbeats; None when this consumer is a member no more.
     async fn heartbeat(&self, consumer: &str) -> Result<Option<HashMap<String, Option<u64>>>, BucketError> {
         let mut call = BEAT.on(&[self.keys.jobs(), self.keys.replicas()]);
