@@ -1,19 +1,18 @@
 //! Shows the other replicas that this one lives, and brings back what dead ones held.
 
-use std::time::Duration;
-
 use dripfeed_bucket::Replica;
+use dripfeed_job::BucketName;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::metrics::LaneMetrics;
 use crate::outage::Outage;
 
-/// Beats three times a lease, until this replica has itself been declared dead.
-pub(crate) async fn until_fenced(replica: &Replica, lease: Duration, metrics: &LaneMetrics) {
-    let mut ticks = interval((lease / 3).max(Duration::from_millis(1)));
+/// Beats until this replica has itself been declared dead.
+pub(crate) async fn until_fenced(replica: &Replica, bucket: &BucketName, metrics: &LaneMetrics) {
+    let mut ticks = interval(replica.beat_interval());
     // After a pause the beats go on as before: catching up on those that were missed would tell the others nothing.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut outage = Outage::none_yet(replica.bucket().name().clone(), "show that it lives");
+    let mut outage = Outage::none_yet(bucket.clone(), "show that it lives");
     loop {
         ticks.tick().await;
         match replica.beat().await {
@@ -22,7 +21,7 @@ pub(crate) async fn until_fenced(replica: &Replica, lease: Duration, metrics: &L
                 outage.over();
                 metrics.recovered(&recovery);
                 if recovery.recovered + recovery.poisoned > 0 {
-                    let (bucket, recovered, buried) = (replica.bucket().name(), recovery.recovered, recovery.poisoned);
+                    let (recovered, buried) = (recovery.recovered, recovery.poisoned);
                     tracing::warn!(%bucket, recovered, buried, "A replica died; its jobs are due again");
                 }
             }

@@ -1,5 +1,6 @@
 //! One job's journey through a lane, once it is taken: call → judge → settle.
 
+use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
 use dripfeed_bucket::{Claim, Permit, Replica, Settled, Settlement, Taken};
@@ -8,47 +9,53 @@ use futures::FutureExt;
 use tokio::time::Instant;
 
 use crate::call::{self, Bounds, Called};
+use crate::course::Course;
 use crate::judge;
-use crate::lane::Lane;
 use crate::request;
 
 /// Takes one job to the end of this attempt.
-pub(crate) async fn run(lane: &Lane, replica: &Replica, taken: Taken) {
+pub(crate) async fn run(course: &Course, replica: &Replica, taken: Taken) {
     let Taken { claim, permit, job } = taken;
-    lane.metrics().taken(claim.id());
+    course.metrics().taken(claim.id());
     let settlement = match job {
-        Ok(job) => attempt(lane, &job, claim.failures(), permit).await,
-        Err(unreadable) => Settlement::Bury { reason: unreadable.to_string(), status: None, answer: None },
+        Ok(job) => attempt(course, &job, claim.failures(), permit).await,
+        Err(unreadable) => uncalled(&unreadable),
     };
-    settle(lane, replica, claim, settlement).await;
+    settle(course, replica, claim, settlement).await;
 }
 
-async fn attempt(lane: &Lane, job: &Job, failures: u32, permit: Permit) -> Settlement {
-    let route = lane.route();
-    let bucket = lane.bucket().settings();
+async fn attempt(course: &Course, job: &Job, failures: u32, permit: Permit) -> Settlement {
+    let route = course.route();
+    let bucket = course.bucket().settings();
     let request = match request::build(job, failures.saturating_add(1), &bucket.name, route.upstream()) {
         Ok(request) => request,
-        Err(unsendable) => {
-            return Settlement::Bury { reason: unsendable.to_string(), status: None, answer: None };
-        }
+        Err(unsendable) => return uncalled(&unsendable),
     };
     let bounds = Bounds {
         time: job.timeout.unwrap_or(route.upstream().timeout()),
         read: route.upstream().max_answer(),
         kept: bucket.keep.answer_bytes,
     };
-    if lane.is_stopping() || !spend(permit) {
+    if course.is_stopping() || !spend(permit) {
         return Settlement::GiveBack;
     }
     let begun = Instant::now();
-    // A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone.
-    let call = AssertUnwindSafe(call::call(route.client(), request, bounds)).catch_unwind();
     let called = tokio::select! {
-        called = call => called.unwrap_or_else(|_| Called::panicked()),
-        () = lane.out_of_time() => return Settlement::GiveBack,
+        called = unbroken(call::call(route.client(), request, bounds)) => called,
+        () = course.out_of_time() => return Settlement::GiveBack,
     };
-    lane.metrics().attempted(called.class, begun.elapsed());
+    course.metrics().attempted(called.class, begun.elapsed());
     judge::settlement(called, job, failures, &bucket, fastrand::f64())
+}
+
+/// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone.
+async fn unbroken(call: impl Future<Output = Called>) -> Called {
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Called::panicked())
+}
+
+/// For what can't be sent at all.
+fn uncalled(why: &dyn Error) -> Settlement {
+    Settlement::Bury { reason: why.to_string(), status: None, answer: None, called: false }
 }
 
 /// Spends the token of the pace on the call that follows, unless it has grown old.
@@ -57,8 +64,8 @@ fn spend(permit: Permit) -> bool {
     permit.is_fresh()
 }
 
-async fn settle(lane: &Lane, replica: &Replica, claim: Claim, settlement: Settlement) {
-    let (bucket, job, attempt) = (lane.bucket().name(), claim.id(), claim.failures().saturating_add(1));
+async fn settle(course: &Course, replica: &Replica, claim: Claim, settlement: Settlement) {
+    let (bucket, job, attempt) = (course.bucket().name(), claim.id(), claim.failures().saturating_add(1));
     let ending = match &settlement {
         Settlement::Complete { .. } => Some(Ending::Delivered),
         Settlement::Bury { reason, .. } => {
@@ -78,15 +85,28 @@ async fn settle(lane: &Lane, replica: &Replica, claim: Claim, settlement: Settle
     match replica.settle(claim, settlement).await {
         Ok(Settled::Recorded) => {
             if let Some(ending) = ending {
-                lane.metrics().ended(job, ending);
+                course.metrics().ended(job, ending);
             }
         }
         Ok(Settled::Fenced) => {
             tracing::info!(%bucket, %job, "This replica had been declared dead; another one has the job");
         }
         Err(error) => {
-            let error = &error as &dyn std::error::Error;
+            let error = &error as &dyn Error;
             tracing::error!(%bucket, %job, error, "An attempt's end could not be recorded; the job comes back");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::panic, reason = "a panic is what is tested")]
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_a_failed_attempt() {
+        let called = unbroken(async { panic!("a bug") }).await;
+        assert_eq!(called.class, "panic");
+        assert!(matches!(called.answer.judge(), dripfeed_job::Verdict::Failed(_)));
     }
 }

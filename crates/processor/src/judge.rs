@@ -16,12 +16,12 @@ pub(crate) fn settlement(called: Called, job: &Job, failures: u32, bucket: &Buck
         Verdict::Throttled { retry_after } => {
             Settlement::Hold { wait: retry_after.map(|wait| wait.min(bucket.leak.max_hold)) }
         }
-        Verdict::Dead(reason) => Settlement::Bury { reason, status, answer: body },
+        Verdict::Dead(reason) => Settlement::Bury { reason, status, answer: body, called: true },
         Verdict::Failed(why) => {
             let retry = retry_of(job, &bucket.retry);
             match retry.after(failures.saturating_add(1), draw) {
                 Some(after) => Settlement::Retry { after },
-                None => Settlement::Bury { reason: last_of(&retry, &why), status, answer: body },
+                None => Settlement::Bury { reason: last_of(&retry, &why), status, answer: body, called: true },
             }
         }
     }

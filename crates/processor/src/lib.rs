@@ -10,6 +10,7 @@ mod address;
 mod call;
 mod connector;
 mod consumer;
+mod course;
 mod heartbeat;
 mod journey;
 mod judge;

@@ -14,7 +14,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::connector::Connector;
 use crate::consumer::Name;
-use crate::lane::{Lane, Route};
+use crate::course::{Course, Route};
+use crate::lane::Lane;
 use crate::metrics::Metrics;
 use crate::settings::ProcessorSettings;
 use crate::upstream::Upstream;
@@ -31,7 +32,7 @@ struct Inner {
     connector: Connector,
     metrics: Metrics,
     /// None once it is stopped: then no lane starts any more.
-    lanes: Mutex<Option<BTreeMap<BucketName, Arc<Lane>>>>,
+    lanes: Mutex<Option<BTreeMap<BucketName, Arc<Course>>>>,
     /// Also those that are draining after their bucket was removed.
     tasks: TaskTracker,
 }
@@ -56,8 +57,8 @@ impl Processor {
     pub async fn run(&self, lanes: Vec<(Bucket, Upstream)>, stop: CancellationToken) {
         self.reconcile(lanes);
         stop.cancelled().await;
-        for lane in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
-            lane.stop();
+        for course in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
+            course.stop();
         }
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -71,50 +72,45 @@ impl Processor {
         let mut before = std::mem::take(lanes);
         for (bucket, upstream) in wanted {
             let name = bucket.name().clone();
-            let lane = match before.remove(&name) {
-                Some(lane) if is_same_place(lane.bucket(), &bucket) => {
-                    self.inner.change(&lane, &bucket, upstream);
-                    lane
+            let course = match before.remove(&name) {
+                Some(course) if is_same_place(course.bucket(), &bucket) => {
+                    self.inner.change(&course, &bucket, upstream);
+                    course
                 }
-                Some(lane) => {
-                    lane.stop();
+                Some(course) => {
+                    course.stop();
                     self.inner.start(bucket, upstream)
                 }
                 None => self.inner.start(bucket, upstream),
             };
-            lanes.insert(name, lane);
+            lanes.insert(name, course);
         }
-        for lane in before.into_values() {
-            lane.stop();
+        for course in before.into_values() {
+            course.stop();
         }
     }
 }
 
 impl Inner {
-    fn lanes(&self) -> MutexGuard<'_, Option<BTreeMap<BucketName, Arc<Lane>>>> {
+    fn lanes(&self) -> MutexGuard<'_, Option<BTreeMap<BucketName, Arc<Course>>>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, bucket: Bucket, upstream: Upstream) -> Arc<Lane> {
+    fn start(&self, bucket: Bucket, upstream: Upstream) -> Arc<Course> {
         let metrics = self.metrics.of(bucket.name());
-        let lane = Arc::new(Lane::new(
-            bucket,
-            Route::new(&self.connector, upstream),
-            self.name.clone(),
-            self.settings.clone(),
-            metrics,
-        ));
-        self.tasks.spawn(keep_running(Arc::clone(&lane)));
-        lane
+        let course = Arc::new(Course::new(bucket, Route::new(&self.connector, upstream), metrics));
+        let lane = Lane::new(Arc::clone(&course), self.name.clone(), self.settings.clone());
+        self.tasks.spawn(keep_running(lane));
+        course
     }
 
-    fn change(&self, lane: &Lane, bucket: &Bucket, upstream: Upstream) {
+    fn change(&self, course: &Course, bucket: &Bucket, upstream: Upstream) {
         let settings = bucket.settings();
-        if *lane.bucket().settings() != *settings {
-            lane.bucket().reconfigure((*settings).clone());
+        if *course.bucket().settings() != *settings {
+            course.bucket().reconfigure((*settings).clone());
         }
-        if *lane.route().upstream() != upstream {
-            lane.reroute(Route::new(&self.connector, upstream));
+        if *course.route().upstream() != upstream {
+            course.reroute(Route::new(&self.connector, upstream));
         }
     }
 }
@@ -126,8 +122,8 @@ fn is_same_place(one: &Bucket, other: &Bucket) -> bool {
 }
 
 /// A lane that panics is a bug; its bucket must not stand still for it.
-async fn keep_running(lane: Arc<Lane>) {
-    while AssertUnwindSafe(Arc::clone(&lane).run()).catch_unwind().await.is_err() {
+async fn keep_running(lane: Lane) {
+    while AssertUnwindSafe(lane.run()).catch_unwind().await.is_err() {
         tracing::error!(bucket = %lane.bucket().name(), "A lane panicked: a bug, please report it; it starts again");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

@@ -1,0 +1,65 @@
+use dripfeed_job::Ending;
+use http::StatusCode;
+
+use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::upstream::Feed;
+
+#[tokio::test]
+async fn a_call_that_ended_while_redis_was_away_is_settled_and_not_made_again() {
+    let (mut stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let bucket = stage.bucket(settings("feed"));
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    let before = admitted(&bucket, job("before")).await;
+    let call = feed.call().await;
+    stage.redis.kill().await.unwrap();
+    call.answer((StatusCode::OK, "eaten"));
+    stage.redis_comes_back().await;
+    assert_eq!(outcome(&bucket, before).await.outcome.attempts, 1);
+    assert!(feed.has_no_call());
+
+    let after = admitted(&bucket, job("after")).await;
+    feed.call().await.ok();
+    assert_eq!(outcome(&bucket, after).await.outcome.result, Ending::Delivered);
+    work.ended().await;
+}
+
+#[tokio::test]
+async fn a_replica_that_was_declared_dead_joins_anew_under_another_name() {
+    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let bucket = stage.bucket(settings("feed"));
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    let first = admitted(&bucket, job("first")).await;
+    let held = feed.call().await;
+    let replicas = || async { bucket.census().await.unwrap().replicas };
+    let before = replicas().await;
+    let mut forget = redis::cmd("HDEL");
+    forget.arg("dripfeed:{feed}:replicas").arg(&before[0].consumer);
+    stage.store.command::<u64>(&forget).await.unwrap();
+
+    // The new one finds what the old one left, and calls again: at least once is the promise.
+    let again = feed.call().await;
+    assert_eq!((again.body.as_str(), again.header("dripfeed-attempt")), ("first", "1"));
+    held.answer(StatusCode::NOT_FOUND);
+    again.ok();
+    assert_eq!(outcome(&bucket, first).await.outcome.result, Ending::Delivered);
+    let after = replicas().await;
+    assert_eq!(after.len(), 1, "{after:?}");
+    assert_ne!(after[0].consumer, before[0].consumer);
+    assert!(after[0].consumer.starts_with("east-"));
+    assert!(work.metrics().contains(r#"dripfeed_jobs_recovered_total{bucket="feed"} 1"#), "{}", work.metrics());
+    work.ended().await;
+}
+
+#[tokio::test]
+async fn lanes_begin_when_redis_comes() {
+    let (mut stage, mut feed) = (Stage::set().await, Feed::open().await);
+    stage.redis.kill().await.unwrap();
+    let bucket = stage.bucket(settings("feed"));
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    assert!(stage.store.ping().await.is_err());
+    stage.redis_comes_back().await;
+    let id = admitted(&bucket, job("meat")).await;
+    feed.call().await.ok();
+    assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
+    work.ended().await;
+}

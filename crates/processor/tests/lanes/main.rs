@@ -1,0 +1,16 @@
+//! Whole lanes: a real Redis, a real upstream on loopback, and a processor between them.
+#![expect(unreachable_pub, reason = "nobody is outside of a test")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
+
+/// What a stop does to calls under way.
+mod drain;
+/// Redis gone, a replica declared dead.
+mod faults;
+/// A job's journey, in each of its turns.
+mod journey;
+/// Settings that change under running lanes.
+mod reload;
+/// The Redis, the buckets and the processor of one test.
+mod stage;
+/// An upstream that a test answers by hand.
+mod upstream;

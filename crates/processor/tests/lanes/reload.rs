@@ -1,0 +1,71 @@
+use dripfeed_bucket::{Changes, LeakChanges};
+use dripfeed_job::{Ending, State};
+
+use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::upstream::Feed;
+
+#[tokio::test]
+async fn a_changed_upstream_gets_the_next_call_and_the_old_one_ends_where_it_began() {
+    let (stage, mut old, mut new) = (Stage::set().await, Feed::open().await, Feed::open().await);
+    let bucket = stage.bucket(settings("feed"));
+    let work = Work::begin(vec![(bucket.clone(), old.upstream())]);
+    let first = admitted(&bucket, job("first")).await;
+    let under_way = old.call().await;
+
+    let mut patient = settings("feed");
+    patient.retry.attempts = 9;
+    work.processor.reconcile(vec![(stage.bucket(patient), new.upstream())]);
+    assert_eq!(bucket.settings().retry.attempts, 9);
+    let second = admitted(&bucket, job("second")).await;
+    new.call().await.ok();
+    under_way.ok();
+    for id in [first, second] {
+        assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
+    }
+    assert_eq!(bucket.census().await.unwrap().replicas.len(), 1);
+    work.ended().await;
+}
+
+#[tokio::test]
+async fn a_removed_bucket_is_drained_and_a_new_one_begins() {
+    let (stage, mut removed, mut added) = (Stage::set().await, Feed::open().await, Feed::open().await);
+    let (one, other) = (stage.bucket(settings("one")), stage.bucket(settings("other")));
+    let work = Work::begin(vec![(one.clone(), removed.upstream())]);
+    let first = admitted(&one, job("first")).await;
+    let under_way = removed.call().await;
+    work.processor.reconcile(vec![(other.clone(), added.upstream())]);
+    under_way.ok();
+    assert_eq!(outcome(&one, first).await.outcome.result, Ending::Delivered);
+    while !one.census().await.unwrap().replicas.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let left = admitted(&one, job("left")).await;
+    let called = admitted(&other, job("called")).await;
+    added.call().await.ok();
+    assert_eq!(outcome(&other, called).await.outcome.result, Ending::Delivered);
+    assert_eq!(one.find(left).await.unwrap().unwrap().state, State::Waiting);
+    assert!(removed.has_no_call());
+    work.ended().await;
+}
+
+#[tokio::test]
+async fn more_slots_are_used_at_once_also_when_all_are_taken() {
+    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let mut narrow = settings("feed");
+    narrow.leak.concurrency = 1;
+    let bucket = stage.bucket(narrow);
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    for body in ["a", "b", "c"] {
+        admitted(&bucket, job(body)).await;
+    }
+    let first = feed.call().await;
+    let wider = LeakChanges { concurrency: Some(Some(3)), ..LeakChanges::default() };
+    bucket.change(&Changes { leak: wider, ..Changes::default() }).await.unwrap();
+    let others = feed.calls(2).await;
+    first.ok();
+    for call in others {
+        call.ok();
+    }
+    work.ended().await;
+    assert_eq!(bucket.census().await.unwrap().level, 0);
+}

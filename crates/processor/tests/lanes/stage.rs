@@ -1,0 +1,132 @@
+use std::time::Duration;
+
+use dripfeed_bucket::{Admission, Bucket, BucketSettings, EndedJob, Keep, Kind, Leak};
+use dripfeed_job::{JobId, Retry, Submission};
+use dripfeed_processor::{Connector, Processor, ProcessorSettings, Upstream};
+use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::upstream::PATIENCE;
+
+/// Gone with the test.
+pub struct Stage {
+    pub redis: PrivateServer,
+    pub store: Store,
+    _folder: TempDir,
+}
+
+impl Stage {
+    pub async fn set() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let redis = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
+        let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
+        let store = Store::connect(&settings).await.unwrap();
+        Self { redis, store, _folder: folder }
+    }
+
+    pub fn bucket(&self, settings: BucketSettings) -> Bucket {
+        Bucket::new(self.store.clone(), settings)
+    }
+
+    /// Returns when the store reaches it again.
+    pub async fn redis_comes_back(&mut self) {
+        self.redis.start_again().await.unwrap();
+        timeout(PATIENCE, async { while self.store.ping().await.is_err() {} }).await.expect("the store reconnects");
+    }
+
+    /// Adds an entry as anybody may with `redis-cli`.
+    pub async fn add_by_hand(&self, bucket: &str, field: &str, value: &str) -> JobId {
+        let mut add = redis::cmd("XADD");
+        add.arg(format!("dripfeed:{{{bucket}}}:jobs")).arg("*").arg(field).arg(value);
+        self.store.command::<String>(&add).await.unwrap().parse().unwrap()
+    }
+}
+
+/// A processor at work.
+pub struct Work {
+    pub processor: Processor,
+    registry: Registry,
+    stop: CancellationToken,
+    run: JoinHandle<()>,
+}
+
+impl Work {
+    pub fn begin(lanes: Vec<(Bucket, Upstream)>) -> Self {
+        Self::with(lanes, PATIENCE)
+    }
+
+    pub fn with(lanes: Vec<(Bucket, Upstream)>, drain: Duration) -> Self {
+        let settings = ProcessorSettings { name: Some("east".to_owned()), lease: Duration::from_secs(3), drain };
+        let mut registry = Registry::with_prefix("dripfeed");
+        let processor = Processor::new(settings, Connector::new().unwrap(), &mut registry);
+        let stop = CancellationToken::new();
+        let run = tokio::spawn({
+            let (processor, stop) = (processor.clone(), stop.clone());
+            async move { processor.run(lanes, stop).await }
+        });
+        Self { processor, registry, stop, run }
+    }
+
+    pub fn metrics(&self) -> String {
+        let mut metrics = String::new();
+        text::encode(&mut metrics, &self.registry).unwrap();
+        metrics
+    }
+
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    pub async fn ended(self) {
+        self.stop.cancel();
+        timeout(PATIENCE, self.run).await.expect("the processor returns").unwrap();
+    }
+}
+
+pub fn settings(name: &str) -> BucketSettings {
+    BucketSettings {
+        name: name.parse().unwrap(),
+        kind: Kind::Stream,
+        key: None,
+        capacity: 100,
+        capacity_bytes: 64 << 20,
+        leak: Leak {
+            rate: None,
+            burst: 1,
+            concurrency: 10,
+            max_in_flight: None,
+            max_hold: Duration::from_mins(1),
+            default_hold: Duration::from_millis(10),
+        },
+        retry: Retry { attempts: 3, first: Duration::from_millis(10), max: Duration::from_millis(50) },
+        deliveries: 3,
+        keep: Keep {
+            outcomes: Duration::from_hours(1),
+            most_outcomes: 1000,
+            answer_bytes: 100,
+            idempotency_keys: Duration::from_hours(1),
+            most_dead: 1000,
+        },
+        durability: Durability::Everysec,
+    }
+}
+
+pub fn job(body: &str) -> Submission {
+    Submission { body: body.to_owned().into(), ..Submission::default() }
+}
+
+pub async fn admitted(bucket: &Bucket, job: Submission) -> JobId {
+    match bucket.admit(job).await.unwrap() {
+        Admission::Admitted(admitted) => admitted.id,
+        Admission::Refused(refused) => panic!("{refused:?}"),
+    }
+}
+
+pub async fn outcome(bucket: &Bucket, id: JobId) -> EndedJob {
+    bucket.await_outcome(id, PATIENCE).await.unwrap().expect("the job ends within the patience")
+}
