@@ -1,1 +1,55 @@
+//! HTTP in: takes submissions, and tells about buckets and jobs. One file for each thing a caller can do; `problem` makes
+//! every answer that says no.
+//!
+//! A submission's way: `accept` (the connection) → `surface` (the route) → `caller` (who, and may they?) → `submit`,
+//! `proxy` or `batch` (what do they want?) → `admit` (the bucket judges) → `receipt`, `wait` or `problem` (the answer).
+//!
+//! **Architecture invariant:** nothing here knows a Redis key or command; a request for a bucket that isn't configured
+//! ends before Redis is asked.
 
+mod accept;
+mod admit;
+mod batch;
+mod body;
+mod buckets;
+mod caller;
+mod cancel;
+mod change;
+mod dead;
+mod gauges;
+mod head;
+pub mod health;
+mod intake;
+mod job;
+mod jobs;
+mod json;
+mod keys;
+mod listing;
+mod metrics;
+mod openapi;
+mod operate;
+mod options;
+mod outcomes;
+mod page;
+mod parameters;
+mod prefer;
+mod problem;
+mod proxy;
+mod rate_limit;
+mod receipt;
+mod refusals;
+mod replay;
+mod settings;
+mod submit;
+mod surface;
+mod time;
+mod wait;
+
+pub use accept::{ConnectionLimits, serve};
+pub use gauges::Gauges;
+pub use health::Health;
+pub use intake::Intake;
+pub use keys::{AccessKey, BucketSet, Keys, Scope};
+pub use metrics::IntakeMetrics;
+pub use settings::IntakeSettings;
+pub use surface::description;

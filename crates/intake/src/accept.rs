@@ -1,0 +1,142 @@
+//! The accept loop: how connections come in, how long they may be silent, and how they end.
+//!
+//! Connections beyond the limit wait in the listener's backlog, where they cost nothing; a silent one makes room after
+//! `head_timeout`, so they don't wait long.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use crate::head;
+
+/// A kept connection stays open this long after the stop, so that a request which is on its way gets an answer and not
+/// a reset.
+const LINGER: Duration = Duration::from_millis(500);
+/// Out of file descriptors: it is worth trying again when some connections have ended.
+const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(100);
+
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Connections at once; at least 1.
+    pub most: usize,
+    /// For a request's head to arrive, counted from the end of the request before.
+    pub head_timeout: Duration,
+    /// How long running requests may go on after the stop.
+    pub drain: Duration,
+}
+
+/// Serves until `stop`; then accepts nothing more, and returns when the running requests have ended, or their time has.
+///
+/// # Errors
+/// When the listener breaks.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let connections = TaskTracker::new();
+    let cut = CancellationToken::new();
+    let room = Arc::new(Semaphore::new(limits.most));
+    let server = Server { http: Arc::new(http(limits.head_timeout)), router, stop, cut: cut.clone() };
+    let ended = tokio::select! {
+        ended = accept_all(&listener, &server, &room, &connections) => ended,
+        () = server.stop.cancelled() => Ok(()),
+    };
+    drop(listener);
+    connections.close();
+    if tokio::time::timeout(limits.drain, connections.wait()).await.is_err() {
+        tracing::warn!(connections = connections.len(), "cutting off requests that run longer than the drain time");
+        cut.cancel();
+        connections.wait().await;
+    }
+    ended
+}
+
+fn http(head_timeout: Duration) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(head_timeout)
+        .max_headers(head::PARSED_FIELDS)
+        .max_buf_size(head::PARSED_BYTES);
+    http
+}
+
+#[derive(Clone)]
+struct Server {
+    http: Arc<http1::Builder>,
+    router: Router,
+    /// Ends what is idle.
+    stop: CancellationToken,
+    /// Ends everything.
+    cut: CancellationToken,
+}
+
+async fn accept_all(
+    listener: &TcpListener,
+    server: &Server,
+    room: &Arc<Semaphore>,
+    connections: &TaskTracker,
+) -> io::Result<()> {
+    loop {
+        let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(server.clone().connection(stream, permit));
+            }
+            Err(error) if ended_before_accepted(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "can't accept a connection");
+                tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
+            }
+        }
+    }
+}
+
+fn ended_before_accepted(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+impl Server {
+    async fn connection(self, stream: TcpStream, _room: OwnedSemaphorePermit) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection ended before it was served");
+            return;
+        }
+        let cut = self.cut.clone();
+        tokio::select! {
+            served = self.requests(stream) => if let Err(error) = served {
+                tracing::debug!(%error, "a connection broke");
+            },
+            () = cut.cancelled() => {}
+        }
+    }
+
+    async fn requests(self, stream: TcpStream) -> hyper::Result<()> {
+        let router = self.router.map_request(|request: Request<hyper::body::Incoming>| request.map(Body::new));
+        let connection = self.http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        tokio::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => return ended,
+            () = self.stop.cancelled() => {}
+        }
+        if let Ok(ended) = tokio::time::timeout(LINGER, connection.as_mut()).await {
+            return ended;
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
+    }
+}

@@ -1,0 +1,184 @@
+//! `GET /v1/buckets` and `GET /v1/buckets/{b}`: how full, how fast, and why.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_bucket::{Bucket, Census, Changes, Pace, ReplicaCensus};
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::{BucketName, Rate};
+use futures::future::try_join_all;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::caller::{Allowed, At, Read};
+use crate::intake::Intake;
+use crate::listing::List;
+use crate::problem::Problem;
+use crate::{parameters, refusals};
+
+/// Lists the buckets that the caller may use.
+#[utoipa::path(
+    get, path = "/v1/buckets", tag = "buckets",
+    responses((status = 200, description = "All of them", body = List<BucketState>), refusals::OfAll)
+)]
+pub(crate) async fn buckets(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<Read>,
+) -> Result<Json<List<BucketState>>, Problem> {
+    let all = intake.buckets().all();
+    let theirs = all.values().filter(|bucket| caller.may_use(bucket.name().as_str()));
+    let items = try_join_all(theirs.map(BucketState::of)).await?;
+    Ok(Json(List { items, next: None }))
+}
+
+/// Tells how full a bucket is, how fast it leaks, and why.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "The bucket", body = BucketState), refusals::OfBucket)
+)]
+pub(crate) async fn bucket(At { bucket, .. }: At<Read>) -> Result<Json<BucketState>, Problem> {
+    BucketState::of(&bucket).await.map(Json)
+}
+
+/// A bucket counted at one moment.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Bucket)]
+pub(crate) struct BucketState {
+    #[schema(value_type = String)]
+    name: BucketName,
+    /// `stream` or `list`.
+    kind: &'static str,
+    /// Jobs in the bucket: waiting, in flight and parked.
+    level: u64,
+    capacity: u64,
+    bytes: u64,
+    capacity_bytes: u64,
+    waiting: u64,
+    in_flight: u64,
+    parked: u64,
+    /// Dead letters.
+    dead: u64,
+    /// Of the oldest job in the bucket; null when it is empty.
+    #[schema(required)]
+    oldest_age_ms: Option<u64>,
+    accepted_per_s: f64,
+    refused_per_s: f64,
+    settled_per_s: f64,
+    pace: PaceState,
+    paused: bool,
+    replicas: Vec<ReplicaState>,
+    totals: Totals,
+    /// What was changed at run time, by the names that PATCH reads.
+    changes: Map<String, Value>,
+}
+
+/// How fast a bucket leaks.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Pace)]
+struct PaceState {
+    /// Such as `200/500ms`; null: no rate is set.
+    #[schema(value_type = Option<String>, required)]
+    target: Option<Rate>,
+    #[schema(required)]
+    effective_per_s: Option<f64>,
+    /// Why effective is what it is: `target`, `held`, `paused` or `no_rate`.
+    reason: &'static str,
+    /// Until a wait that an upstream asked for is over.
+    #[schema(required)]
+    held_for_ms: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Replica)]
+struct ReplicaState {
+    consumer: String,
+    in_flight: u64,
+}
+
+/// Since the bucket began.
+#[derive(Serialize, ToSchema)]
+struct Totals {
+    accepted: u64,
+    /// By reason.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>)]
+    refused: Map<String, Value>,
+    /// By outcome.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>)]
+    ended: Map<String, Value>,
+    /// Jobs taken back from dead replicas.
+    recovered: u64,
+}
+
+impl BucketState {
+    pub(crate) async fn of(bucket: &Bucket) -> Result<Self, Problem> {
+        let census = bucket.census().await?;
+        Ok(Self::at(bucket.name().clone(), bucket.settings().kind.as_str(), census))
+    }
+
+    fn at(name: BucketName, kind: &'static str, census: Census) -> Self {
+        let totals = Totals {
+            accepted: census.accepted,
+            refused: census.refused.iter().map(|(reason, count)| (reason.code().to_owned(), (*count).into())).collect(),
+            ended: census.ended.iter().map(|(ending, count)| (ending.to_string(), (*count).into())).collect(),
+            recovered: census.recovered,
+        };
+        Self {
+            name,
+            kind,
+            level: census.level,
+            capacity: census.capacity,
+            bytes: census.bytes,
+            capacity_bytes: census.capacity_bytes,
+            waiting: census.waiting,
+            in_flight: census.in_flight,
+            parked: census.parked,
+            dead: census.dead,
+            oldest_age_ms: census.oldest_age.map(ms_up),
+            accepted_per_s: census.accepted_per_s,
+            refused_per_s: census.refused_per_s,
+            settled_per_s: census.settled_per_s,
+            pace: census.pace.into(),
+            paused: census.paused,
+            replicas: census.replicas.into_iter().map(ReplicaState::from).collect(),
+            totals,
+            changes: changes(&census.changes),
+        }
+    }
+}
+
+impl From<Pace> for PaceState {
+    fn from(pace: Pace) -> Self {
+        Self {
+            target: pace.target,
+            effective_per_s: pace.effective_per_s,
+            reason: pace.reason,
+            held_for_ms: pace.held_for.map(ms_up),
+        }
+    }
+}
+
+impl From<ReplicaCensus> for ReplicaState {
+    fn from(replica: ReplicaCensus) -> Self {
+        Self { consumer: replica.consumer, in_flight: replica.in_flight }
+    }
+}
+
+/// In the form that PATCH reads.
+fn changes(changes: &Changes) -> Map<String, Value> {
+    let leak = [
+        ("rate", changes.leak.rate.flatten().map(|rate| rate.to_string().into())),
+        ("burst", changes.leak.burst.flatten().map(Value::from)),
+        ("concurrency", changes.leak.concurrency.flatten().map(Value::from)),
+        ("max_in_flight", changes.leak.max_in_flight.flatten().map(Value::from)),
+    ];
+    let leak = given(leak);
+    given([
+        ("capacity", changes.capacity.flatten().map(Value::from)),
+        ("capacity_bytes", changes.capacity_bytes.flatten().map(Value::from)),
+        ("leak", (!leak.is_empty()).then_some(leak).map(Value::from)),
+    ])
+}
+
+fn given(members: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Map<String, Value> {
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

@@ -1,0 +1,248 @@
+//! `PATCH …`: changes settings at run time, at once for all replicas and for work already queued.
+
+use std::fmt;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use dripfeed_bucket::{Bucket, Changes, LeakChanges};
+use dripfeed_job::rate::EXACT;
+use dripfeed_job::{Rate, size};
+use serde::de::{Error as _, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::ToSchema;
+
+use crate::buckets::BucketState;
+use crate::caller::{At, Operate};
+use crate::intake::Intake;
+use crate::problem::{Code, Place, Problem};
+use crate::{body, json, parameters, refusals};
+
+/// Changes settings at run time. `null` goes back to the configured one.
+#[utoipa::path(
+    patch, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket), request_body = Patch,
+    responses((status = 200, description = "The bucket, changed", body = BucketState), refusals::OfChange)
+)]
+pub(crate) async fn change(
+    State(intake): State<Intake>,
+    At { bucket, .. }: At<Operate>,
+    body: Body,
+) -> Result<Json<BucketState>, Problem> {
+    let body = body::read(body, intake.settings()).await?;
+    let changes = json::read::<Patch>(&body)?.changes()?;
+    if changes.leak.rate.is_some() || changes.leak.burst.is_some() {
+        can_be_counted(&bucket, &changes).await?;
+    }
+    bucket.change(&changes).await?;
+    BucketState::of(&bucket).await.map(Json)
+}
+
+/// A member that is left out changes nothing.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Patch {
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    capacity: Option<Option<Count>>,
+    /// Bytes, or text with a unit: `64MiB`.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Size>)]
+    capacity_bytes: Option<Option<Size>>,
+    #[serde(default)]
+    leak: Leak,
+    #[serde(default)]
+    pace: Target,
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Leak {
+    /// Calls per time: `200/500ms`.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, example = "200/500ms")]
+    rate: Option<Option<Rate>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    burst: Option<Option<Count>>,
+    /// Per replica.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u16>, minimum = 1)]
+    concurrency: Option<Option<std::num::NonZeroU16>>,
+    /// Over all replicas.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    max_in_flight: Option<Option<Count>>,
+}
+
+/// The name that GET has for `leak.rate`.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, example = "200/500ms")]
+    target: Option<Option<Rate>>,
+}
+
+impl Patch {
+    fn changes(self) -> Result<Changes, Problem> {
+        if self.leak.rate.is_some() && self.pace.target.is_some() && self.leak.rate != self.pace.target {
+            return Err(bad_member("pace.target", "it means the same as leak.rate, and says something else"));
+        }
+        let number = |wish: Option<Option<Count>>| wish.map(|count| count.map(|count| count.0));
+        Ok(Changes {
+            capacity: number(self.capacity),
+            capacity_bytes: self.capacity_bytes.map(|size| size.map(|size| size.0)),
+            leak: LeakChanges {
+                rate: self.leak.rate.or(self.pace.target),
+                burst: number(self.leak.burst),
+                concurrency: self.leak.concurrency.map(|wish| wish.map(|number| u32::from(number.get()))),
+                max_in_flight: number(self.leak.max_in_flight),
+            },
+        })
+    }
+}
+
+/// Scripts count in doubles: a burst of whole periods must stay below the numbers that these hold exactly.
+async fn can_be_counted(bucket: &Bucket, changes: &Changes) -> Result<(), Problem> {
+    let now = bucket.census().await?.changes.leak;
+    let configured = &bucket.settings().leak;
+    let rate = changes.leak.rate.unwrap_or(now.rate.flatten()).or(configured.rate);
+    let burst = changes.leak.burst.unwrap_or(now.burst.flatten()).unwrap_or(configured.burst);
+    let most = rate.map_or(EXACT, |rate| EXACT / rate.period_us());
+    if burst < most { Ok(()) } else { Err(bad_member("leak.burst", &format!("with this rate use less than {most}"))) }
+}
+
+fn bad_member(member: &str, reason: &str) -> Problem {
+    let place = Place { member: Some(member.to_owned()), ..Place::default() };
+    Problem::new(Code::BadMember, reason).at(place)
+}
+
+/// Tells `null` from a member that is left out.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// At least 1, and exact in a double.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count(u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u64::deserialize(deserializer)?;
+        if (1..EXACT).contains(&number) {
+            return Ok(Self(number));
+        }
+        Err(D::Error::invalid_value(Unexpected::Unsigned(number), &"a number from 1 to 2^53 - 1"))
+    }
+}
+
+/// Bytes, at least 1; as a number, or as text with a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
+
+struct SizeVisitor;
+
+impl Visitor<'_> for SizeVisitor {
+    type Value = Size;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes, from 1 to 2^53 - 1, or text with a unit such as \"64MiB\"")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<Size, E> {
+        let in_range = (1..EXACT).contains(&bytes);
+        in_range.then_some(Size(bytes)).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(bytes), &self))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Size, E> {
+        self.visit_u64(size::parse(text).map_err(E::custom)?)
+    }
+}
+
+impl utoipa::PartialSchema for Size {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
+        let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[0-9]+ ?([KMG]iB|kB|MB|GB|B)$"));
+        OneOfBuilder::new().item(number).item(text).into()
+    }
+}
+
+impl ToSchema for Size {}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn changes(text: &str) -> Result<Changes, serde_json::Value> {
+        let problem = |problem: Problem| serde_json::to_value(&problem).unwrap();
+        json::read::<Patch>(text.as_bytes()).and_then(Patch::changes).map_err(problem)
+    }
+
+    #[test]
+    fn every_setting_can_be_changed() {
+        let text = r#"{"capacity": 50, "capacity_bytes": "64MiB",
+            "leak": {"rate": "10/s", "burst": 10, "concurrency": 5, "max_in_flight": 20}}"#;
+        let leak = LeakChanges {
+            rate: Some("10/s".parse().ok()),
+            burst: Some(Some(10)),
+            concurrency: Some(Some(5)),
+            max_in_flight: Some(Some(20)),
+        };
+        let all = Changes { capacity: Some(Some(50)), capacity_bytes: Some(Some(64 << 20)), leak };
+        assert_eq!(changes(text).unwrap(), all);
+        assert_eq!(changes(r#"{"capacity_bytes": 1000}"#).unwrap().capacity_bytes, Some(Some(1000)));
+    }
+
+    #[test]
+    fn what_is_left_out_stays_and_null_goes_back() {
+        assert_eq!(changes("{}").unwrap(), Changes::default());
+        let back = changes(r#"{"capacity": null, "capacity_bytes": null, "pace": {"target": null}}"#).unwrap();
+        assert_eq!((back.capacity, back.capacity_bytes, back.leak.rate), (Some(None), Some(None), Some(None)));
+    }
+
+    #[test]
+    fn the_target_pace_is_the_leak_rate() {
+        let rate = |text| changes(text).map(|changes| changes.leak.rate.flatten().unwrap().to_string());
+        assert_eq!(rate(r#"{"pace": {"target": "10/s"}}"#).unwrap(), "10/s");
+        assert_eq!(rate(r#"{"pace": {"target": "10/s"}, "leak": {"rate": "10/s"}}"#).unwrap(), "10/s");
+        let both = rate(r#"{"pace": {"target": "10/s"}, "leak": {"rate": "11/s"}}"#).unwrap_err();
+        assert_eq!(both["member"], "pace.target");
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused_with_its_place() {
+        for (text, member) in [
+            (r#"{"capacity": 0}"#, "capacity"),
+            (r#"{"capacity": -1}"#, "capacity"),
+            (r#"{"capacity": 1.5}"#, "capacity"),
+            (r#"{"capacity": 9007199254740992}"#, "capacity"),
+            (r#"{"capacity_bytes": "64"}"#, "capacity_bytes"),
+            (r#"{"capacity_bytes": 0}"#, "capacity_bytes"),
+            (r#"{"leak": {"rate": "0/s"}}"#, "leak.rate"),
+            (r#"{"leak": {"burst": "10"}}"#, "leak.burst"),
+            (r#"{"leak": {"concurrency": 0}}"#, "leak.concurrency"),
+            (r#"{"leak": {"speed": 1}}"#, "leak.speed"),
+            (r#"{"size": 1}"#, "size"),
+        ] {
+            let problem = changes(text).unwrap_err();
+            assert_eq!((&problem["status"], &problem["member"]), (&422.into(), &member.into()), "{text}: {problem}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_its_place() {
+        for text in ["", "{", "{\"capacity\": NaN}", "{} {}", "capacity=1"] {
+            let problem = changes(text).unwrap_err();
+            assert_eq!((&problem["status"], &problem["line"]), (&400.into(), &1.into()), "{text}: {problem}");
+        }
+    }
+}

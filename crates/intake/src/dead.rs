@@ -1,0 +1,153 @@
+//! `GET …/dead`, `GET …/dead/{id}`, `DELETE …/dead/{id}`: dead letters.
+
+use axum::Json;
+use axum::extract::OriginalUri;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use dripfeed_bucket::{DeadFilter, DeadLetter};
+use dripfeed_job::{BucketName, JobId};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::caller::{At, NamedJob, Operate, Read};
+use crate::job::Ended;
+use crate::listing::{self, List, Params};
+use crate::problem::Problem;
+use crate::{parameters, refusals, time};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Filter {
+    /// Only reasons that contain this text.
+    reason: Option<String>,
+    /// Only with this last status of the upstream.
+    #[param(value_type = Option<u16>, minimum = 100, maximum = 599)]
+    status: Option<String>,
+    /// Only of this caller.
+    caller: Option<String>,
+    /// Only died at this time, RFC 3339, or later.
+    #[param(format = DateTime)]
+    since: Option<String>,
+    /// Only died before this time, RFC 3339.
+    #[param(format = DateTime)]
+    until: Option<String>,
+    #[param(ignore)]
+    limit: Option<String>,
+    #[param(ignore)]
+    cursor: Option<String>,
+}
+
+impl Filter {
+    fn read(&self) -> Result<DeadFilter, Problem> {
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        Ok(DeadFilter {
+            reason: text(&self.reason),
+            status: listing::param("status", self.status.as_deref(), |text| {
+                let status = text.parse().ok().filter(|status| (100..600).contains(status));
+                status.ok_or_else(|| "use 100 to 599".to_owned())
+            })?,
+            caller: text(&self.caller),
+            died_since_ms: listing::time_ms("since", self.since.as_deref())?,
+            died_until_ms: listing::time_ms("until", self.until.as_deref())?,
+        })
+    }
+}
+
+/// Lists dead letters.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/dead", tag = "dead letters",
+    params(parameters::Bucket, Filter, parameters::Paging),
+    responses(
+        (status = 200, description = "A page of dead letters", body = List<Letter>,
+            headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
+        refusals::OfList,
+    )
+)]
+pub(crate) async fn dead_letters(
+    At { bucket, .. }: At<Read>,
+    Params(filter): Params<Filter>,
+    OriginalUri(uri): OriginalUri,
+) -> Result<Response, Problem> {
+    let wanted = filter.read()?;
+    let limit = listing::limit(filter.limit.as_deref())?;
+    let after = listing::cursor(filter.cursor.as_deref())?;
+    let page = bucket.dead_letters(&wanted, after.as_ref(), limit).await?;
+    Ok(listing::answer(&uri, page, |letter| Letter::of(bucket.name(), letter)))
+}
+
+/// Tells about one dead letter.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/dead/{id}", tag = "dead letters",
+    params(parameters::Bucket, parameters::Job),
+    responses((status = 200, description = "The dead letter", body = Letter), refusals::OfJob)
+)]
+pub(crate) async fn dead_letter(At { bucket, .. }: At<Read>, NamedJob(id): NamedJob) -> Result<Json<Letter>, Problem> {
+    let letter = bucket.dead_letter(id).await?.ok_or_else(Problem::unknown_dead_letter)?;
+    Ok(Json(Letter::of(bucket.name(), letter)))
+}
+
+/// Deletes a dead letter for good.
+#[utoipa::path(
+    delete, path = "/v1/buckets/{bucket}/dead/{id}", tag = "dead letters",
+    params(parameters::Bucket, parameters::Job),
+    responses((status = 204, description = "Deleted"), refusals::OfJob)
+)]
+pub(crate) async fn delete(At { bucket, .. }: At<Operate>, NamedJob(id): NamedJob) -> Result<StatusCode, Problem> {
+    let deleted = bucket.delete_dead(id).await?;
+    deleted.then_some(StatusCode::NO_CONTENT).ok_or_else(Problem::unknown_dead_letter)
+}
+
+/// A buried job: what it carried, and why it died.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeadLetter)]
+pub(crate) struct Letter {
+    #[schema(value_type = String, example = "1700000000000-0")]
+    id: JobId,
+    #[schema(value_type = String)]
+    bucket: BucketName,
+    accepted_at: String,
+    died_at: String,
+    #[schema(required)]
+    caller: Option<String>,
+    #[schema(required)]
+    content_type: Option<String>,
+    #[serde(flatten)]
+    carried: Carried,
+    outcome: Ended,
+}
+
+/// What the job carried: as text where it is text.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Carried {
+    Body(String),
+    BodyBase64(String),
+}
+
+impl Letter {
+    fn of(bucket: &BucketName, letter: DeadLetter) -> Self {
+        Self {
+            id: letter.id,
+            bucket: bucket.clone(),
+            accepted_at: time::show(letter.id.accepted_ms()),
+            died_at: time::show(letter.died_ms),
+            caller: letter.caller,
+            content_type: letter.content_type,
+            carried: Carried::of(&letter.body),
+            outcome: Ended::of(letter.outcome, letter.died_ms),
+        }
+    }
+}
+
+impl Carried {
+    fn of(body: &Bytes) -> Self {
+        match std::str::from_utf8(body) {
+            Ok(text) => Self::Body(text.to_owned()),
+            Err(_) => Self::BodyBase64(STANDARD.encode(body)),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `GET …/jobs/{id}`: where a job is, or how it ended.
+
+use axum::Json;
+use dripfeed_bucket::JobView;
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{BucketName, JobId, Outcome};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::caller::{At, NamedJob, Read};
+use crate::problem::Problem;
+use crate::{parameters, refusals, time};
+
+/// Tells where a job is, or how it ended.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/jobs/{id}", tag = "jobs",
+    params(parameters::Bucket, parameters::Job),
+    responses((status = 200, description = "The job", body = Job), refusals::OfJob)
+)]
+pub(crate) async fn job(At { bucket, .. }: At<Read>, NamedJob(id): NamedJob) -> Result<Json<Job>, Problem> {
+    let view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
+    Ok(Json(Job::of(bucket.name(), view)))
+}
+
+/// A job, without what it carries.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Job {
+    #[schema(value_type = String, example = "1700000000000-0")]
+    id: JobId,
+    #[schema(value_type = String)]
+    bucket: BucketName,
+    /// `waiting`, `in_flight`, `parked`; or ended: `delivered`, `dead`, `expired`, `cancelled`.
+    state: &'static str,
+    /// Attempts begun.
+    attempts: u32,
+    accepted_at: String,
+    /// When it may be called, while it must wait for that.
+    #[schema(required)]
+    due_at: Option<String>,
+    /// The id of the key that handed it in.
+    #[schema(required)]
+    caller: Option<String>,
+    /// The replica that has it, while in flight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumer: Option<String>,
+    /// Null until it ended.
+    #[schema(required)]
+    outcome: Option<Ended>,
+}
+
+impl Job {
+    pub(crate) fn of(bucket: &BucketName, view: JobView) -> Self {
+        Self {
+            id: view.id,
+            bucket: bucket.clone(),
+            state: view.state.as_str(),
+            attempts: view.attempts,
+            accepted_at: time::show(view.id.accepted_ms()),
+            due_at: view.due_ms.map(time::show),
+            caller: view.caller,
+            consumer: view.consumer,
+            outcome: view.outcome.map(|(outcome, settled_ms)| Ended::of(outcome, settled_ms)),
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Outcome)]
+pub(crate) struct Ended {
+    /// `delivered`, `dead`, `expired` or `cancelled`.
+    result: &'static str,
+    #[schema(required)]
+    reason: Option<String>,
+    /// The upstream's last status.
+    #[schema(required)]
+    status: Option<u16>,
+    attempts: u32,
+    settled_at: String,
+    /// The upstream's last answer, as far as it was kept.
+    #[schema(required)]
+    body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    /// `body` is base64, because it is no text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    base64: bool,
+    /// More came than was kept.
+    truncated: bool,
+}
+
+impl Ended {
+    pub(crate) fn of(outcome: Outcome, settled_ms: u64) -> Self {
+        let (body, answer) = match outcome.answer {
+            Some(mut answer) => (Some(std::mem::take(&mut answer.body)), answer),
+            None => (None, AnswerBody::default()),
+        };
+        Self {
+            result: outcome.result.as_str(),
+            reason: outcome.reason,
+            status: outcome.status,
+            attempts: outcome.attempts,
+            settled_at: time::show(settled_ms),
+            body,
+            content_type: answer.content_type,
+            base64: answer.base64,
+            truncated: answer.truncated,
+        }
+    }
+}

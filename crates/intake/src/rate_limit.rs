@@ -1,0 +1,144 @@
+//! The bucket's room as `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers, in RFC 9651 syntax), and the older
+//! `x-ratelimit-*` for callers that know only those.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Admission, Admitted, Refused};
+use http::{HeaderName, HeaderValue};
+
+use crate::settings::IntakeSettings;
+
+/// The largest whole number of a structured field.
+const LARGEST: u64 = 999_999_999_999_999;
+
+/// How much room a bucket had when it judged a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    capacity: u64,
+    left: u64,
+    /// Until there is room again, where there is none.
+    wait: Option<Duration>,
+}
+
+impl From<&Admitted> for Room {
+    fn from(admitted: &Admitted) -> Self {
+        let left = admitted.capacity.saturating_sub(admitted.level);
+        Self { capacity: admitted.capacity, left, wait: None }
+    }
+}
+
+impl From<&Refused> for Room {
+    fn from(refused: &Refused) -> Self {
+        let left = refused.capacity.saturating_sub(refused.level);
+        Self { capacity: refused.capacity, left, wait: refused.retry_after }
+    }
+}
+
+impl From<&Admission> for Room {
+    fn from(admission: &Admission) -> Self {
+        match admission {
+            Admission::Admitted(admitted) => admitted.into(),
+            Admission::Refused(refused) => refused.into(),
+        }
+    }
+}
+
+impl Room {
+    /// The fields for an answer.
+    pub(crate) fn fields(self, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+        let reset = (self.left == 0).then(|| self.wait.map(seconds_up)).flatten();
+        let capacity = self.capacity.min(LARGEST);
+        let left = self.left.min(LARGEST);
+        // A bucket bounds what is held at once, not what comes in a window of time: hence the unit, and no window.
+        let policy = format!("\"bucket\";q={capacity};qu=\"concurrent-requests\"");
+        let reset_param = reset.map(|seconds| format!(";t={seconds}")).unwrap_or_default();
+        let mut fields =
+            vec![field("ratelimit-policy", policy), field("ratelimit", format!("\"bucket\";r={left}{reset_param}"))];
+        if settings.x_ratelimit_headers {
+            fields.extend([
+                field("x-ratelimit-limit", capacity.to_string()),
+                field("x-ratelimit-remaining", left.to_string()),
+                field("x-ratelimit-reset", reset.unwrap_or(0).to_string()),
+            ]);
+        }
+        fields
+    }
+}
+
+fn seconds_up(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000_000)).unwrap_or(LARGEST).clamp(1, LARGEST)
+}
+
+fn field(name: &'static str, value: String) -> (HeaderName, HeaderValue) {
+    (HeaderName::from_static(name), HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use dripfeed_bucket::Reason;
+    use dripfeed_job::JobId;
+    use sfv::{BareItem, ItemSerializer, List, ListEntry, Parser};
+
+    use super::*;
+
+    fn settings(x_ratelimit_headers: bool) -> IntakeSettings {
+        IntakeSettings {
+            max_body: 1,
+            max_connections: 1,
+            head_timeout: Duration::ZERO,
+            body_timeout: Duration::ZERO,
+            drain: Duration::ZERO,
+            x_ratelimit_headers,
+            max_batch: 1,
+        }
+    }
+
+    fn admitted(level: u64, capacity: u64) -> Room {
+        let id = JobId::new(1, 0);
+        (&Admitted { id, level, capacity, eta: Duration::ZERO, repeated: false }).into()
+    }
+
+    fn refused(retry_after_ms: u64) -> Room {
+        let retry_after = Some(Duration::from_millis(retry_after_ms));
+        (&Refused { reason: Reason::BucketFull, retry_after, level: 10, capacity: 10 }).into()
+    }
+
+    fn shown(room: Room, x: bool) -> Vec<String> {
+        room.fields(&settings(x)).iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
+    }
+
+    #[test]
+    fn the_fields_tell_capacity_room_and_when_there_is_room_again() {
+        assert_eq!(
+            shown(admitted(3, 10), false),
+            ["ratelimit-policy: \"bucket\";q=10;qu=\"concurrent-requests\"", "ratelimit: \"bucket\";r=7"]
+        );
+        assert_eq!(shown(refused(1001), false)[1], "ratelimit: \"bucket\";r=0;t=2");
+        assert_eq!(shown(refused(1), false)[1], "ratelimit: \"bucket\";r=0;t=1");
+    }
+
+    #[test]
+    fn the_older_fields_can_be_switched_on() {
+        let older = |room| shown(room, true)[2..].to_vec();
+        assert_eq!(
+            older(admitted(3, 10)),
+            ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 7", "x-ratelimit-reset: 0"]
+        );
+        assert_eq!(older(refused(1001)), ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]);
+    }
+
+    #[test]
+    fn the_fields_are_structured_fields() {
+        for room in [admitted(3, 10), admitted(20, 10), admitted(0, u64::MAX), refused(1), refused(u64::MAX)] {
+            for (name, value) in room.fields(&settings(false)) {
+                let list: List = Parser::new(value.as_bytes()).parse().unwrap();
+                let [ListEntry::Item(item)] = list.as_slice() else { panic!("{name} is no list of one item") };
+                assert!(matches!(&item.bare_item, BareItem::String(policy) if policy.as_str() == "bucket"));
+                let again = ItemSerializer::new().bare_item(&item.bare_item).parameters(&item.params).finish();
+                assert_eq!(again, value.to_str().unwrap(), "canonical");
+            }
+        }
+    }
+}
