@@ -1,1 +1,36 @@
-fn main() {}
+//! dripfeed, the one executable: arguments, settings, telemetry, signals, roles and operator commands.
+
+mod arguments;
+mod client;
+mod command;
+mod dev;
+mod exit;
+mod output;
+mod role;
+mod settings;
+mod signals;
+mod telemetry;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::arguments::Arguments;
+use crate::exit::Failure;
+
+fn main() -> ExitCode {
+    let ended = run(Arguments::parse());
+    if let Err(failure) = &ended {
+        eprintln!("error: {failure}");
+    }
+    ended.map_or_else(|failure| failure.code(), |()| ExitCode::SUCCESS)
+}
+
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { configuration, command } = arguments;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from)?;
+    let ended = runtime.block_on(command::run(command, configuration.layers(), Arguments::command()));
+    // A thread that still waits for standard input must not keep the process.
+    runtime.shutdown_background();
+    ended
+}

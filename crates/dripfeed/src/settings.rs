@@ -27,25 +27,26 @@ use dripfeed_intake::AccessKey;
 use dripfeed_job::BucketName;
 use dripfeed_store::RedisSettings;
 
-pub use self::bucket::ConfiguredBucket;
-pub use self::fault::Faults;
-pub use self::intake::IntakeRole;
-pub use self::layers::Layers;
-pub use self::log::{LogFormat, LogSettings};
-pub use self::processor::ProcessorRole;
-pub use self::shown::ShownSetting;
+pub(crate) use self::bucket::ConfiguredBucket;
+pub(crate) use self::fault::Faults;
+pub(crate) use self::intake::IntakeRole;
+pub(crate) use self::layers::Layers;
+pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};
+pub(crate) use self::processor::ProcessorRole;
+pub(crate) use self::secret::read_secret;
+pub(crate) use self::shown::ShownSetting;
 
 use self::read::Reader;
 use self::tree::Tree;
 
 /// The settings of all roles; each takes its part.
-pub struct Settings {
-    pub redis: RedisSettings,
-    pub intake: IntakeRole,
-    pub processor: ProcessorRole,
-    pub log: LogSettings,
-    pub keys: Vec<AccessKey>,
-    pub buckets: BTreeMap<BucketName, ConfiguredBucket>,
+pub(crate) struct Settings {
+    pub(crate) redis: RedisSettings,
+    pub(crate) intake: IntakeRole,
+    pub(crate) processor: ProcessorRole,
+    pub(crate) log: LogSettings,
+    pub(crate) keys: Vec<AccessKey>,
+    pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
     tree: Tree,
 }
 
@@ -54,7 +55,7 @@ impl Settings {
     ///
     /// # Errors
     /// Everything that is wrong with them, not only the first.
-    pub fn load(layers: &Layers) -> Result<Self, Faults> {
+    pub(crate) fn load(layers: &Layers) -> Result<Self, Faults> {
         let mut faults = Faults::default();
         let tree = layers.gather(&mut faults);
         // A layer that can't be read would show as settings missing elsewhere.
@@ -79,13 +80,16 @@ impl Settings {
     }
 
     /// Every setting in force, with where it comes from; secrets masked.
-    pub fn shown(&self) -> Vec<ShownSetting> {
+    pub(crate) fn shown(&self) -> Vec<ShownSetting> {
         shown::all(&self.tree)
     }
 
     /// The sections that `other` sets otherwise and that take a restart to change.
-    pub fn restart_needed(&self, other: &Self) -> Vec<&'static str> {
-        ["redis", "intake", "processor"].into_iter().filter(|name| self.tree.section(name) != other.tree.section(name)).collect()
+    pub(crate) fn restart_needed(&self, other: &Self) -> Vec<&'static str> {
+        ["redis", "intake", "processor"]
+            .into_iter()
+            .filter(|name| self.tree.section(name) != other.tree.section(name))
+            .collect()
     }
 }
 

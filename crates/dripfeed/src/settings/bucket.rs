@@ -17,14 +17,14 @@ use super::upstream::UpstreamKeys;
 
 /// A bucket, and the upstream behind it.
 #[derive(Clone, Debug)]
-pub struct ConfiguredBucket {
+pub(crate) struct ConfiguredBucket {
     settings: BucketSettings,
-    pub upstream: Upstream,
+    pub(crate) upstream: Upstream,
 }
 
 impl ConfiguredBucket {
     /// `durability` is the class that the server at hand gives.
-    pub fn settings(&self, durability: Durability) -> BucketSettings {
+    pub(crate) fn settings(&self, durability: Durability) -> BucketSettings {
         BucketSettings { durability, ..self.settings.clone() }
     }
 }
@@ -147,8 +147,9 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         refuse_for_list(reader, &path, &section);
     }
     check_key(reader, &place, &section.key);
-    let Section { upstream, method, timeout, connect_timeout, headers, headers_file, allow_private, max_answer, .. } =
-        section;
+    let Section {
+        upstream, method, timeout, connect_timeout, headers, headers_file, allow_private, max_answer, ..
+    } = section;
     let keys =
         UpstreamKeys { upstream, method, timeout, connect_timeout, headers, headers_file, allow_private, max_answer };
     let upstream = super::upstream::read(reader, &place, keys)?;

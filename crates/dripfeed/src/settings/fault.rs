@@ -4,11 +4,11 @@ use std::fmt;
 
 /// One thing to mend: where it was said, under which key, what is wrong and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// A file, a variable of the environment, an argument; None: nowhere, something is missing.
-    pub origin: Option<String>,
-    pub key: Option<String>,
-    pub message: String,
+    pub(crate) origin: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) message: String,
 }
 
 impl fmt::Display for Fault {
@@ -22,7 +22,7 @@ impl fmt::Display for Fault {
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-pub struct Faults(Vec<Fault>);
+pub(crate) struct Faults(Vec<Fault>);
 
 impl Faults {
     pub(super) fn push(&mut self, fault: Fault) {

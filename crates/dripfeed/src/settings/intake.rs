@@ -15,9 +15,9 @@ const LARGEST_BODY: u64 = 256 << 20;
 const LARGEST_BATCH: usize = 1000;
 
 #[derive(Clone, Debug)]
-pub struct IntakeRole {
-    pub listen: SocketAddr,
-    pub settings: IntakeSettings,
+pub(crate) struct IntakeRole {
+    pub(crate) listen: SocketAddr,
+    pub(crate) settings: IntakeSettings,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +55,10 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         reader.fault(&key("max_body"), "use at most 256MiB: a body is held in memory as a whole");
     }
     if section.max_batch > LARGEST_BATCH {
-        reader.fault(&key("max_batch"), format!("use at most {LARGEST_BATCH}: a batch keeps all others waiting in Redis"));
+        reader.fault(
+            &key("max_batch"),
+            format!("use at most {LARGEST_BATCH}: a batch keeps all others waiting in Redis"),
+        );
     }
     let settings = IntakeSettings {
         max_body: section.max_body,

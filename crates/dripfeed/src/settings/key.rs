@@ -45,7 +45,10 @@ pub(super) fn read(
             continue;
         }
         if !ids.insert(entry.id.clone()) {
-            reader.fault(&below(&path, "id"), format!("`{}` names another key too: an id names one", entry.id.escape_debug()));
+            reader.fault(
+                &below(&path, "id"),
+                format!("`{}` names another key too: an id names one", entry.id.escape_debug()),
+            );
         }
         keys.extend(read_entry(reader, &path, entry, configured));
     }

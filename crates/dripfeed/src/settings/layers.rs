@@ -13,14 +13,14 @@ const DEFAULTS: &str = include_str!("../../../../config/default.toml");
 
 /// What to read.
 #[derive(Clone, Debug, Default)]
-pub struct Layers {
-    pub files: Vec<PathBuf>,
+pub(crate) struct Layers {
+    pub(crate) files: Vec<PathBuf>,
     /// None: that of this process.
-    pub environment: Option<HashMap<String, String>>,
+    pub(crate) environment: Option<HashMap<String, String>>,
     /// `section.key=value` each.
-    pub arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// Whoever reaches the intake may do everything, wherever it listens.
-    pub insecure_no_auth: bool,
+    pub(crate) insecure_no_auth: bool,
 }
 
 impl Layers {
@@ -85,8 +85,9 @@ fn file(path: &Path) -> Result<Layer, Fault> {
         _ => return Err(fault("has no known format: name it .toml, .yaml or .json".to_owned())),
     };
     let bytes = fs::read(path).map_err(|error| fault(format!("can't be opened: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|error| fault(format!("isn't UTF-8 after byte {}: save it as UTF-8", error.utf8_error().valid_up_to())))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        fault(format!("isn't UTF-8 after byte {}: save it as UTF-8", error.utf8_error().valid_up_to()))
+    })?;
     Layer::read(&origin, format, &text)
 }
 
@@ -101,7 +102,8 @@ fn argument(text: &str) -> Result<Layer, Fault> {
 
 /// A parser's message on one line, without the lines of the file that it shows: a secret may stand in them.
 fn without_source(message: &str) -> String {
-    let shows_source = |line: &&str| line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|');
+    let shows_source =
+        |line: &&str| line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|');
     let told: Vec<&str> = message.lines().filter(|line| !shows_source(line)).map(str::trim).collect();
     told.join(": ")
 }

@@ -7,24 +7,24 @@ use super::quantity;
 use super::read::Reader;
 
 #[derive(Clone, Debug)]
-pub struct LogSettings {
-    pub level: LogLevel,
-    pub format: LogFormat,
+pub(crate) struct LogSettings {
+    pub(crate) level: LogLevel,
+    pub(crate) format: LogFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     Human,
     Json,
 }
 
 /// A level for all, or levels by module: `info,dripfeed_bucket=debug`.
 #[derive(Clone, Debug)]
-pub struct LogLevel(String);
+pub(crate) struct LogLevel(String);
 
 impl LogLevel {
-    pub fn filter(&self) -> EnvFilter {
+    pub(crate) fn filter(&self) -> EnvFilter {
         EnvFilter::new(&self.0)
     }
 }
@@ -40,7 +40,11 @@ impl std::str::FromStr for LogLevel {
         let levels = ["error", "warn", "info", "debug", "trace", "off"];
         // The filter takes any bare word for the name of a module, so that a slip of the pen would silence all others.
         let known = |directive: &str| directive.contains('=') || levels.contains(&directive.trim());
-        if text.split(',').all(known) && EnvFilter::try_new(text).is_ok() { Ok(Self(text.to_owned())) } else { Err(bad()) }
+        if text.split(',').all(known) && EnvFilter::try_new(text).is_ok() {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(bad())
+        }
     }
 }
 

@@ -16,12 +16,12 @@ use super::read::Reader;
 use super::selection;
 
 #[derive(Clone, Debug)]
-pub struct ProcessorRole {
+pub(crate) struct ProcessorRole {
     /// For its health and metrics.
-    pub listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// Those it serves.
-    pub buckets: BucketSet,
-    pub settings: ProcessorSettings,
+    pub(crate) buckets: BucketSet,
+    pub(crate) settings: ProcessorSettings,
 }
 
 #[derive(Deserialize)]

@@ -46,7 +46,8 @@ pub(super) fn size_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D:
 /// Where to listen.
 pub(super) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
     let text = from.deserialize_any(Text("an address and port in quotes, such as \"127.0.0.1:7180\""))?;
-    let bad = |_| Error::custom(format!("`{}` is no address and port: write it like 127.0.0.1:7180", text.escape_debug()));
+    let bad =
+        |_| Error::custom(format!("`{}` is no address and port: write it like 127.0.0.1:7180", text.escape_debug()));
     text.parse().map_err(bad)
 }
 

@@ -46,8 +46,9 @@ fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
         reader.fault(&path, "redis.url is set too: take one of the two out");
         return None;
     }
-    let url = secret::read_secret(&section.url_file)
-        .and_then(|url| url.expose_secret().parse().map_err(|error| format!("{}: {error}", section.url_file.display())));
+    let url = secret::read_secret(&section.url_file).and_then(|url| {
+        url.expose_secret().parse().map_err(|error| format!("{}: {error}", section.url_file.display()))
+    });
     url.map_err(|message| reader.fault(&path, message)).ok()
 }
 

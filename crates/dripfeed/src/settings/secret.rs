@@ -11,12 +11,16 @@ use secrecy::SecretString;
 ///
 /// # Errors
 /// What is wrong with the file, in a sentence.
-pub(super) fn read_secret(path: &Path) -> Result<SecretString, String> {
+pub(crate) fn read_secret(path: &Path) -> Result<SecretString, String> {
     read(path, |mode| {
         if mode & 0o007 == 0 {
             return Ok(());
         }
-        Err(format!("{} holds a secret and is open to everyone (mode {:04o}): chmod o= {0}", path.display(), mode & 0o7777))
+        Err(format!(
+            "{} holds a secret and is open to everyone (mode {:04o}): chmod o= {0}",
+            path.display(),
+            mode & 0o7777
+        ))
     })
     .map(SecretString::from)
 }

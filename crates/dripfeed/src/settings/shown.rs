@@ -7,11 +7,11 @@ use super::tree::{self, Step, Tree};
 
 /// One setting. Secrets are masked.
 #[derive(Clone, Debug, Serialize)]
-pub struct ShownSetting {
-    pub key: String,
-    pub value: Json,
+pub(crate) struct ShownSetting {
+    pub(crate) key: String,
+    pub(crate) value: Json,
     /// The layer that set it.
-    pub origin: String,
+    pub(crate) origin: String,
 }
 
 const MASK: &str = "***";
@@ -21,30 +21,31 @@ pub(super) fn all(tree: &Tree) -> Vec<ShownSetting> {
     for name in tree.sections() {
         let path = vec![Step::Key(name)];
         let json = tree.json(&path);
-        walk(tree, path, &json, &mut shown);
+        walk(tree, &path, &json, &mut shown);
     }
     shown
 }
 
-fn walk(tree: &Tree, path: Vec<Step>, json: &Json, shown: &mut Vec<ShownSetting>) {
+fn walk(tree: &Tree, path: &[Step], json: &Json, shown: &mut Vec<ShownSetting>) {
     let below = |step| path.iter().cloned().chain([step]).collect::<Vec<_>>();
     match json {
         Json::Object(table) if !table.is_empty() => {
-            table.iter().for_each(|(key, value)| walk(tree, below(Step::Key(key.clone())), value, shown));
+            table.iter().for_each(|(key, value)| walk(tree, &below(Step::Key(key.clone())), value, shown));
         }
         Json::Array(list) if list.iter().any(Json::is_object) => {
-            list.iter().enumerate().for_each(|(index, value)| walk(tree, below(Step::Index(index)), value, shown));
+            list.iter().enumerate().for_each(|(index, value)| walk(tree, &below(Step::Index(index)), value, shown));
         }
         value => shown.push(ShownSetting {
-            key: tree::shown(&path),
-            value: masked(&path, value),
-            origin: tree.origin(&path).unwrap_or_default(),
+            key: tree::shown(path),
+            value: masked(path, value),
+            origin: tree.origin(path).unwrap_or_default(),
         }),
     }
 }
 
 fn masked(path: &[Step], value: &Json) -> Json {
-    let keys: Vec<&str> = path.iter().filter_map(|step| if let Step::Key(key) = step { Some(key.as_str()) } else { None }).collect();
+    let keys: Vec<&str> =
+        path.iter().filter_map(|step| if let Step::Key(key) = step { Some(key.as_str()) } else { None }).collect();
     match (keys.as_slice(), value) {
         (["redis", "url"], Json::String(url)) => Json::from(without_login(url)),
         ([.., "headers", _], _) => Json::from(MASK),
@@ -60,6 +61,12 @@ fn without_login(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (rest, parameters) = rest.split_once('?').map_or((rest, ""), |(rest, parameters)| (rest, parameters));
     let rest = rest.rsplit_once('@').map_or_else(|| rest.to_owned(), |(_, place)| format!("{MASK}@{place}"));
-    let parameters = if parameters.contains("pass=") { format!("?{MASK}") } else if parameters.is_empty() { String::new() } else { format!("?{parameters}") };
+    let parameters = if parameters.contains("pass=") {
+        format!("?{MASK}")
+    } else if parameters.is_empty() {
+        String::new()
+    } else {
+        format!("?{parameters}")
+    };
     format!("{scheme}://{rest}{parameters}")
 }

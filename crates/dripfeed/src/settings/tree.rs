@@ -58,9 +58,11 @@ impl Tree {
 
     /// Who said what stands there, or the nearest that stands above it. None: it stands nowhere.
     pub(super) fn origin(&self, path: &[Step]) -> Option<String> {
-        (0..=path.len()).rev().find_map(|length| find(&self.merged, &path[..length])).and_then(origin).map(|origin| {
-            if origin == ENVIRONMENT { variable(path) } else { origin.to_owned() }
-        })
+        (0..=path.len())
+            .rev()
+            .find_map(|length| find(&self.merged, &path[..length]))
+            .and_then(origin)
+            .map(|origin| if origin == ENVIRONMENT { variable(path) } else { origin.to_owned() })
     }
 
     /// Whether a person set it, and not the defaults.

@@ -54,7 +54,8 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKey
 const MISSING: &str = "is missing: name the address that gets the calls, such as https://api.example.com/v1/mail";
 
 fn parse_method(text: &str) -> Result<Method, String> {
-    let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+    let methods =
+        [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     methods.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
         format!("`{}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", text.escape_debug())
     })

@@ -1,0 +1,60 @@
+//! Which server an operator's command asks, with which key, and how it prints the answer.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use http::{HeaderValue, Uri};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::Server;
+use crate::exit::{Exit, Failure};
+use crate::output::Format;
+use crate::settings::read_secret;
+
+/// The variable that holds the key, when no file does.
+const KEY: &str = "DRIPFEED_KEY";
+
+#[derive(Args, Debug)]
+pub(crate) struct Asking {
+    /// The intake
+    #[arg(long, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
+    server: Uri,
+    /// A file that holds the key; else it is that of the environment, DRIPFEED_KEY
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    pub(crate) output: Format,
+}
+
+impl Asking {
+    /// # Errors
+    /// When the server's address or the key can't be used.
+    pub(crate) fn server(&self) -> Result<Server, Failure> {
+        if !matches!(self.server.scheme_str(), Some("http" | "https")) || self.server.host().is_none() {
+            let message = format!("`{}` is no server: write it like http://127.0.0.1:7180", self.server);
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        Ok(Server::new(self.server.clone(), self.key()?.as_ref().map(authorization).transpose()?))
+    }
+
+    fn key(&self) -> Result<Option<SecretString>, Failure> {
+        match &self.key_file {
+            Some(file) => read_secret(file).map(Some).map_err(|message| Failure::new(Exit::Configuration, message)),
+            None => Ok(std::env::var(KEY).ok().filter(|key| !key.is_empty()).map(SecretString::from)),
+        }
+    }
+}
+
+fn authorization(key: &SecretString) -> Result<HeaderValue, Failure> {
+    let bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret().trim()));
+    let bad = |_| {
+        Failure::new(
+            Exit::Configuration,
+            "the key holds characters that can't be sent: check --key-file or DRIPFEED_KEY",
+        )
+    };
+    let mut bearer = bearer.map_err(bad)?;
+    bearer.set_sensitive(true);
+    Ok(bearer)
+}

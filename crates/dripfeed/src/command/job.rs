@@ -1,0 +1,48 @@
+//! `dripfeed job BUCKET ID`
+
+use bytes::Bytes;
+use clap::Args;
+use dripfeed_job::{BucketName, JobId};
+use http::{HeaderMap, Method};
+
+use crate::client::Asking;
+use crate::exit::Failure;
+use crate::output::{self, Column, Format, shown};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    bucket: BucketName,
+    id: JobId,
+    /// Cancel it, when it is waiting or parked
+    #[arg(long)]
+    cancel: bool,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+const COLUMNS: [Column; 10] = [
+    ("ID", |job| shown(job, "/id")),
+    ("STATE", |job| shown(job, "/state")),
+    ("ATTEMPTS", |job| shown(job, "/attempts")),
+    ("ACCEPTED", |job| shown(job, "/accepted_at")),
+    ("DUE", |job| shown(job, "/due_at")),
+    ("CALLER", |job| shown(job, "/caller")),
+    ("SETTLED", |job| shown(job, "/outcome/settled_at")),
+    ("STATUS", |job| shown(job, "/outcome/status")),
+    ("REASON", |job| shown(job, "/outcome/reason")),
+    ("ANSWER", |job| shown(job, "/outcome/body")),
+];
+
+pub(super) async fn run(Arguments { bucket, id, cancel, asking }: &Arguments) -> Result<(), Failure> {
+    let server = asking.server()?;
+    let path = format!("/v1/buckets/{bucket}/jobs/{id}");
+    if *cancel {
+        server.call(Method::DELETE, &path, HeaderMap::new(), Bytes::new()).await?;
+    }
+    let job = server.get(&path).await?;
+    match asking.output {
+        Format::Table => output::sheet(&COLUMNS, &job)?,
+        Format::Json => output::json(&job)?,
+    }
+    Ok(())
+}

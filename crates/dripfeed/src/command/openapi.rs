@@ -1,0 +1,8 @@
+//! `dripfeed openapi`
+
+use crate::exit::Failure;
+use crate::output;
+
+pub(super) fn run() -> Result<(), Failure> {
+    Ok(output::json(&dripfeed_intake::openapi())?)
+}

@@ -1,0 +1,47 @@
+//! `dripfeed purge BUCKET`
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use clap::Args;
+use dripfeed_job::BucketName;
+
+use crate::client::Asking;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, shown};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    bucket: BucketName,
+    /// Don't ask
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+pub(super) async fn run(Arguments { bucket, yes, asking }: &Arguments) -> Result<(), Failure> {
+    let server = asking.server()?;
+    if !yes && !confirmed(bucket)? {
+        return Err(Failure::new(Exit::Failure, "nothing was purged"));
+    }
+    let purged = server.post(&format!("/v1/buckets/{bucket}/purge")).await?;
+    match asking.output {
+        Format::Json => output::json(&purged)?,
+        Format::Table => output::line(shown(&purged, "/purged"))?,
+    }
+    Ok(())
+}
+
+fn confirmed(bucket: &BucketName) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::new(
+            Exit::Usage,
+            "purge asks before it cancels jobs, and there is nobody to ask: give --yes",
+        ));
+    }
+    eprint!("Cancel all jobs of `{bucket}` that are waiting or parked? Type the bucket's name: ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(answer.trim() == bucket.as_str())
+}

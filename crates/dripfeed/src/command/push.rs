@@ -1,0 +1,104 @@
+//! `dripfeed push BUCKET`: hands in one job, or a file of them.
+
+mod batch;
+mod line;
+mod ndjson;
+mod options;
+mod progress;
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use dripfeed_job::BucketName;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, StatusCode};
+use serde_json::value::RawValue;
+
+use self::options::Options;
+use crate::client::Asking;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, shown};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    bucket: BucketName,
+    #[command(flatten)]
+    source: Source,
+    /// The type of the body [default: by what it looks like]
+    #[arg(long, value_name = "TYPE", conflicts_with = "ndjson")]
+    content_type: Option<HeaderValue>,
+    #[command(flatten)]
+    options: Options,
+    /// Names this push in the idempotency keys of its lines: with the name of a push that was broken off, what it had
+    /// handed in isn't handed in again
+    #[arg(long, requires = "ndjson", value_name = "NAME")]
+    run_id: Option<String>,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// Where the body comes from; from standard input when nothing is said.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+struct Source {
+    /// The body itself
+    #[arg(long, value_name = "TEXT")]
+    body: Option<String>,
+    /// A file that holds the body; - for standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// A file with a job on each line, {"body": …, "options": {…}}; - for standard input
+    #[arg(long, value_name = "FILE")]
+    ndjson: Option<PathBuf>,
+}
+
+pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { bucket, source, content_type, options, run_id, asking } = arguments;
+    if let Some(file) = source.ndjson {
+        options.none_given().map_err(|message| Failure::new(Exit::Usage, message))?;
+        return ndjson::push(&bucket, &file, run_id, &asking).await;
+    }
+    let server = asking.server()?;
+    let body = read(source)?;
+    let mut headers = options.headers().map_err(|message| Failure::new(Exit::Usage, message))?;
+    headers.insert(CONTENT_TYPE, content_type.unwrap_or_else(|| looks_like(&body)));
+    let answer = server.call(Method::POST, &format!("/v1/buckets/{bucket}/jobs"), headers, body.into()).await?;
+    // With --wait it may be the upstream's own answer that comes.
+    if answer.status == StatusCode::OK {
+        return Ok(output::line(String::from_utf8_lossy(&answer.body))?);
+    }
+    let receipt = answer.json()?;
+    match asking.output {
+        Format::Table => output::line(shown(&receipt, "/id"))?,
+        Format::Json => output::json(&receipt)?,
+    }
+    Ok(())
+}
+
+fn read(source: Source) -> Result<Vec<u8>, Failure> {
+    match (source.body, source.file) {
+        (Some(text), _) => Ok(text.into_bytes()),
+        (None, Some(file)) if file != Path::new("-") => {
+            fs::read(&file).map_err(|error| anyhow::anyhow!("{} can't be read: {error}", file.display()).into())
+        }
+        (None, _) => {
+            if io::stdin().is_terminal() {
+                eprintln!("reading the body from standard input; Ctrl-D ends it");
+            }
+            let mut body = Vec::new();
+            io::stdin().read_to_end(&mut body)?;
+            Ok(body)
+        }
+    }
+}
+
+fn looks_like(body: &[u8]) -> HeaderValue {
+    let is_json = serde_json::from_slice::<&RawValue>(body).is_ok();
+    HeaderValue::from_static(match std::str::from_utf8(body) {
+        Ok(_) if is_json => "application/json",
+        Ok(_) => "text/plain; charset=utf-8",
+        Err(_) => "application/octet-stream",
+    })
+}

@@ -1,0 +1,170 @@
+//! One batch on its way in: sent again, as far as it was refused for now or its fate is unknown, until each of its jobs
+//! is accepted or refused for good. Every item has an idempotency key, so none becomes two jobs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use dripfeed_job::BucketName;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde_json::Value as Json;
+
+use super::progress::Progress;
+use crate::client::{Problem, RequestError, Server};
+use crate::exit::Failure;
+
+/// A server that was there before is believed to come back within that time.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between tries, when nobody says how long to wait; and the least, whoever says less.
+const USUAL_WAIT: Duration = Duration::from_secs(1);
+const LEAST_WAIT: Duration = Duration::from_millis(20);
+
+pub(super) type Batch = Vec<Item>;
+
+/// A job as a batch holds it.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Where it stands in the file, from 1.
+    pub(super) line: u64,
+    pub(super) text: String,
+}
+
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The job's id.
+    Accepted(String),
+    Refused(Problem),
+}
+
+pub(super) struct Sender<'a> {
+    server: Server,
+    path: String,
+    progress: &'a Progress,
+    /// The server has answered before: when it can't be reached, that may pass.
+    answered: AtomicBool,
+}
+
+/// What became of one try.
+enum Tried {
+    Judged(Vec<Json>),
+    /// Too much for one call.
+    TooLarge(Problem),
+    Later(Duration, String),
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new(server: Server, bucket: &BucketName, progress: &'a Progress) -> Self {
+        let path = format!("/v1/buckets/{bucket}/jobs/batch");
+        Self { server, path, progress, answered: AtomicBool::new(false) }
+    }
+
+    /// How each line ended, in their order.
+    ///
+    /// # Errors
+    /// When the server refuses the whole for good, or stays away.
+    pub(super) async fn send(&self, batch: Batch) -> Result<Vec<(u64, Ending)>, Failure> {
+        let mut ended = Vec::with_capacity(batch.len());
+        let mut waiting = batch;
+        let mut largest = waiting.len();
+        let mut silent_since = None;
+        while !waiting.is_empty() {
+            let rest = waiting.split_off(largest.min(waiting.len()));
+            let tried = self.attempt(&waiting, &mut silent_since).await?;
+            let wait = match tried {
+                Tried::Judged(judged) => {
+                    let (later, wait) = sort(waiting, judged, &mut ended);
+                    waiting = later;
+                    wait.map(|wait| (wait, "the bucket is full".to_owned()))
+                }
+                Tried::TooLarge(problem) if waiting.len() == 1 => {
+                    ended.extend(waiting.drain(..).map(|item| (item.line, Ending::Refused(problem.clone()))));
+                    None
+                }
+                Tried::TooLarge(_) => {
+                    largest = waiting.len().div_ceil(2);
+                    None
+                }
+                Tried::Later(wait, why) => Some((wait, why)),
+            };
+            waiting.extend(rest);
+            if let Some((wait, why)) = wait {
+                self.progress.waits(wait, &why);
+                tokio::time::sleep(wait.max(LEAST_WAIT)).await;
+            }
+        }
+        ended.sort_by_key(|(line, _)| *line);
+        Ok(ended)
+    }
+
+    async fn attempt(&self, items: &[Item], silent_since: &mut Option<Instant>) -> Result<Tried, Failure> {
+        let body: String = items.iter().flat_map(|item| [item.text.as_str(), "\n"]).collect();
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))]);
+        match self.server.call(Method::POST, &self.path, headers, Bytes::from(body)).await {
+            Ok(answer) => {
+                *silent_since = None;
+                self.answered.store(true, Ordering::Relaxed);
+                judgements(answer.json()?).map(Tried::Judged)
+            }
+            Err(RequestError::Refused(problem)) if problem.document["items"].is_array() => {
+                *silent_since = None;
+                judgements(problem.document).map(Tried::Judged)
+            }
+            Err(RequestError::Refused(problem)) if problem.status == StatusCode::PAYLOAD_TOO_LARGE => {
+                Ok(Tried::TooLarge(*problem))
+            }
+            Err(error) => self.again(error, silent_since),
+        }
+    }
+
+    /// Whether to try again after an error, and when.
+    fn again(&self, error: RequestError, silent_since: &mut Option<Instant>) -> Result<Tried, Failure> {
+        let silent_for = silent_since.get_or_insert_with(Instant::now).elapsed();
+        let wait = match &error {
+            RequestError::Refused(problem) => {
+                self.answered.store(true, Ordering::Relaxed);
+                problem.retry_after.unwrap_or(USUAL_WAIT)
+            }
+            _ => USUAL_WAIT,
+        };
+        if error.is_for_now() && self.answered.load(Ordering::Relaxed) && silent_for < PATIENCE {
+            return Ok(Tried::Later(wait, error.to_string()));
+        }
+        Err(error.into())
+    }
+}
+
+fn judgements(mut document: Json) -> Result<Vec<Json>, Failure> {
+    match document["items"].take() {
+        Json::Array(items) => Ok(items),
+        _ => Err(anyhow::anyhow!("the server's answer to a batch has no `items`: is it a dripfeed?").into()),
+    }
+}
+
+/// Adds to `ended` what is settled; gives back what is to be sent again, and when.
+fn sort(items: Batch, judged: Vec<Json>, ended: &mut Vec<(u64, Ending)>) -> (Batch, Option<Duration>) {
+    let mut later = Batch::new();
+    let mut wait: Option<Duration> = None;
+    let mut judged = judged.into_iter();
+    for item in items {
+        // An item without a judgement has an unknown fate: its key makes it safe to send again.
+        let mut judgement = judged.next().unwrap_or_default();
+        if let Json::String(id) = judgement["id"].take() {
+            ended.push((item.line, Ending::Accepted(id)));
+            continue;
+        }
+        let status = judgement["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+        let status =
+            status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        let problem = Problem::of_document(status, judgement["problem"].take());
+        if problem.is_for_now() {
+            // The first of them to have room again is worth a try.
+            let told = problem.retry_after.unwrap_or(USUAL_WAIT);
+            wait = Some(wait.map_or(told, |wait| wait.min(told)));
+            later.push(item);
+        } else {
+            ended.push((item.line, Ending::Refused(problem)));
+        }
+    }
+    (later, wait)
+}

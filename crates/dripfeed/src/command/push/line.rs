@@ -1,0 +1,75 @@
+//! A line of a file of jobs: `{"body": any JSON, "options": {…}}`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The parts of a line that are sent; each is the JSON text that stands there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    pub(super) body: &'a str,
+    /// Member by member.
+    pub(super) options: BTreeMap<String, &'a str>,
+    /// Members that mean nothing here.
+    pub(super) others: Vec<String>,
+}
+
+impl<'a> Line<'a> {
+    /// # Errors
+    /// What is wrong with the line.
+    pub(super) fn parse(text: &'a str) -> Result<Self, String> {
+        let mut members: BTreeMap<String, &RawValue> =
+            serde_json::from_str(text).map_err(|error| format!("isn't a JSON object: {error}"))?;
+        let body = members.remove("body").ok_or("has no member `body`")?;
+        let options = members.remove("options").map_or(Ok(BTreeMap::new()), read_options)?;
+        Ok(Self { body: body.get(), options, others: members.into_keys().collect() })
+    }
+
+    /// As an item of a batch. A line that brings no idempotency key gets `key`.
+    pub(super) fn item(&self, key: &str) -> String {
+        let quoted = serde_json::Value::from(key).to_string();
+        let has_key = self.options.contains_key("idempotency_key");
+        let own = self.options.iter().map(|(name, value)| (name.as_str(), *value));
+        let given = (!has_key).then_some(("idempotency_key", quoted.as_str()));
+        let options: Vec<String> =
+            own.chain(given).map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name))).collect();
+        format!(r#"{{"body":{},"options":{{{}}}}}"#, self.body, options.join(","))
+    }
+}
+
+fn read_options(options: &RawValue) -> Result<BTreeMap<String, &str>, String> {
+    let members = BTreeMap::<String, &RawValue>::deserialize(options);
+    let members = members.map_err(|_| "has `options` that are no JSON object")?;
+    Ok(members.into_iter().map(|(name, value)| (name, value.get())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[test]
+    fn a_body_is_sent_as_the_text_it_is() {
+        let text = r#"{"event": "x", "body": { "n" : 1.0, "big": 12345678901234567890123, "s": "\u00e9" }}"#;
+        let line = Line::parse(text).unwrap();
+        assert_eq!(line.others, ["event"]);
+        assert_eq!(
+            line.item("push-r-1"),
+            r#"{"body":{ "n" : 1.0, "big": 12345678901234567890123, "s": "\u00e9" },"options":{"idempotency_key":"push-r-1"}}"#
+        );
+    }
+
+    #[test]
+    fn a_line_keeps_its_options_and_its_own_key() {
+        let line = Line::parse(r#"{"body":1,"options":{"delay":"1s","idempotency_key":"mine"}}"#).unwrap();
+        assert_eq!(line.item("push-r-1"), r#"{"body":1,"options":{"delay":"1s","idempotency_key":"mine"}}"#);
+    }
+
+    #[test]
+    fn what_is_no_job_says_why() {
+        for (text, says) in [("", "JSON"), ("[]", "JSON"), ("{}", "body"), (r#"{"body":1,"options":[]}"#, "options")] {
+            assert!(Line::parse(text).unwrap_err().contains(says), "{text}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Hands in a file of jobs, line by line in batches, until all are in.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use dripfeed_job::BucketName;
+use futures::{Stream, TryStreamExt as _, stream};
+use serde_json::json;
+use tokio::fs::File;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Lines};
+
+use super::batch::{Batch, Ending, Item, Sender};
+use super::line::Line;
+use super::progress::Progress;
+use crate::client::Asking;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Batches on their way at once.
+const AT_ONCE: usize = 4;
+/// Of one batch: far below what a server takes in one call.
+const MOST_ITEMS: usize = 64;
+const MOST_BYTES: usize = 256 << 10;
+
+pub(super) async fn push(
+    bucket: &BucketName,
+    file: &Path,
+    run_id: Option<String>,
+    asking: &Asking,
+) -> Result<(), Failure> {
+    let run_id = run_id.unwrap_or_else(random_name);
+    let progress = Progress::of(count_lines(file).await?);
+    let sender = Sender::new(asking.server()?, bucket, &progress);
+    let lines = Reader::new(open(file).await?, &run_id, &progress);
+    let pushed = all(lines, &sender, &progress, asking.output).await;
+    eprintln!("{}", progress.summary());
+    if pushed.is_err() || progress.failures() > 0 {
+        eprintln!("to push what is missing without doubling what is in: the same command with --run-id {run_id}");
+    }
+    pushed?;
+    match progress.failures() {
+        0 => Ok(()),
+        failed => Err(Failure::new(Exit::Failure, format!("{failed} lines were not handed in"))),
+    }
+}
+
+async fn all(
+    lines: Reader<'_, impl AsyncBufRead + Unpin>,
+    sender: &Sender<'_>,
+    progress: &Progress,
+    format: Format,
+) -> Result<(), Failure> {
+    let ended = lines.batches().map_ok(|batch| sender.send(batch)).try_buffered(AT_ONCE);
+    tokio::pin!(ended);
+    while let Some(endings) = ended.try_next().await? {
+        for (line, ending) in endings {
+            print(line, &ending, format)?;
+            match ending {
+                Ending::Accepted(_) => progress.accepted(),
+                Ending::Refused(problem) => progress.failed(line, &problem.to_string()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print(line: u64, ending: &Ending, format: Format) -> std::io::Result<()> {
+    match (format, ending) {
+        (Format::Table, Ending::Accepted(id)) => output::line(id),
+        (Format::Table, Ending::Refused(_)) => Ok(()),
+        (Format::Json, Ending::Accepted(id)) => output::line(json!({"line": line, "id": id}).to_string()),
+        (Format::Json, Ending::Refused(problem)) => {
+            output::line(json!({"line": line, "problem": problem.document}).to_string())
+        }
+    }
+}
+
+/// Reads lines into batches, and tells of those that hold no job.
+struct Reader<'a, R> {
+    lines: Lines<R>,
+    number: u64,
+    run_id: &'a str,
+    progress: &'a Progress,
+    /// Members that were told to mean nothing.
+    told: BTreeSet<String>,
+    /// Read, but too large for the batch before.
+    next: Option<Item>,
+}
+
+impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
+    fn new(input: R, run_id: &'a str, progress: &'a Progress) -> Self {
+        Self { lines: input.lines(), number: 0, run_id, progress, told: BTreeSet::new(), next: None }
+    }
+
+    fn batches(self) -> impl Stream<Item = Result<Batch, Failure>> {
+        stream::try_unfold(self, |mut reader| async move {
+            let batch = reader.batch().await?;
+            Ok((!batch.is_empty()).then_some((batch, reader)))
+        })
+    }
+
+    async fn batch(&mut self) -> Result<Batch, Failure> {
+        let mut batch = Batch::new();
+        let mut bytes = 0;
+        while batch.len() < MOST_ITEMS {
+            let Some(item) = self.item().await? else { break };
+            bytes += item.text.len();
+            if bytes > MOST_BYTES && !batch.is_empty() {
+                self.next = Some(item);
+                break;
+            }
+            batch.push(item);
+        }
+        Ok(batch)
+    }
+
+    async fn item(&mut self) -> Result<Option<Item>, Failure> {
+        if let Some(item) = self.next.take() {
+            return Ok(Some(item));
+        }
+        while let Some(text) = self.lines.next_line().await? {
+            self.number += 1;
+            if text.trim().is_empty() {
+                continue;
+            }
+            match Line::parse(&text) {
+                Ok(line) => {
+                    self.tell_others(&line.others);
+                    let key = format!("push-{}-{}", self.run_id, self.number);
+                    return Ok(Some(Item { line: self.number, text: line.item(&key) }));
+                }
+                Err(why) => self.progress.failed(self.number, &why),
+            }
+        }
+        Ok(None)
+    }
+
+    fn tell_others(&mut self, others: &[String]) {
+        for name in others {
+            if self.told.insert(name.clone()) {
+                self.progress
+                    .say(&format!("the member `{name}` is left alone: only `body` and `options` are handed in"));
+            }
+        }
+    }
+}
+
+async fn open(file: &Path) -> Result<Box<dyn AsyncBufRead + Unpin>, Failure> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::new(tokio::io::stdin())));
+    }
+    let opened = File::open(file).await;
+    let opened = opened.map_err(|error| anyhow::anyhow!("{} can't be opened: {error}", file.display()))?;
+    Ok(Box::new(BufReader::new(opened)))
+}
+
+/// None where it would use up what is to be read.
+async fn count_lines(file: &Path) -> Result<Option<u64>, Failure> {
+    if !tokio::fs::metadata(file).await.is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(None);
+    }
+    let mut lines = open(file).await?.lines();
+    let mut count = 0;
+    while let Some(line) = lines.next_line().await? {
+        count += u64::from(!line.trim().is_empty());
+    }
+    Ok(Some(count))
+}
+
+fn random_name() -> String {
+    std::iter::repeat_with(fastrand::alphanumeric).take(12).collect()
+}

@@ -1,0 +1,95 @@
+//! The options of a single job, as flags.
+
+use clap::Args;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// What they mean and which values they take is the server's to say.
+#[derive(Args, Debug)]
+pub(super) struct Options {
+    /// One job per key, however often it is sent
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Not before this time from now: 10s, 5m
+    #[arg(long, value_name = "DURATION")]
+    delay: Option<String>,
+    /// Not before this time, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    not_before: Option<String>,
+    /// Not started by then, the job expires: 60s
+    #[arg(long, value_name = "DURATION")]
+    expires_in: Option<String>,
+    /// Instead of the bucket's method
+    #[arg(long)]
+    method: Option<String>,
+    /// Appended to the bucket's upstream
+    #[arg(long)]
+    path: Option<String>,
+    /// A header for the upstream; repeatable
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Attempts after the first
+    #[arg(long, value_name = "NUMBER")]
+    retries: Option<String>,
+    /// For one attempt: 30s
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    /// Wait so many seconds for the upstream's answer
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u32>,
+}
+
+impl Options {
+    fn named(&self) -> [(&'static str, Option<&str>); 8] {
+        [
+            ("idempotency-key", self.idempotency_key.as_deref()),
+            ("dripfeed-delay", self.delay.as_deref()),
+            ("dripfeed-not-before", self.not_before.as_deref()),
+            ("dripfeed-expires-in", self.expires_in.as_deref()),
+            ("dripfeed-method", self.method.as_deref()),
+            ("dripfeed-path", self.path.as_deref()),
+            ("dripfeed-retries", self.retries.as_deref()),
+            ("dripfeed-timeout", self.timeout.as_deref()),
+        ]
+    }
+
+    /// In a file of jobs each line says its own.
+    ///
+    /// # Errors
+    /// When one is given.
+    pub(super) fn none_given(&self) -> Result<(), &'static str> {
+        let given = self.named().iter().any(|(_, value)| value.is_some()) || !self.headers.is_empty();
+        if given || self.wait.is_some() {
+            return Err(
+                "with --ndjson the options of a job stand on its line: {\"body\": …, \"options\": {\"delay\": \"10s\"}}",
+            );
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// What can't stand in a header.
+    pub(super) fn headers(&self) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in self.named() {
+            if let Some(value) = value {
+                headers.insert(HeaderName::from_static(name), readable(name, value)?);
+            }
+        }
+        for header in &self.headers {
+            let (name, value) =
+                header.split_once(':').ok_or_else(|| format!("`{header}` is no header: write NAME: VALUE"))?;
+            let name: HeaderName = format!("dripfeed-forward-{}", name.trim())
+                .parse()
+                .map_err(|_| format!("`{name}` is no header name"))?;
+            headers.append(name, readable(header, value.trim())?);
+        }
+        if let Some(seconds) = self.wait {
+            headers.insert("prefer", readable("wait", &format!("wait={seconds}"))?);
+        }
+        Ok(headers)
+    }
+}
+
+fn readable(name: &str, value: &str) -> Result<HeaderValue, String> {
+    HeaderValue::from_str(value).map_err(|_| format!("the value of {name} can't be sent: use visible ASCII characters"))
+}

@@ -1,0 +1,97 @@
+//! `dripfeed set BUCKET key=value…`
+
+use std::str::FromStr;
+
+use clap::Args;
+use dripfeed_job::BucketName;
+use http::Method;
+use serde_json::{Value as Json, json};
+
+use super::bucket;
+use crate::client::Asking;
+use crate::exit::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    bucket: BucketName,
+    /// capacity=50, capacity_bytes=64MiB, leak.rate=10/s, leak.burst=10, leak.concurrency=5, leak.max_in_flight=20; an
+    /// empty value goes back to the configured one
+    #[arg(required = true, value_name = "KEY=VALUE")]
+    changes: Vec<Change>,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// One setting, by the name and in the form that the API has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    key: &'static str,
+    value: Json,
+}
+
+const NUMBERS: [&str; 4] = ["capacity", "leak.burst", "leak.concurrency", "leak.max_in_flight"];
+const TEXTS: [&str; 2] = ["capacity_bytes", "leak.rate"];
+
+impl FromStr for Change {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').ok_or("write it as key=value")?;
+        let named = |known: &[&'static str]| known.iter().copied().find(|name| *name == key.trim());
+        let value = value.trim();
+        let change = |key, read: &dyn Fn() -> Result<Json, String>| {
+            let value = if value.is_empty() { Json::Null } else { read()? };
+            Ok(Self { key, value })
+        };
+        if let Some(key) = named(&NUMBERS) {
+            return change(key, &|| {
+                value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is no whole number"))
+            });
+        }
+        if let Some(key) = named(&TEXTS) {
+            return change(key, &|| Ok(Json::from(value)));
+        }
+        Err(format!("there is no such setting: use {} or {}", NUMBERS.join(", "), TEXTS.join(", ")))
+    }
+}
+
+pub(super) async fn run(Arguments { bucket, changes, asking }: &Arguments) -> Result<(), Failure> {
+    let path = format!("/v1/buckets/{bucket}");
+    let state = asking.server()?.send_json(Method::PATCH, &path, &document(changes)).await?;
+    Ok(bucket::print(&state, asking.output)?)
+}
+
+fn document(changes: &[Change]) -> Json {
+    changes.iter().fold(json!({}), |mut document, change| {
+        match change.key.split_once('.') {
+            Some((section, key)) => document[section][key] = change.value.clone(),
+            None => document[change.key] = change.value.clone(),
+        }
+        document
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(changes: &[&str]) -> Result<Json, String> {
+        let changes: Result<Vec<Change>, String> = changes.iter().map(|change| change.parse()).collect();
+        changes.map(|changes| document(&changes))
+    }
+
+    #[test]
+    fn changes_are_written_as_the_api_reads_them() {
+        assert_eq!(
+            read(&["capacity=50", "leak.rate=10/s", "leak.burst=", "capacity_bytes=64MiB"]),
+            Ok(json!({"capacity": 50, "capacity_bytes": "64MiB", "leak": {"rate": "10/s", "burst": null}}))
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_told_before_anybody_is_asked() {
+        for change in ["capacity", "capacity=many", "kind=list", "leak.speed=1", "="] {
+            assert!(read(&[change]).is_err(), "{change}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `dripfeed dev`: everything on one machine, with nothing to configure.
+//!
+//! This process is the intake and the upstream that echoes; Redis and the processors are its children. It ends in the
+//! order in which work flows: intake and processors drain, the echo answers to the last, and Redis stops last of all.
+//! It signals nothing that it didn't start.
+
+mod echo;
+mod processors;
+mod redis;
+mod welcome;
+
+use std::fs::{self, DirBuilder};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use dripfeed_store::Address;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::echo::Echo;
+use self::processors::Processors;
+use self::redis::PrivateRedis;
+use self::welcome::Welcome;
+use crate::exit::Failure;
+use crate::role::intake::IntakeRole;
+use crate::role::reload::Reloading;
+use crate::settings::{Layers, Settings};
+use crate::signals;
+use crate::telemetry::Log;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Use this Redis instead of a private one
+    #[arg(long, value_name = "URL")]
+    redis: Option<String>,
+    /// Where the intake listens, on 127.0.0.1; 0 takes a free port
+    #[arg(long)]
+    port: Option<u16>,
+    /// Where the echo listens, on 127.0.0.1; a free port when it is taken
+    #[arg(long, value_name = "PORT", default_value_t = 7182)]
+    echo_port: u16,
+    /// How many processors
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    processors: usize,
+    /// Where the data is
+    #[arg(long, value_name = "FOLDER", default_value = ".dripfeed")]
+    data: PathBuf,
+}
+
+const BUCKETS: &str = include_str!("../../../config/examples/dev.toml");
+/// Where those buckets have their upstream.
+const ECHO_IN_BUCKETS: &str = "127.0.0.1:7182";
+
+/// Runs until Ctrl-C or SIGTERM.
+///
+/// # Errors
+/// When something can't start, or breaks for good.
+pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
+    let stop = signals::stop()?;
+    let echo = Echo::bind(arguments.echo_port).await?;
+    let mut layers = with_buckets(layers, &arguments.data, echo.address())?;
+    if let Some(port) = arguments.port {
+        layers.arguments.push(format!("intake.listen={}", SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
+    }
+    // What is wrong with the settings is told before anything starts.
+    let log = Log::start(&Settings::load(&layers)?.log);
+    match &arguments.redis {
+        Some(url) => run_over(url, None, &arguments, layers, (log, echo), stop).await,
+        None => {
+            let redis = PrivateRedis::start(&arguments.data).await?;
+            let url = redis.url();
+            run_over(&url, Some(redis), &arguments, layers, (log, echo), stop).await
+        }
+    }
+}
+
+async fn run_over(
+    url: &str,
+    redis: Option<PrivateRedis>,
+    arguments: &Arguments,
+    mut layers: Layers,
+    (log, echo): (Log, Echo),
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    layers.arguments.extend([format!("redis.url={url}"), "redis.url_file=".to_owned()]);
+    let echo_address = echo.address();
+    let echoing = CancellationToken::new();
+    let echo = tokio::spawn(echo.serve(echoing.clone()));
+    let (redis_stop, redis) = (CancellationToken::new(), redis);
+    let redis = redis.map(|redis| tokio::spawn(redis.keep(redis_stop.clone())));
+
+    let ended = work(arguments, layers, log, echo_address, url, &stop).await;
+
+    echoing.cancel();
+    echo.await.map_err(anyhow::Error::from)??;
+    redis_stop.cancel();
+    if let Some(redis) = redis {
+        redis.await.map_err(anyhow::Error::from)??;
+    }
+    ended
+}
+
+/// Runs intake and processors until `stop`, or until one of them can't go on.
+async fn work(
+    arguments: &Arguments,
+    layers: Layers,
+    log: Log,
+    echo: SocketAddr,
+    url: &str,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let settings = Settings::load(&layers)?;
+    let Some(intake) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
+    let welcome = Welcome {
+        intake: intake.address(),
+        echo,
+        redis: url.parse::<Address>().map_or_else(|_| url.to_owned(), |address| address.to_string()),
+        buckets: settings.buckets.keys().cloned().collect(),
+        files: layers.files.clone(),
+    };
+    let processors = Processors::new(&layers, &settings)?;
+    let mut working = JoinSet::new();
+    for number in 1..=arguments.processors {
+        working.spawn(processors.clone().keep(number, stop.clone()));
+    }
+    working.spawn(intake.serve(Reloading { layers, settings, log }, stop.clone()));
+    welcome.print();
+
+    let mut ended = Ok(());
+    while let Some(one) = working.join_next().await {
+        // Whoever ends first, the others end with it.
+        stop.cancel();
+        ended = ended.and(one.map_err(anyhow::Error::from).map_err(Failure::from).flatten());
+    }
+    ended
+}
+
+/// Without a file of settings there are buckets to try.
+fn with_buckets(mut layers: Layers, data: &Path, echo: SocketAddr) -> Result<Layers, Failure> {
+    if layers.files.is_empty() {
+        let file = data.join("dev.toml");
+        let written = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(data)
+            .and_then(|()| fs::write(&file, BUCKETS.replace(ECHO_IN_BUCKETS, &echo.to_string())));
+        written.map_err(|error| anyhow::anyhow!("{} can't be written: {error}", file.display()))?;
+        layers.files.push(file);
+    }
+    Ok(layers)
+}

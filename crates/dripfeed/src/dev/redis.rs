@@ -1,0 +1,40 @@
+//! The Redis of `dripfeed dev`: a child, started again when it dies.
+
+use std::path::Path;
+use std::time::Duration;
+
+use dripfeed_store::{PrivateServer, ServerError, ServerOptions};
+use tokio_util::sync::CancellationToken;
+
+const BEFORE_THE_NEXT: Duration = Duration::from_secs(1);
+
+pub(super) struct PrivateRedis(PrivateServer);
+
+impl PrivateRedis {
+    /// # Errors
+    /// When no server is installed, or it doesn't start.
+    pub(super) async fn start(folder: &Path) -> Result<Self, ServerError> {
+        PrivateServer::start(folder, ServerOptions::default()).await.map(Self)
+    }
+
+    pub(super) fn url(&self) -> String {
+        self.0.url()
+    }
+
+    /// Keeps it running until `stop`, then lets it write what it holds and end.
+    ///
+    /// # Errors
+    /// When it can't be started again, or ends badly.
+    pub(super) async fn keep(mut self, stop: CancellationToken) -> Result<(), ServerError> {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return self.0.stop().await,
+                died = self.0.died() => eprintln!("{died}\nit starts again in a second; what was accepted is in its file"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                () = tokio::time::sleep(BEFORE_THE_NEXT) => self.0.start_again().await?,
+            }
+        }
+    }
+}

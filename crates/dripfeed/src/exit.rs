@@ -1,0 +1,99 @@
+//! How the program ends: the one place that knows its exit codes.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use dripfeed_bucket::BucketError;
+use dripfeed_store::{ErrorKind, ServerError, StoreError};
+
+use crate::settings::Faults;
+
+/// Why it ends otherwise than well. The numbers are those of `sysexits.h`, where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Failure = 1,
+    /// Of the command line.
+    Usage = 2,
+    /// Redis, or the server.
+    Unreachable = 69,
+    /// The same may succeed later.
+    RefusedForNow = 75,
+    NotAllowed = 77,
+    Configuration = 78,
+}
+
+/// An error, and the code it ends the program with.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
+        Self { exit, error: anyhow::Error::msg(message) }
+    }
+
+    pub(crate) fn of(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into() }
+    }
+
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The error with all its causes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::of(Exit::Failure, error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::of(Exit::Failure, error)
+    }
+}
+
+impl From<BucketError> for Failure {
+    fn from(error: BucketError) -> Self {
+        match error {
+            BucketError::Store(error) => StoreError::clone(&error).into(),
+            error => Self::of(Exit::Failure, error),
+        }
+    }
+}
+
+impl From<Faults> for Failure {
+    fn from(faults: Faults) -> Self {
+        Self::of(Exit::Configuration, faults)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = match error.kind() {
+            ErrorKind::Denied => Exit::NotAllowed,
+            _ if error.is_transient() => Exit::Unreachable,
+            _ => Exit::Failure,
+        };
+        Self::of(exit, error)
+    }
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        let exit = match error {
+            ServerError::NotFound => Exit::Unreachable,
+            _ => Exit::Failure,
+        };
+        Self::of(exit, error)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a command prints: data on standard output, as a table for people or as JSON.
+
+use std::io::{self, Write as _};
+
+use clap::ValueEnum;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+}
+
+/// A column: its head, and what stands in it.
+pub(crate) type Column = (&'static str, fn(&Json) -> String);
+
+/// A line of data. Who reads it may stop reading: that is no error.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let written =
+        out.write_all(text.as_ref().as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+    line(serde_json::to_string_pretty(value)?)
+}
+
+/// Rows under column heads.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn rows(columns: &[Column], items: &[Json]) -> io::Result<()> {
+    let mut table = plain();
+    table.set_header(columns.iter().map(|(head, _)| *head));
+    for item in items {
+        table.add_row(columns.iter().map(|(_, show)| show(item)));
+    }
+    print(&table)
+}
+
+/// One thing, a line for each of its columns.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn sheet(columns: &[Column], item: &Json) -> io::Result<()> {
+    let mut table = plain();
+    for (head, show) in columns {
+        table.add_row([(*head).to_owned(), show(item)]);
+    }
+    print(&table)
+}
+
+fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
+
+fn print(table: &Table) -> io::Result<()> {
+    table.lines().try_for_each(|text| line(text.trim_end()))
+}
+
+/// A member as people read it: text without quotes, `-` for none.
+pub(crate) fn shown(item: &Json, pointer: &str) -> String {
+    match item.pointer(pointer) {
+        None | Some(Json::Null) => "-".to_owned(),
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Number(n)) if n.is_f64() => format!("{:.1}", n.as_f64().unwrap_or_default()),
+        Some(value) => value.to_string(),
+    }
+}

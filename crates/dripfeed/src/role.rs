@@ -1,0 +1,48 @@
+//! The roles: processes that run until they are told to stop. `intake` and `processor` meet only in Redis.
+
+mod buckets;
+mod connect;
+pub(crate) mod intake;
+pub(crate) mod processor;
+pub(crate) mod reload;
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Failure;
+use crate::signals;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Stop, as at SIGTERM, when standard input ends: a process that was started over a pipe then never outlives the one
+    /// that started it
+    #[arg(long)]
+    until_stdin_ends: bool,
+}
+
+impl Arguments {
+    fn stop(&self) -> Result<CancellationToken, Failure> {
+        let stop = signals::stop()?;
+        if self.until_stdin_ends {
+            signals::stop_with_stdin(stop.clone());
+        }
+        Ok(stop)
+    }
+}
+
+/// Takes the port that `key` names.
+async fn listen(key: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|error| anyhow::anyhow!("can't listen on {address} ({key}): {error}"))?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+/// For the metrics of a role.
+fn registry() -> Registry {
+    Registry::with_prefix("dripfeed")
+}

@@ -1,0 +1,67 @@
+//! The way to Redis at the start of a role: waited for, then looked at.
+
+use std::time::{Duration, Instant};
+
+use dripfeed_store::{Durability, Facts, RedisSettings, Severity, Store, StoreError, effective, findings};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::{Exit, Failure};
+
+/// Services are started in any order: Redis may come after us.
+const PATIENCE: Duration = Duration::from_secs(30);
+const BETWEEN_TRIES: Duration = Duration::from_millis(500);
+
+/// Redis, and what it gives.
+#[derive(Clone)]
+pub(crate) struct Connected {
+    pub(crate) store: Store,
+    /// The class that a 202 may name.
+    pub(crate) durability: Durability,
+}
+
+/// None: told to stop before Redis was there.
+///
+/// # Errors
+/// When it stays away, denies access, or can't keep jobs as configured.
+pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken) -> Result<Option<Connected>, Failure> {
+    let begun = Instant::now();
+    let store = loop {
+        match Store::connect(settings).await {
+            Ok(store) => break store,
+            Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => told(&error, begun.elapsed()),
+            Err(error) => return Err(error.into()),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(None),
+            () = tokio::time::sleep(BETWEEN_TRIES) => {}
+        }
+    };
+    let durability = durability_of(&store, settings.durability).await?;
+    Ok(Some(Connected { store, durability }))
+}
+
+/// The first time, and then now and again.
+fn told(error: &StoreError, waited: Duration) {
+    let error: &dyn std::error::Error = error;
+    if waited < BETWEEN_TRIES || waited.as_secs().is_multiple_of(5) {
+        tracing::warn!(error, "Redis isn't there yet; trying again for up to {} s", PATIENCE.as_secs());
+    }
+}
+
+async fn durability_of(store: &Store, configured: Durability) -> Result<Durability, Failure> {
+    let facts = Facts::gather(store).await?;
+    let mut errors = Vec::new();
+    for finding in findings(&facts, configured) {
+        match finding.severity {
+            Severity::Error => errors.push(format!("\n  {}: {}", finding.what, finding.what_to_do)),
+            Severity::Warning => tracing::warn!("{}: {}", finding.what, finding.what_to_do),
+        }
+    }
+    if !errors.is_empty() {
+        let message = format!("{} at {} can't be used:{}", facts.product, store.address(), errors.concat());
+        return Err(Failure::new(Exit::Configuration, message));
+    }
+    let effective = effective(configured, &facts).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
+    tracing::info!(redis = %store.address(), durability = %effective.class, "connected to {}", facts.product);
+    Ok(effective.class)
+}
