@@ -1,7 +1,7 @@
 //! A processor's membership in a bucket.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,6 +61,8 @@ struct Member {
     asked: Mutex<Instant>,
     /// Calls under way at once, as last told by Redis; 0: as configured.
     concurrency: AtomicU32,
+    /// Jobs found past their deadline, not told yet.
+    expired: AtomicU64,
 }
 
 impl Core {
@@ -84,6 +86,7 @@ impl Core {
             watch: tokio::sync::Mutex::new(Watch::new(lease)),
             asked: Mutex::new(joined),
             concurrency: AtomicU32::new(0),
+            expired: AtomicU64::new(0),
         })))
     }
 }
@@ -101,8 +104,15 @@ impl Replica {
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let taking = member.core.take(member.consumer.as_str(), most, before).await?;
         member.concurrency.store(taking.concurrency.unwrap_or(0), Ordering::Relaxed);
+        member.expired.fetch_add(taking.expired, Ordering::Relaxed);
         *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
         Ok(taking.take)
+    }
+
+    /// Jobs that this replica found past their deadline, and so ended, since this was last asked.
+    #[must_use]
+    pub fn expired(&self) -> u64 {
+        self.0.expired.swap(0, Ordering::Relaxed)
     }
 
     /// Until it may be worth taking again. May be dropped at any time.

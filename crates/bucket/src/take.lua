@@ -8,8 +8,8 @@
 --       7 µs since this replica joined or last asked, by its own clock, which nobody sets
 --       8 ms to keep outcomes  9 the most outcomes  10 the longest hold in ms
 -- Result  { 'fenced' }
---         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, concurrency }
---         { 'jobs', concurrency, { id, fields, failed attempts }… }
+--         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, concurrency, expired }
+--         { 'jobs', concurrency, expired, { id, fields, failed attempts }… }
 local JOBS, PARKED, PACE, CONTROL, REPLICAS, ATTEMPTS = KEYS[1], KEYS[2], KEYS[3], KEYS[6], KEYS[7], KEYS[8]
 local keys = { meter = KEYS[4], tally = KEYS[5], outcomes = KEYS[9], ended = KEYS[10] }
 local consumer, want = ARGV[1], tonumber(ARGV[2])
@@ -28,7 +28,7 @@ local level = force.limit > 0 and pace_level(pace, force.limit, force.period, fo
 local function idle(wait, on_new, last_id)
   -- At maxmemory this write is refused; then the next one counts from an older time, by a clock that runs from this one.
   if force.limit > 0 then pcall(pace_write, PACE, level, force.limit, force.period) end
-  return { 'idle', whole(wait), on_new or '0', last_id or '0-0', force.concurrency }
+  return { 'idle', whole(wait), on_new or '0', last_id or '0-0', force.concurrency, expired }
 end
 
 if force.paused then return idle(PAUSE_POLL) end
@@ -116,7 +116,7 @@ if expired > 0 then
   forget_outcomes(keys, tonumber(ARGV[8]), tonumber(ARGV[9]))
 end
 if force.limit > 0 then pace_write(PACE, level + #taken * force.period, force.limit, force.period) end
-if #taken > 0 then return { 'jobs', force.concurrency, unpack(taken) } end
+if #taken > 0 then return { 'jobs', force.concurrency, expired, unpack(taken) } end
 if not drained then return idle(0) end
 
 local wait = IDLE_POLL

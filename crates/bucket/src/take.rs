@@ -89,6 +89,8 @@ pub(crate) struct Taking {
     pub(crate) take: Take,
     /// Calls under way at once, as changed at run time.
     pub(crate) concurrency: Option<u32>,
+    /// Jobs that ended on the way because their deadline had passed.
+    pub(crate) expired: u64,
 }
 
 impl Core {
@@ -122,21 +124,23 @@ impl Core {
 fn read(reply: Value, asked: Instant) -> Result<Taking, BucketError> {
     let mut reply = Reply::new("take", reply)?;
     match reply.text()?.as_str() {
-        "fenced" => Ok(Taking { take: Take::Fenced, concurrency: None }),
+        "fenced" => Ok(Taking { take: Take::Fenced, concurrency: None, expired: 0 }),
         "idle" => {
             let wait = Duration::from_micros(reply.count()?);
             let on_new = reply.text()? == "1";
             let last_id = reply.text()?;
             let concurrency = reply.text()?.parse().ok();
-            Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), concurrency })
+            let expired = reply.count()?;
+            Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), concurrency, expired })
         }
         "jobs" => {
             let concurrency = reply.text()?.parse().ok();
+            let expired = reply.count()?;
             let mut jobs = Vec::new();
             while !reply.is_empty() {
                 jobs.push(read_job(&mut reply.array()?, asked)?);
             }
-            Ok(Taking { take: Take::Jobs(jobs), concurrency })
+            Ok(Taking { take: Take::Jobs(jobs), concurrency, expired })
         }
         word => reply.unknown(word),
     }

@@ -108,7 +108,9 @@ impl Lane {
                 return End::Stopped;
             }
             // A take is never abandoned half-way: jobs could be ours without our knowing.
-            match replica.take(free_slots(replica, journeys)).await {
+            let take = replica.take(free_slots(replica, journeys)).await;
+            self.course.metrics().expired(replica.expired());
+            match take {
                 Ok(Take::Jobs(jobs)) => {
                     outage.over();
                     for taken in jobs {

@@ -74,7 +74,7 @@ impl Metrics {
             job_took: self.job_took.get_or_create_owned(&of),
             bucket: of.bucket,
         };
-        for ending in [Ending::Delivered, Ending::Dead] {
+        for ending in [Ending::Delivered, Ending::Dead, Ending::Expired] {
             drop(lane.all.settled.get_or_create(&lane.outcome(ending)));
         }
         lane
@@ -114,6 +114,13 @@ impl LaneMetrics {
         self.count(Ending::Dead, recovery.poisoned);
     }
 
+    /// Jobs that were found past their deadline.
+    pub(crate) fn expired(&self, jobs: u64) {
+        if jobs > 0 {
+            self.count(Ending::Expired, jobs);
+        }
+    }
+
     fn count(&self, ending: Ending, jobs: u64) {
         self.all.settled.get_or_create(&self.outcome(ending)).inc_by(jobs);
     }
@@ -151,12 +158,14 @@ mod tests {
         lane.taken(JobId::new(u64::MAX, 0));
         lane.attempted("2xx", Duration::from_millis(20));
         lane.ended(JobId::new(0, 0), Ending::Delivered);
+        lane.expired(3);
         lane.recovered(&Recovery { recovered: 2, poisoned: 1, ..Recovery::default() });
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
             r#"dripfeed_jobs_settled_total{bucket="feed",outcome="delivered"} 1"#,
             r#"dripfeed_jobs_settled_total{bucket="feed",outcome="dead"} 1"#,
+            r#"dripfeed_jobs_settled_total{bucket="feed",outcome="expired"} 3"#,
             r#"dripfeed_attempts_total{bucket="feed",class="2xx"} 1"#,
             r#"dripfeed_jobs_recovered_total{bucket="feed"} 2"#,
             r#"dripfeed_job_wait_seconds_count{bucket="feed"} 1"#,
