@@ -20,10 +20,6 @@ pub(crate) async fn until_fenced(replica: &Replica, bucket: &BucketName, metrics
             Ok(recovery) => {
                 outage.over();
                 metrics.recovered(&recovery);
-                if recovery.recovered + recovery.poisoned > 0 {
-                    let (recovered, buried) = (recovery.recovered, recovery.poisoned);
-                    tracing::warn!(%bucket, recovered, buried, "A replica died; its jobs are due again");
-                }
             }
             // The next beat is the next try.
             Err(error) => drop(outage.failed(&error)),
