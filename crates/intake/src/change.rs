@@ -5,7 +5,7 @@ use std::fmt;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use dripfeed_bucket::{Bucket, Changes, LeakChanges};
+use dripfeed_bucket::{Bucket, Changes, Leak, LeakChanges};
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{Rate, size};
 use serde::de::{Error as _, Unexpected, Visitor};
@@ -31,7 +31,7 @@ pub(crate) async fn change(
     let body = body::read(body, intake.settings()).await?;
     let changes = json::read::<Patch>(&body)?.changes()?;
     if changes.leak.rate.is_some() || changes.leak.burst.is_some() {
-        can_be_counted(&bucket, &changes).await?;
+        fit_together(&bucket, &changes).await?;
     }
     bucket.change(&changes).await?;
     BucketState::of(&bucket).await.map(Json)
@@ -48,15 +48,15 @@ pub(crate) struct Patch {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Size>)]
     capacity_bytes: Option<Option<Size>>,
-    #[serde(default)]
-    leak: Leak,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::object")]
+    leak: LeakPatch,
+    #[serde(default, deserialize_with = "json::object")]
     pace: Target,
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Leak {
+struct LeakPatch {
     /// Calls per time: `200/500ms`.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, example = "200/500ms")]
@@ -102,14 +102,13 @@ impl Patch {
     }
 }
 
-/// Scripts count in doubles: a burst of whole periods must stay below the numbers that these hold exactly.
-async fn can_be_counted(bucket: &Bucket, changes: &Changes) -> Result<(), Problem> {
+/// Rate and burst hold together, whichever of them is changed.
+async fn fit_together(bucket: &Bucket, changes: &Changes) -> Result<(), Problem> {
     let now = bucket.census().await?.changes.leak;
     let configured = &bucket.settings().leak;
     let rate = changes.leak.rate.unwrap_or(now.rate.flatten()).or(configured.rate);
     let burst = changes.leak.burst.unwrap_or(now.burst.flatten()).unwrap_or(configured.burst);
-    let most = rate.map_or(EXACT, |rate| EXACT / rate.period_us());
-    if burst < most { Ok(()) } else { Err(bad_member("leak.burst", &format!("with this rate use less than {most}"))) }
+    Leak::fault(rate, burst).map_or(Ok(()), |fault| Err(bad_member("leak.burst", &fault)))
 }
 
 fn bad_member(member: &str, reason: &str) -> Problem {
@@ -232,6 +231,7 @@ mod tests {
             (r#"{"leak": {"concurrency": 0}}"#, "leak.concurrency"),
             (r#"{"leak": {"speed": 1}}"#, "leak.speed"),
             (r#"{"size": 1}"#, "size"),
+            (r#"{"leak": ["10/s"]}"#, "leak"),
         ] {
             let problem = changes(text).unwrap_err();
             assert_eq!((&problem["status"], &problem["member"]), (&422.into(), &member.into()), "{text}: {problem}");

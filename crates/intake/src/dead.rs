@@ -32,7 +32,7 @@ pub(crate) struct Filter {
     /// Only died at this time, RFC 3339, or later.
     #[param(format = DateTime)]
     since: Option<String>,
-    /// Only died before this time, RFC 3339.
+    /// Only died at this time, RFC 3339, or earlier.
     #[param(format = DateTime)]
     until: Option<String>,
     #[param(ignore)]

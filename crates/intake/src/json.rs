@@ -1,19 +1,44 @@
 //! A JSON body read into a type, or the place where it can't be.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
 use crate::problem::{Code, Place, Problem};
 
+/// Reads a body that is one object.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(body);
-    let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let member = error.path().to_string();
-        let member = (member != ".").then_some(member);
-        problem(&error.into_inner(), member)
+    let mut track = serde_path_to_error::Track::new();
+    let read = object(serde_path_to_error::Deserializer::new(&mut json, &mut track)).map_err(|error| {
+        let member = track.path().to_string();
+        problem(&error, (member != ".").then_some(member))
     })?;
     json.end().map_err(|error| problem(&error, None))?;
     Ok(read)
+}
+
+/// For `#[serde(deserialize_with)]`: an object and nothing else. By itself a struct would be read from an array too.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_map(ObjectVisitor(PhantomData))
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
 }
 
 fn problem(error: &serde_json::Error, member: Option<String>) -> Problem {

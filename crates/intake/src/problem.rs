@@ -155,6 +155,9 @@ pub(crate) struct More {
     /// How long to wait before asking again, exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    /// False: no wait will help, the same request is refused every time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
     /// Whether Redis holds anything of the request: `not_stored`, or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
@@ -242,6 +245,8 @@ impl Problem {
             }
         };
         let mut problem = Self::new(code, detail).retry_after(refused.retry_after);
+        let never_passes = code.status() == StatusCode::TOO_MANY_REQUESTS && refused.retry_after.is_none();
+        problem.more.retryable = never_passes.then_some(false);
         problem.more.level = Some(refused.level);
         problem.more.capacity = Some(refused.capacity);
         problem
@@ -427,6 +432,16 @@ mod tests {
         }
         assert_eq!(Problem::new(Code::BucketFull, "").retry_after_s(), Some(1));
         assert_eq!(Problem::new(Code::BadOption, "").retry_after_s(), None);
+    }
+
+    #[test]
+    fn who_need_not_try_again_is_told() {
+        let shown = |retry_after| {
+            let refused = Refused { reason: Reason::DeadlineUnreachable, retry_after, level: 1, capacity: 1 };
+            serde_json::to_value(Problem::refused(&refused)).unwrap()
+        };
+        assert_eq!(shown(None)["retryable"], false);
+        assert_eq!(shown(Some(Duration::ZERO))["retryable"], Value::Null);
     }
 
     #[test]

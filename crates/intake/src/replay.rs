@@ -71,7 +71,7 @@ pub(crate) struct Which {
     #[serde(default, deserialize_with = "time::deserialize")]
     #[schema(value_type = Option<String>, format = DateTime)]
     since: Option<u64>,
-    /// Only died before this time, RFC 3339.
+    /// Only died at this time, RFC 3339, or earlier.
     #[serde(default, deserialize_with = "time::deserialize")]
     #[schema(value_type = Option<String>, format = DateTime)]
     until: Option<u64>,

@@ -22,7 +22,7 @@ use crate::health::Health;
 use crate::intake::Intake;
 use crate::problem::Problem;
 use crate::{
-    batch, buckets, cancel, change, dead, head, health, job, jobs, openapi, operate, outcomes, page, proxy, replay,
+    batch, buckets, cancel, change, dead, describe, head, health, job, jobs, operate, outcomes, page, proxy, replay,
     submit,
 };
 
@@ -42,7 +42,7 @@ impl Intake {
             .route("/v1/buckets/{bucket}/proxy/{*path}", any(proxy::proxy))
             .route_layer(from_fn_with_state(self.health().clone(), refuse_while_draining))
             .with_state(self.clone());
-        let docs = Router::from(SwaggerUi::new("/docs").url("/openapi.json", openapi::complete(api)));
+        let docs = Router::from(SwaggerUi::new("/docs").url("/openapi.json", describe::complete(api)));
         Router::new()
             .merge(calls)
             .merge(health::router(self.health().clone()))
@@ -81,8 +81,8 @@ impl Intake {
 
 /// The API's description.
 #[must_use]
-pub fn description() -> OpenApi {
-    openapi::complete(calls().into_openapi())
+pub fn openapi() -> OpenApi {
+    describe::complete(calls().into_openapi())
 }
 
 #[derive(utoipa::OpenApi)]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::json::without_place;
+use crate::json::{object, without_place};
 use crate::problem::{BadOption, Code, Place, Problem};
 
 /// One job: `body` is sent as the JSON text it is written as; other bytes come as `body_base64`.
@@ -40,8 +40,9 @@ pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> R
         let place = Place { item: Some(index), member: member.map(str::to_owned), line: None, column };
         Problem::new(Code::BadItem, detail).at(place)
     };
+    let mut json = serde_json::Deserializer::from_str(text);
     let item: Written<'_> =
-        serde_json::from_str(text).map_err(|error| bad(without_place(&error), None, Some(error.column())))?;
+        object(&mut json).map_err(|error| bad(without_place(&error), None, Some(error.column())))?;
     let (body, content_type) =
         body(batch, &item).map_err(|(member, reason)| bad(reason.to_owned(), Some(member), None))?;
     let mut submission = Submission { body, content_type, ..Submission::default() };
@@ -228,6 +229,7 @@ mod tests {
     fn a_bad_item_is_refused_with_its_place() {
         for text in [
             "1",
+            "[1]",
             "{}",
             r#"{"body": 1, "boddy": 2}"#,
             r#"{"body": 1, "body": 2}"#,

@@ -1,0 +1,94 @@
+use serde_json::json;
+
+use crate::stage::{Stage, delivered};
+
+const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
+const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson");
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[tokio::test]
+async fn each_item_is_judged_by_itself_and_answered_in_order() {
+    let stage = Stage::set().await;
+    let lines = r#"{"body": {"n":  1}}
+{"body": 2, "options": {"dealy": "1s"}}
+{"body_base64": "/w==", "content_type": "image/x"}
+{"boddy": 4}
+"#;
+    let answer = stage.ask(BATCH, &[NDJSON], lines).await;
+    assert_eq!(answer.status, 207, "{answer:?}");
+    let judged = answer.json();
+    assert_eq!((&judged["accepted"], &judged["refused"]), (&json!(2), &json!(2)));
+    let statuses: Vec<_> = judged["items"].as_array().unwrap().iter().map(|item| item["status"].clone()).collect();
+    assert_eq!(statuses, [202, 422, 202, 422]);
+    assert_eq!(judged["items"][1]["problem"]["code"], "bad_option");
+    assert_eq!(judged["items"][1]["problem"]["item"], 1);
+    assert_eq!(judged["items"][3]["problem"]["code"], "bad_item");
+    assert_eq!(answer.header("ratelimit"), Some("\"bucket\";r=8"));
+    let first = stage.settle(delivered(200, "text/plain", b"")).await;
+    assert_eq!(first.id.to_string(), judged["items"][0]["id"].as_str().unwrap());
+    assert_eq!((first.body.as_ref(), first.content_type.as_deref()), (&br#"{"n":  1}"#[..], Some("application/json")));
+    let second = stage.settle(delivered(200, "text/plain", b"")).await;
+    assert_eq!((second.body.as_ref(), second.content_type.as_deref()), (&[255][..], Some("image/x")));
+}
+
+#[tokio::test]
+async fn an_array_is_a_batch_too() {
+    let stage = Stage::set().await;
+    let answer = stage.ask(BATCH, &[JSON], r#"[{"body": 1}, {"body": 2}]"#).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    assert_eq!(answer.json()["accepted"], 2);
+    let untyped = stage.ask(BATCH, &[], "[{\"body\": 3}]").await;
+    assert_eq!(untyped.status, 202);
+    assert_eq!(stage.length("b").await, 3);
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_refused_whole() {
+    let stage = Stage::set().await;
+    let deep = format!("[{{\"body\": {}{}}}]", "[".repeat(10_000), "]".repeat(10_000));
+    for body in
+        ["{", "[{\"body\": 1}, {\"body\":", "[{\"body\": NaN}]", "[{\"body\": \"\\ud800\"}]", deep.as_str(), "", "[]"]
+    {
+        stage.ask(BATCH, &[JSON], body.to_owned()).await.refuses(400, "bad_batch");
+    }
+    let problem = stage.ask(BATCH, &[NDJSON], "{\"body\": 1}\n{\"body\": }\n").await.refuses(400, "bad_batch");
+    assert_eq!((&problem["item"], &problem["line"]), (&json!(1), &json!(2)));
+    let many = "{\"body\": 1}\n".repeat(101);
+    stage.ask(BATCH, &[NDJSON], many).await.refuses(413, "body_too_large");
+    stage.ask(BATCH, &[JSON, ("content-encoding", "gzip")], "[]").await.refuses(415, "bad_media_type");
+    let problem = stage.ask(BATCH, &[JSON, ("dripfeed-delay", "1s")], "[{\"body\": 1}]").await;
+    problem.refuses(422, "bad_option");
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn when_none_was_admitted_the_status_tells_why() {
+    let stage = Stage::set().await;
+    let bad = stage.ask(BATCH, &[JSON], "[{\"boddy\": 1}, 2]").await;
+    assert_eq!(bad.status, 422);
+    assert_eq!(bad.json()["refused"], 2);
+    let lines = "{\"body\": 1}\n".repeat(15);
+    let mixed = stage.ask(BATCH, &[NDJSON], lines.clone()).await;
+    assert_eq!(mixed.status, 207);
+    assert_eq!(mixed.json()["accepted"], 10);
+    assert!(mixed.header("retry-after").is_some());
+    let full = stage.ask(BATCH, &[NDJSON], lines).await;
+    assert_eq!(full.status, 429);
+    assert_eq!((&full.json()["accepted"], &full.json()["refused"]), (&json!(0), &json!(15)));
+    assert!(full.header("retry-after").is_some());
+    assert_eq!(full.json()["items"][0]["problem"]["code"], "bucket_full");
+    assert_eq!(stage.length("b").await, 10);
+}
+
+#[tokio::test]
+async fn keys_of_items_are_as_those_of_single_calls() {
+    let stage = Stage::set().await;
+    let id = stage.submit_with(&[("idempotency-key", "k")], "1").await;
+    let items = r#"[{"body": 1, "options": {"idempotency_key": "k"}},
+        {"body": 2, "options": {"idempotency_key": "k"}}, {"body": 3, "options": {"idempotency_key": ""}}]"#;
+    let judged = stage.ask(BATCH, &[JSON], items).await.json();
+    assert_eq!(judged["items"][0], json!({"status": 202, "id": id}));
+    assert_eq!(judged["items"][1]["problem"]["code"], "idempotency_conflict");
+    assert_eq!(judged["items"][2]["problem"]["code"], "bad_idempotency_key");
+    assert_eq!(stage.length("b").await, 1);
+}

@@ -1,0 +1,142 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::stage::{Stage, delivered};
+
+#[tokio::test]
+async fn every_call_of_the_contract_is_described() {
+    let stage = Stage::set().await;
+    let api = stage.get("/openapi.json").await.json();
+    assert_eq!(serde_json::to_value(dripfeed_intake::openapi()).unwrap(), api);
+    let mut operations = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    for (path, item) in api["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            operations.insert(format!("{} {path}", method.to_uppercase()));
+            assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{method} {path}");
+            assert!(operation["summary"].is_string(), "{method} {path}");
+        }
+    }
+    for call in [
+        "POST /v1/buckets/{bucket}/jobs",
+        "GET /v1/buckets/{bucket}/proxy/{path}",
+        "DELETE /v1/buckets/{bucket}/proxy/{path}",
+        "POST /v1/buckets/{bucket}/jobs/batch",
+        "GET /v1/buckets/{bucket}/jobs/{id}",
+        "GET /v1/buckets/{bucket}/jobs",
+        "DELETE /v1/buckets/{bucket}/jobs/{id}",
+        "GET /v1/buckets",
+        "GET /v1/buckets/{bucket}",
+        "PATCH /v1/buckets/{bucket}",
+        "POST /v1/buckets/{bucket}/pause",
+        "POST /v1/buckets/{bucket}/resume",
+        "POST /v1/buckets/{bucket}/purge",
+        "GET /v1/buckets/{bucket}/dead",
+        "GET /v1/buckets/{bucket}/dead/{id}",
+        "DELETE /v1/buckets/{bucket}/dead/{id}",
+        "POST /v1/buckets/{bucket}/dead/{id}/replay",
+        "POST /v1/buckets/{bucket}/dead/replay",
+        "GET /v1/buckets/{bucket}/outcomes",
+        "GET /v1/buckets/{bucket}/report",
+        "GET /livez",
+        "GET /readyz",
+        "GET /metrics",
+    ] {
+        assert!(operations.contains(call), "{call} isn't described");
+    }
+}
+
+#[tokio::test]
+async fn every_reference_in_the_description_leads_somewhere() {
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|value| references(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+    let api = serde_json::to_value(dripfeed_intake::openapi()).unwrap();
+    let mut found = BTreeSet::new();
+    references(&api, &mut found);
+    for reference in found {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(api.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+#[tokio::test]
+async fn the_apis_browser_needs_nothing_from_elsewhere() {
+    let stage = Stage::set().await;
+    assert_eq!(stage.get("/docs").await.header("location"), Some("/docs/"));
+    let page = stage.get("/docs/").await;
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self';"), "{policy}");
+    let html = String::from_utf8(page.body.to_vec()).unwrap();
+    assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
+    for file in ["swagger-ui-bundle.js", "swagger-ui.css", "swagger-initializer.js"] {
+        assert_eq!(stage.get(&format!("/docs/{file}")).await.status, 200, "{file}");
+    }
+    let index = stage.get("/").await;
+    assert_eq!((index.status.as_u16(), index.header("content-type")), (200, Some("text/html; charset=utf-8")));
+}
+
+#[tokio::test]
+async fn a_problems_type_can_be_read_about() {
+    let stage = Stage::set().await;
+    let page = stage.get("/problems/bucket_full").await;
+    assert_eq!(page.status, 200);
+    assert!(page.body.starts_with(b"bucket_full: "));
+    stage.get("/problems/nope").await.refuses(404, "not_found");
+}
+
+#[tokio::test]
+async fn metrics_tell_what_was_done_and_how_full_the_buckets_are() {
+    let stage = Stage::set().await;
+    for _ in 0..10 {
+        stage.submit("x").await;
+    }
+    stage.ask("POST /v1/buckets/b/jobs", &[], "full").await.refuses(429, "bucket_full");
+    stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-x", "")], "bad").await.refuses(422, "bad_option");
+    stage.settle(delivered(200, "text/plain", b"")).await;
+    let answer = stage.get("/metrics").await;
+    assert_eq!(answer.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    for line in [
+        r#"dripfeed_jobs_accepted_total{bucket="b"} 10"#,
+        r#"dripfeed_jobs_refused_total{bucket="b",reason="bucket_full"} 1"#,
+        r#"dripfeed_jobs_refused_total{bucket="b",reason="bad_option"} 1"#,
+        r#"dripfeed_admit_duration_seconds_count{bucket="b"} 11"#,
+        r#"dripfeed_bucket_level{bucket="b"} 9"#,
+        r#"dripfeed_bucket_level{bucket="other"} 0"#,
+        r#"dripfeed_bucket_capacity{bucket="b"} 10"#,
+        r#"dripfeed_bucket_in_flight{bucket="b"} 0"#,
+        r#"dripfeed_bucket_parked{bucket="b"} 0"#,
+        r#"dripfeed_bucket_oldest_age_seconds{bucket="other"} 0"#,
+        r#"dripfeed_dead_letters{bucket="b"} 0"#,
+        "dripfeed_redis_up 1",
+        "dripfeed_build_info{version=",
+        "# EOF",
+    ] {
+        assert!(text.contains(line), "{line} is missing:\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_stopping_intake_is_alive_and_not_ready() {
+    let stage = Stage::set().await;
+    assert_eq!(stage.get("/readyz").await.status, 200);
+    stage.health.drain();
+    let answer = stage.get("/readyz").await;
+    answer.refuses(503, "draining");
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(stage.get("/livez").await.status, 200);
+    let answer = stage.ask("POST /v1/buckets/b/jobs", &[], "x").await;
+    answer.refuses(503, "draining");
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(stage.length("b").await, 0);
+}

@@ -1,0 +1,146 @@
+use std::collections::BTreeSet;
+
+use dripfeed_intake::{AccessKey, BucketSet, Scope};
+use sha2::{Digest as _, Sha256};
+
+use crate::stage::{Stage, delivered, settings};
+
+const JOBS: &str = "POST /v1/buckets/b/jobs";
+
+fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> AccessKey {
+    let buckets = match bucket {
+        Some(name) => BucketSet::Named(BTreeSet::from([name.parse().unwrap()])),
+        None => BucketSet::All,
+    };
+    // The secret of a key is its id, here.
+    AccessKey { id: id.to_owned(), sha256: Sha256::digest(id).into(), scopes: scopes.to_vec(), buckets }
+}
+
+async fn stage() -> Stage {
+    let keys = vec![
+        key("sender", &[Scope::Submit], None),
+        key("reader", &[Scope::Read], None),
+        key("operator", &[Scope::Operate], None),
+        key("tenant", &[Scope::Submit, Scope::Read, Scope::Operate], Some("b")),
+    ];
+    Stage::with(vec![settings("b"), settings("other")], keys, &[]).await
+}
+
+fn bearer(id: &str) -> String {
+    format!("Bearer {id}")
+}
+
+#[tokio::test]
+async fn without_a_known_key_nobody_gets_in_and_all_are_told_the_same() {
+    let stage = stage().await;
+    let texts: BTreeSet<_> = [
+        stage.ask(JOBS, &[], "x").await,
+        stage.ask(JOBS, &[("authorization", "Bearer wrong")], "x").await,
+        stage.ask(JOBS, &[("authorization", "Basic sender")], "x").await,
+        stage.ask(JOBS, &[("dripfeed-key", "wrong"), ("authorization", "Bearer sender")], "x").await,
+        stage.ask("POST /v1/buckets/b/jobs?key=sender&api_key=sender", &[], "x").await,
+        stage.ask("POST /v1/buckets/nope/jobs", &[], "x").await,
+        stage.ask("GET /v1/buckets", &[], "").await,
+    ]
+    .iter()
+    .map(|answer| {
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer realm=\"dripfeed\""));
+        answer.refuses(401, "unauthenticated").to_string()
+    })
+    .collect();
+    assert_eq!(texts.len(), 1);
+    assert_eq!(stage.length("b").await, 0);
+    for open in ["/livez", "/readyz", "/metrics", "/openapi.json", "/"] {
+        assert_eq!(stage.get(open).await.status, 200, "{open}");
+    }
+}
+
+#[tokio::test]
+async fn a_scope_is_needed_for_each_thing() {
+    let stage = stage().await;
+    for (line, scope) in [
+        (JOBS, "sender"),
+        ("POST /v1/buckets/b/jobs/batch", "sender"),
+        ("GET /v1/buckets/b/proxy/x", "sender"),
+        ("GET /v1/buckets", "reader"),
+        ("GET /v1/buckets/b", "reader"),
+        ("GET /v1/buckets/b/jobs", "reader"),
+        ("GET /v1/buckets/b/jobs/1-1", "reader"),
+        ("GET /v1/buckets/b/dead", "reader"),
+        ("GET /v1/buckets/b/dead/1-1", "reader"),
+        ("GET /v1/buckets/b/outcomes", "reader"),
+        ("GET /v1/buckets/b/report", "reader"),
+        ("PATCH /v1/buckets/b", "operator"),
+        ("POST /v1/buckets/b/pause", "operator"),
+        ("POST /v1/buckets/b/resume", "operator"),
+        ("POST /v1/buckets/b/purge", "operator"),
+        ("DELETE /v1/buckets/b/jobs/1-1", "operator"),
+        ("DELETE /v1/buckets/b/dead/1-1", "operator"),
+        ("POST /v1/buckets/b/dead/1-1/replay", "operator"),
+        ("POST /v1/buckets/b/dead/replay", "operator"),
+    ] {
+        for id in ["sender", "reader", "operator"] {
+            let answer = stage.ask(line, &[("authorization", &bearer(id))], "{}").await;
+            if id == scope {
+                assert!(!matches!(answer.status.as_u16(), 401 | 403), "{id} {line}: {answer:?}");
+            } else {
+                answer.refuses(403, "forbidden");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_for_some_buckets_is_for_no_other() {
+    let stage = stage().await;
+    let tenant = bearer("tenant");
+    let tenant = [("authorization", tenant.as_str())];
+    assert_eq!(stage.ask(JOBS, &tenant, "x").await.status, 202);
+    // Whether a bucket exists isn't told either.
+    for other in ["other", "nope"] {
+        let answer = stage.ask(&format!("POST /v1/buckets/{other}/jobs"), &tenant, "x").await;
+        answer.refuses(403, "forbidden");
+    }
+    let list = stage.ask("GET /v1/buckets", &tenant, "").await.json();
+    assert_eq!(list["items"].as_array().unwrap().len(), 1);
+    let theirs = stage.ask("POST /v1/buckets/other/jobs", &[("dripfeed-key", "sender")], "x").await.json();
+    let id = theirs["id"].as_str().unwrap();
+    let answer = stage.ask(&format!("GET /v1/buckets/b/jobs/{id}"), &tenant, "").await;
+    answer.refuses(404, "unknown_job");
+}
+
+#[tokio::test]
+async fn the_key_names_the_caller_and_goes_no_further() {
+    let stage = stage().await;
+    let sender = bearer("sender");
+    stage.ask("POST /v1/buckets/b/proxy/x", &[("authorization", &sender)], "x").await;
+    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    assert_eq!((job.caller.as_deref(), job.headers.is_empty()), (Some("sender"), true));
+
+    let both = [("dripfeed-key", "sender"), ("authorization", "Bearer upstream")];
+    stage.ask("POST /v1/buckets/b/proxy/x", &both, "x").await;
+    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    assert_eq!(job.headers.to_field(), r#"[["authorization","Bearer upstream"]]"#);
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_unknown_at_once() {
+    let stage = stage().await;
+    let sender = [("dripfeed-key", "sender")];
+    assert_eq!(stage.ask(JOBS, &sender, "x").await.status, 202);
+    stage.keys.replace([key("reader", &[Scope::Read], None)]);
+    stage.ask(JOBS, &sender, "x").await.refuses(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn pages_of_another_origin_change_nothing() {
+    let stage = Stage::set().await;
+    let elsewhere = [("host", "intake:7180"), ("origin", "http://evil.example")];
+    for line in [JOBS, "GET /v1/buckets/b/proxy/x", "POST /v1/buckets/b/pause", "PATCH /v1/buckets/b"] {
+        stage.ask(line, &elsewhere, "{}").await.refuses(403, "forbidden");
+    }
+    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(stage.ask("GET /v1/buckets/b", &elsewhere, "").await.status, 200);
+    let here = [("host", "intake:7180"), ("origin", "http://intake:7180")];
+    assert_eq!(stage.ask(JOBS, &here, "x").await.status, 202);
+}

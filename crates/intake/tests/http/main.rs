@@ -1,0 +1,28 @@
+//! The intake over a real Redis: its router in process, and its accept loop over real sockets.
+#![expect(unreachable_pub, reason = "nobody is outside of a test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+/// Many jobs in one request.
+mod batches;
+/// Connections: limits, silence, broken requests, the stop.
+mod connections;
+/// Dead letters, and their way back.
+mod dead_letters;
+/// The API's description, its browser, metrics and health.
+mod describing;
+/// What a failing Redis does to callers.
+mod failing;
+/// Who may do what.
+mod keys;
+/// Pause, resume, purge, cancel, changes at run time.
+mod operating;
+/// Requests handed in as they are.
+mod proxying;
+/// Jobs, lists, buckets, outcomes, reports.
+mod reading;
+/// The Redis, the buckets and the intake of one test.
+mod stage;
+/// One job in one request.
+mod submitting;
+/// Waiting for the upstream's answer.
+mod waiting;

@@ -1,0 +1,81 @@
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, delivered};
+
+const PATCH: &str = "PATCH /v1/buckets/b";
+
+#[tokio::test]
+async fn a_bucket_is_paused_and_resumed() {
+    let stage = Stage::set().await;
+    let paused = stage.post("/v1/buckets/b/pause").await;
+    assert_eq!((paused.status.as_u16(), &paused.json()["paused"]), (200, &json!(true)));
+    assert_eq!(stage.get("/v1/buckets/b").await.json()["pace"]["reason"], "paused");
+    assert_eq!(stage.post("/v1/buckets/b/resume").await.json()["paused"], false);
+}
+
+#[tokio::test]
+async fn a_purge_cancels_what_waits() {
+    let stage = Stage::set().await;
+    let ids = [stage.submit("x").await, stage.submit("y").await];
+    let purged = stage.post("/v1/buckets/b/purge").await;
+    assert_eq!((purged.status.as_u16(), purged.json()), (200, json!({"purged": 2})));
+    for id in ids {
+        assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["state"], "cancelled");
+    }
+}
+
+#[tokio::test]
+async fn what_waits_can_be_cancelled_and_nothing_else() {
+    let stage = Stage::set().await;
+    let cancel = async |id: &str| stage.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;
+    let waiting = stage.submit("x").await;
+    for _ in 0..2 {
+        assert_eq!(cancel(&waiting).await.status, 204);
+    }
+    let called = stage.submit("y").await;
+    let replica = stage.replica().await;
+    let taken = stage.take(&replica).await;
+    cancel(&called).await.refuses(409, "in_flight");
+    replica.settle(taken.claim, delivered(200, "text/plain", b"")).await.unwrap();
+    cancel(&called).await.refuses(409, "job_ended");
+    cancel("1-1").await.refuses(404, "unknown_job");
+    cancel("x").await.refuses(404, "unknown_job");
+}
+
+#[tokio::test]
+async fn settings_change_at_once_and_go_back() {
+    let stage = Stage::set().await;
+    let patch = r#"{"capacity": 1, "capacity_bytes": "1MiB", "leak": {"burst": 5}, "pace": {"target": "10/s"}}"#;
+    let bucket = stage.ask(PATCH, &[], patch).await;
+    assert_eq!(bucket.status, 200, "{bucket:?}");
+    let bucket = bucket.json();
+    assert_eq!((&bucket["capacity"], &bucket["pace"]["target"]), (&json!(1), &json!("10/s")));
+    assert_eq!(bucket["changes"]["capacity"], 1);
+    assert_eq!(bucket["changes"]["leak"]["burst"], 5);
+    stage.submit("x").await;
+    stage.ask("POST /v1/buckets/b/jobs", &[], "y").await.refuses(429, "bucket_full");
+
+    let back = r#"{"capacity": null, "capacity_bytes": null, "leak": {"rate": null, "burst": null}}"#;
+    let bucket = stage.ask(PATCH, &[], back).await.json();
+    assert_eq!((&bucket["capacity"], &bucket["pace"]["target"]), (&json!(10), &Value::Null));
+    assert_eq!(bucket["changes"], json!({}));
+    stage.submit("y").await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_set_changes_nothing() {
+    let stage = Stage::set().await;
+    for patch in [
+        r#"{"capacity": 0}"#,
+        r#"{"capacity": 5, "leek": {}}"#,
+        r#"{"capacity": 5, "leak": {"rate": "1/366d", "burst": 1000000000}}"#,
+        "[]",
+    ] {
+        let problem = stage.ask(PATCH, &[], patch).await;
+        problem.refuses(422, "bad_member");
+    }
+    stage.ask(PATCH, &[], "capacity=5").await.refuses(400, "bad_json");
+    stage.ask(PATCH, &[], "").await.refuses(400, "bad_json");
+    stage.ask(PATCH, &[], vec![b' '; 70_000]).await.refuses(413, "body_too_large");
+    assert_eq!(stage.get("/v1/buckets/b").await.json()["changes"], json!({}));
+}

@@ -1,0 +1,62 @@
+use http::Method;
+
+use crate::stage::{Stage, delivered};
+
+#[tokio::test]
+async fn a_request_is_handed_in_as_it_came() {
+    let stage = Stage::set().await;
+    let headers = [
+        ("content-type", "application/x-thing"),
+        ("authorization", "Bearer for-the-upstream"),
+        ("x-custom", "1"),
+        ("accept", "text/plain"),
+        ("connection", "keep-alive, x-hop"),
+        ("x-hop", "1"),
+        ("host", "intake"),
+        ("dripfeed-delay", "0s"),
+        ("te", "trailers"),
+    ];
+    let answer = stage.ask("PATCH /v1/buckets/b/proxy/a%2Fb/%20c?x=%41&y", &headers, "payload").await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    assert_eq!(job.method, Some(Method::PATCH));
+    assert_eq!(job.path.unwrap().as_str(), "/a%2Fb/%20c?x=%41&y");
+    assert_eq!(job.body, "payload");
+    assert_eq!(job.content_type.as_deref(), Some("application/x-thing"));
+    let mut forwarded: Vec<&str> = job.headers.iter().map(|(name, _)| name.as_str()).collect();
+    forwarded.sort_unstable();
+    assert_eq!(forwarded, ["accept", "authorization", "x-custom"]);
+}
+
+#[tokio::test]
+async fn any_method_and_an_empty_path_will_do() {
+    let stage = Stage::set().await;
+    for (line, path) in [
+        ("GET /v1/buckets/b/proxy", ""),
+        ("DELETE /v1/buckets/b/proxy/", "/"),
+        ("OPTIONS /v1/buckets/b/proxy?q=1", "?q=1"),
+        ("PROPFIND /v1/buckets/b/proxy/dav", "/dav"),
+    ] {
+        let answer = stage.ask(line, &[], "").await;
+        assert_eq!(answer.status, 202, "{line}: {answer:?}");
+        let job = stage.settle(delivered(200, "text/plain", b"")).await;
+        assert!(line.starts_with(job.method.unwrap().as_str()));
+        assert_eq!(job.path.as_ref().map_or("", |path| path.as_str()), path);
+    }
+    stage.ask("TRACE /v1/buckets/b/proxy/x", &[], "").await.refuses(405, "method_not_allowed");
+}
+
+#[tokio::test]
+async fn what_cannot_go_on_is_refused() {
+    let stage = Stage::set().await;
+    for path in ["/../x", "/%2e%2e/x", "//host/x", "/x@y", "/%5cx"] {
+        let answer = stage.ask(&format!("GET /v1/buckets/b/proxy{path}"), &[], "").await;
+        answer.refuses(422, "bad_option");
+    }
+    let own = [("dripfeed-method", "PUT"), ("dripfeed-path", "/x")];
+    stage.ask("POST /v1/buckets/b/proxy/x", &own, "").await.refuses(422, "bad_option");
+    let many: Vec<(String, String)> = (0..65).map(|n| (format!("x-{n}"), "v".to_owned())).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    stage.ask("POST /v1/buckets/b/proxy/x", &many, "").await.refuses(422, "bad_option");
+    assert_eq!(stage.length("b").await, 0);
+}

@@ -1,0 +1,171 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, buried, delivered};
+
+const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
+
+#[tokio::test]
+async fn a_job_tells_where_it_is() {
+    let stage = Stage::set().await;
+    let waiting = stage.submit("x").await;
+    let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
+    assert!(job["accepted_at"].as_str().unwrap().ends_with('Z'));
+    let expected = json!({"id": waiting, "bucket": "b", "state": "waiting", "attempts": 0,
+        "accepted_at": job["accepted_at"], "due_at": null, "caller": null, "outcome": null});
+    assert_eq!(job, expected);
+
+    let replica = stage.replica().await;
+    let taken = stage.take(&replica).await;
+    let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
+    assert_eq!((&job["state"], &job["attempts"], &job["consumer"]), (&json!("in_flight"), &json!(1), &json!("east")));
+
+    replica.settle(taken.claim, delivered(201, "text/plain", b"done")).await.unwrap();
+    let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
+    assert_eq!(job["state"], "delivered");
+    let outcome = &job["outcome"];
+    assert!(outcome["settled_at"].as_str().unwrap().ends_with('Z'));
+    let expected = json!({"result": "delivered", "reason": null, "status": 201, "attempts": 1,
+        "settled_at": outcome["settled_at"], "body": "done", "content_type": "text/plain", "truncated": false});
+    assert_eq!(*outcome, expected);
+}
+
+#[tokio::test]
+async fn what_names_no_job_is_not_found() {
+    let stage = Stage::set().await;
+    let id = stage.submit("x").await;
+    for id in ["1-1", "x", "01-0", "%00", "18446744073709551616-0"] {
+        stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.refuses(404, "unknown_job");
+    }
+    stage.get(&format!("/v1/buckets/other/jobs/{id}")).await.refuses(404, "unknown_job");
+}
+
+#[tokio::test]
+async fn a_list_is_read_page_by_page() {
+    let stage = Stage::set().await;
+    for n in 0..5 {
+        stage.submit(&n.to_string()).await;
+    }
+    let mut seen = BTreeSet::new();
+    let mut path = "/v1/buckets/b/jobs?state=waiting&limit=2".to_owned();
+    loop {
+        let page = stage.get(&path).await;
+        assert_eq!(page.status, 200, "{page:?}");
+        let list = page.json();
+        let items = list["items"].as_array().unwrap();
+        assert!(items.len() <= 2);
+        seen.extend(items.iter().map(|job| job["id"].as_str().unwrap().to_owned()));
+        let Some(next) = list["next"].as_str() else {
+            assert_eq!(page.header("link"), None);
+            break;
+        };
+        path = format!("/v1/buckets/b/jobs?state=waiting&limit=2&cursor={next}");
+        assert_eq!(page.header("link").unwrap(), format!("<{path}>; rel=\"next\""));
+    }
+    assert_eq!(seen.len(), 5);
+    assert_eq!(stage.get("/v1/buckets/b/jobs?state=parked").await.json(), json!({"items": [], "next": null}));
+}
+
+#[tokio::test]
+async fn a_bad_query_is_refused() {
+    let stage = Stage::set().await;
+    for n in 0..3 {
+        stage.submit(&n.to_string()).await;
+    }
+    let list = stage.get("/v1/buckets/b/jobs?limit=1").await.json();
+    let next = list["next"].as_str().unwrap();
+    stage.get(&format!("/v1/buckets/other/jobs?cursor={next}")).await.refuses(422, "bad_query");
+    stage.get(&format!("/v1/buckets/b/dead?cursor={next}")).await.refuses(422, "bad_query");
+    for query in [
+        "jobs?limit=-1",
+        "jobs?limit=0",
+        "jobs?limit=1000000000",
+        "jobs?limit=x",
+        "jobs?cursor=x",
+        "jobs?cursor=%FF",
+        "jobs?state=lost",
+        "jobs?stat=waiting",
+        "jobs?limit=1&limit=2",
+        "outcomes?since=yesterday",
+        "outcomes?outcome=lost",
+        "dead?status=99",
+        "dead?until=x",
+        "report?window=1",
+        "report?window=0s",
+        "report?window=9999d",
+    ] {
+        stage.get(&format!("/v1/buckets/b/{query}")).await.refuses(422, "bad_query");
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_tells_how_full_and_how_fast_it_is() {
+    let stage = Stage::set().await;
+    stage.submit("x").await;
+    stage.submit_with(&[("dripfeed-delay", "1h")], "y").await;
+    let replica = stage.replica().await;
+    stage.take(&replica).await;
+    let bucket = stage.get("/v1/buckets/b").await.json();
+    let members = [
+        "name",
+        "kind",
+        "level",
+        "capacity",
+        "bytes",
+        "capacity_bytes",
+        "waiting",
+        "in_flight",
+        "parked",
+        "dead",
+        "oldest_age_ms",
+        "accepted_per_s",
+        "refused_per_s",
+        "settled_per_s",
+        "pace",
+        "paused",
+        "replicas",
+    ];
+    for member in members {
+        assert!(bucket.get(member).is_some(), "{member} is missing: {bucket}");
+    }
+    assert_eq!((&bucket["name"], &bucket["kind"], &bucket["level"]), (&json!("b"), &json!("stream"), &json!(2)));
+    assert_eq!((&bucket["in_flight"], &bucket["capacity"]), (&json!(1), &json!(10)));
+    assert!(bucket["oldest_age_ms"].is_u64());
+    assert_eq!(bucket["pace"]["target"], Value::Null);
+    assert_eq!(bucket["replicas"], json!([{"consumer": "east", "in_flight": 1}]));
+    assert_eq!(bucket["totals"]["accepted"], 2);
+
+    let all = stage.get("/v1/buckets").await.json();
+    let names: Vec<_> = all["items"].as_array().unwrap().iter().map(|bucket| bucket["name"].clone()).collect();
+    assert_eq!(names, ["b", "other"]);
+    assert_eq!(all["items"][1]["oldest_age_ms"], Value::Null);
+    assert_eq!(all["next"], Value::Null);
+    stage.get("/v1/buckets/nope").await.refuses(404, "unknown_bucket");
+}
+
+#[tokio::test]
+async fn how_jobs_ended_is_listed_and_summed_up() {
+    let stage = Stage::set().await;
+    let items = "[{\"body\": 1}, {\"body\": 2}, {\"body\": 3}]";
+    stage.ask(BATCH, &[("content-type", "application/json")], items).await;
+    stage.settle(delivered(200, "text/plain", b"")).await;
+    stage.settle(buried("the upstream answered 404", 404)).await;
+    let waiting = stage.get("/v1/buckets/b/jobs").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    stage.ask(&format!("DELETE /v1/buckets/b/jobs/{waiting}"), &[], "").await;
+
+    let all = stage.get("/v1/buckets/b/outcomes?since=2020-01-01T00:00:00Z").await.json();
+    let results: Vec<_> = all["items"].as_array().unwrap().iter().map(|job| job["outcome"]["result"].clone()).collect();
+    assert_eq!(results, ["delivered", "dead", "cancelled"]);
+    let dead = stage.get("/v1/buckets/b/outcomes?outcome=dead").await.json();
+    assert_eq!(dead["items"][0]["outcome"]["reason"], "the upstream answered 404");
+    assert_eq!(dead["items"].as_array().unwrap().len(), 1);
+    assert_eq!(stage.get("/v1/buckets/b/outcomes?since=2100-01-01T00:00:00Z").await.json()["items"], json!([]));
+
+    let report = stage.get("/v1/buckets/b/report?window=1h").await.json();
+    assert_eq!(report["counts"], json!({"delivered": 1, "dead": 1, "expired": 0, "cancelled": 1}));
+    assert_eq!((&report["window_ms"], &report["attempts"]), (&json!(3_600_000), &json!(2)));
+    assert!(report["latency_ms"]["p99"].is_u64());
+    let empty = stage.get("/v1/buckets/other/report").await.json();
+    assert_eq!(empty["latency_ms"], Value::Null);
+}

@@ -1,0 +1,173 @@
+use axum::body::Body;
+use futures::future::join_all;
+use futures::stream;
+use http::Method;
+use serde_json::json;
+
+use crate::stage::{Stage, delivered, settings};
+
+const JOBS: &str = "POST /v1/buckets/b/jobs";
+
+#[tokio::test]
+async fn a_receipt_tells_what_was_admitted() {
+    let stage = Stage::set().await;
+    let answer = stage.ask(JOBS, &[("content-type", "text/plain")], "hello").await;
+    assert_eq!(answer.status, 202);
+    let receipt = answer.json();
+    let id = receipt["id"].as_str().unwrap();
+    assert_eq!(answer.header("location"), Some(format!("/v1/buckets/b/jobs/{id}").as_str()));
+    assert_eq!(answer.header("ratelimit-policy"), Some("\"bucket\";q=10;qu=\"concurrent-requests\""));
+    assert_eq!(answer.header("ratelimit"), Some("\"bucket\";r=9"));
+    assert!(receipt["eta_ms"].is_u64());
+    let expected = json!({"id": id, "bucket": "b", "level": 1, "capacity": 10, "durability": "everysec",
+        "eta_ms": receipt["eta_ms"]});
+    assert_eq!(receipt, expected);
+}
+
+#[tokio::test]
+async fn the_body_and_its_description_reach_the_replica_as_they_came() {
+    let stage = Stage::set().await;
+    let body: Vec<u8> = (0..=255).collect();
+    let headers = [
+        ("content-type", "application/x-thing"),
+        ("content-encoding", "br"),
+        ("dripfeed-method", "PUT"),
+        ("dripfeed-path", "/x?y=%20z"),
+        ("dripfeed-forward-x-tenant", "t"),
+        ("dripfeed-retries", "2"),
+        ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        ("x-not-forwarded", "1"),
+    ];
+    stage.ask(JOBS, &headers, body.clone()).await;
+    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    assert_eq!(job.body, body);
+    assert_eq!(job.content_type.as_deref(), Some("application/x-thing"));
+    assert_eq!(job.headers.to_field(), r#"[["x-tenant","t"],["content-encoding","br"]]"#);
+    assert_eq!(job.method, Some(Method::PUT));
+    assert_eq!(job.path.unwrap().as_str(), "/x?y=%20z");
+    assert_eq!(job.retries, Some(2));
+    assert!(job.traceparent.is_some());
+    assert_eq!(job.caller, None);
+}
+
+#[tokio::test]
+async fn one_job_per_idempotency_key() {
+    let stage = Stage::set().await;
+    let key = [("idempotency-key", "order-1")];
+    let answers = join_all((0..100).map(|_| stage.ask(JOBS, &key, "same"))).await;
+    let ids: Vec<_> = answers.iter().map(|answer| answer.json()["id"].clone()).collect();
+    assert!(answers.iter().all(|answer| answer.status == 202));
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    let replayed = answers.iter().filter(|answer| answer.header("idempotent-replayed") == Some("true")).count();
+    assert_eq!(replayed, 99);
+    assert_eq!(stage.length("b").await, 1);
+
+    stage.ask(JOBS, &key, "other").await.refuses(409, "idempotency_conflict");
+    for bad in ["", &"x".repeat(256), "a\tb"] {
+        stage.ask(JOBS, &[("idempotency-key", bad)], "x").await.refuses(400, "bad_idempotency_key");
+    }
+    assert_eq!(stage.length("b").await, 1);
+}
+
+#[tokio::test]
+async fn a_full_bucket_tells_when_to_come_again() {
+    let stage = Stage::set().await;
+    for n in 0..10 {
+        stage.submit(&n.to_string()).await;
+    }
+    let answer = stage.ask(JOBS, &[], "one too many").await;
+    let problem = answer.refuses(429, "bucket_full");
+    assert_eq!((&problem["level"], &problem["capacity"]), (&10.into(), &10.into()));
+    let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!(seconds >= 1);
+    assert!(problem["retry_after_ms"].as_u64().unwrap() <= seconds * 1000);
+    assert_eq!(answer.header("ratelimit").unwrap(), format!("\"bucket\";r=0;t={seconds}"));
+    assert_eq!(stage.length("b").await, 10);
+
+    stage.settle(delivered(200, "text/plain", b"")).await;
+    stage.submit("there is room").await;
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_make_its_deadline_is_refused() {
+    let stage = Stage::set().await;
+    let headers = [("dripfeed-delay", "10s"), ("dripfeed-expires-in", "5s")];
+    stage.ask(JOBS, &headers, "late").await.refuses(429, "deadline_unreachable");
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn a_job_larger_than_the_bucket_is_too_large() {
+    let mut small = settings("b");
+    small.capacity_bytes = 1000;
+    let stage = Stage::with(vec![small], Vec::new(), &[]).await;
+    stage.ask(JOBS, &[], "x".repeat(2000)).await.refuses(413, "body_too_large");
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn bad_options_are_refused_and_nothing_is_stored() {
+    let stage = Stage::set().await;
+    for (name, value) in [
+        ("dripfeed-delay", "-1s"),
+        ("dripfeed-delay", "10000d"),
+        ("dripfeed-delay", "NaN"),
+        ("dripfeed-not-before", "tomorrow"),
+        ("dripfeed-expires-in", "-1s"),
+        ("dripfeed-retries", "-1"),
+        ("dripfeed-retries", "1000000000"),
+        ("dripfeed-path", "/../x"),
+        ("dripfeed-path", "//host/x"),
+        ("dripfeed-path", "/%2e%2e/x"),
+        ("dripfeed-method", "BREW"),
+        ("dripfeed-forward-host", "x"),
+        ("dripfeed-forward-transfer-encoding", "x"),
+        ("dripfeed-forward-proxy-authorization", "x"),
+        ("dripfeed-forward-", "x"),
+        ("dripfeed-unheard-of", "x"),
+    ] {
+        let problem = stage.ask(JOBS, &[(name, value)], "x").await.refuses(422, "bad_option");
+        assert_eq!(problem["options"][0]["name"], name);
+    }
+    let many: Vec<(String, String)> = (0..65).map(|n| (format!("dripfeed-forward-x-{n}"), "v".to_owned())).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    stage.ask(JOBS, &many, "x").await.refuses(422, "bad_option");
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_however_it_comes() {
+    let stage = Stage::set().await;
+    let most = 64 * 1024;
+    let fits = stage.ask(JOBS, &[], vec![0; most]).await;
+    assert_eq!(fits.status, 202);
+    stage.ask(JOBS, &[], vec![0; most + 1]).await.refuses(413, "body_too_large");
+    let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![0; 1000]));
+    let answer = stage.ask(JOBS, &[], Body::from_stream(endless)).await;
+    answer.refuses(413, "body_too_large");
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(stage.length("b").await, 1);
+}
+
+#[tokio::test]
+async fn a_paused_bucket_admits() {
+    let stage = Stage::set().await;
+    stage.post("/v1/buckets/b/pause").await;
+    stage.submit("x").await;
+}
+
+#[tokio::test]
+async fn what_names_no_bucket_is_not_found() {
+    let stage = Stage::set().await;
+    let long = "x".repeat(10_000);
+    for name in ["nope", "..", "%2e%2e", "%7Bb%7D", "*", "b%20", "b%2Fc", "%D0%B1", "%FF", "%00", long.as_str()] {
+        let answer = stage.ask(&format!("POST /v1/buckets/{name}/jobs"), &[], "x").await;
+        answer.refuses(404, "unknown_bucket");
+    }
+    stage.post("/v1/buckets/b/c/jobs").await.refuses(404, "not_found");
+    stage.post("/v2/buckets").await.refuses(404, "not_found");
+    let answer = stage.ask("PUT /v1/buckets/b/jobs", &[], "x").await;
+    answer.refuses(405, "method_not_allowed");
+    assert_eq!(answer.header("allow"), Some("POST,GET,HEAD"));
+    stage.get("/v1/buckets/b/pause").await.refuses(405, "method_not_allowed");
+}
