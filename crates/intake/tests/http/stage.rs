@@ -91,12 +91,13 @@ impl Stage {
         let buckets = buckets.into_iter().map(|settings| Bucket::new(store.clone(), settings));
         let buckets = Arc::new(Buckets::new(buckets));
         let keys = Arc::new(Keys::new(keys));
-        let mut registry = Registry::with_prefix("dripfeed");
-        let metrics = IntakeMetrics::register(&mut registry);
-        let gauges = Gauges::register(Arc::clone(&buckets), &mut registry);
-        let health = Health::new(store.clone(), gauges, Arc::new(registry));
-        let intake = Intake::new(intake_settings(), Arc::clone(&keys), Arc::clone(&buckets), metrics, health.clone());
+        let (intake, health) = assemble(intake_settings(), &store, &keys, &buckets);
         Self { redis, store, buckets, keys, health, intake, _folder: folder }
+    }
+
+    /// Another intake over the same buckets.
+    pub fn intake(&self, settings: IntakeSettings) -> (Intake, Health) {
+        assemble(settings, &self.store, &self.keys, &self.buckets)
     }
 
     pub fn bucket(&self, name: &str) -> Bucket {
@@ -161,6 +162,15 @@ impl Stage {
         replica.leave().await.unwrap();
         job
     }
+}
+
+fn assemble(settings: IntakeSettings, store: &Store, keys: &Arc<Keys>, buckets: &Arc<Buckets>) -> (Intake, Health) {
+    let mut registry = Registry::with_prefix("dripfeed");
+    let metrics = IntakeMetrics::register(&mut registry);
+    let gauges = Gauges::register(Arc::clone(buckets), &mut registry);
+    let health = Health::new(store.clone(), gauges, Arc::new(registry));
+    let intake = Intake::new(settings, Arc::clone(keys), Arc::clone(buckets), metrics, health.clone());
+    (intake, health)
 }
 
 pub fn delivered(status: u16, content_type: &str, answer: &[u8]) -> Settlement {
