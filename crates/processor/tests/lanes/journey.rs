@@ -121,6 +121,23 @@ async fn entries_added_by_hand_are_jobs_and_those_that_are_none_are_buried() {
 }
 
 #[tokio::test]
+async fn a_job_past_its_deadline_is_not_called_and_counts_as_expired() {
+    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let bucket = stage.bucket(settings("feed"));
+    let short = Submission { expires_in: Some(Duration::from_millis(1)), ..job("short") };
+    let id = admitted(&bucket, short).await;
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Expired);
+    assert!(feed.has_no_call());
+    let expired = r#"dripfeed_jobs_settled_total{bucket="feed",outcome="expired"} 1"#;
+    while !work.metrics().contains(expired) {
+        tokio::task::yield_now().await;
+    }
+    work.ended().await;
+}
+
+#[tokio::test]
 async fn a_lane_that_is_stuck_stops_no_other() {
     let (stage, mut stuck, mut free) = (Stage::set().await, Feed::open().await, Feed::open().await);
     let mut narrow = settings("stuck");
