@@ -35,7 +35,7 @@ pub const FIELDS: [&str; 12] = [
 ];
 
 /// The layout's version, also the mark by which our own entries are known from foreign ones.
-const LAYOUT: &str = "1";
+pub(crate) const LAYOUT: &str = "1";
 
 /// A job as a replica reads it.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ pub enum Unreadable {
     NoBody,
     #[error("the field `{0}` can't be read")]
     Field(&'static str),
+    #[error("the element isn't a JSON object whose members are texts")]
+    Element,
 }
 
 /// A field's value: owned text, or the body shared with the submission.
@@ -72,6 +74,12 @@ pub enum Unreadable {
 pub enum Value {
     Bytes(Bytes),
     Text(String),
+}
+
+impl Default for Value {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
 }
 
 impl Value {
