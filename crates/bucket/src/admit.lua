@@ -1,16 +1,19 @@
--- Admits a batch of jobs, each judged by itself: known idempotency key? room by count and bytes? deadline? Then XADD.
+-- Admits a batch of jobs, each judged by itself: known idempotency key? room by count and bytes? deadline? Then it is appended.
 --
--- KEYS  1 jobs (stream)  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
---       6 token (string: the answer to this batch, for a caller that lost it)  7… once (string), one per idempotency key
+-- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
+--       6 token (string: the answer to this batch, for a caller that lost it)  7… once (string), one per idempotency key,
+--       then where a list's takers are counted
 -- ARGV  1 '1' when this batch may have been admitted before  2 capacity  3 capacity in bytes
 --       4 calls and 5 µs of the rate (0: none)  6 burst  7 ms to keep idempotency keys  8 ms to keep the token
 --       9 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
---         ms until it expires ('' never), bytes, and the fields' values; `due` and `expires` are written here
+--         ms until it expires ('' never), bytes, and the fields' values; `due` and `expires`, where the kind has them, are
+--         written here
 -- Result  { capacity, answer… }, the answer to each job one of
 --         { 'admitted' | 'repeated', id, level, eta in ms }
 --         { 'bucket_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
-local JOBS, PACE, METER, TALLY, CONTROL, TOKEN = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local keys = { jobs = KEYS[1], tally = KEYS[4] }
+local PACE, METER, TALLY, CONTROL, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local ONCE = 6
 
 if ARGV[1] == '1' then
@@ -28,10 +31,9 @@ for i = 1, fields do
 end
 
 local pace = pace_read(PACE)
-local level = redis.call('XLEN', JOBS)
+local level, pending = count_jobs(keys.jobs)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
-local pending = redis.pcall('XPENDING', JOBS, 'processors')
-local waiting = level - (pending.err and 0 or pending[1])
+local waiting = level - pending
 local accepted, added, refused = 0, 0, {}
 
 local function refuse(reason, retry_us)
@@ -39,15 +41,15 @@ local function refuse(reason, retry_us)
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
 end
 
-local function append(job, size, due, expires)
+local function put(job, size, due, expires)
   local entry = {}
   for i = 1, fields do
     entry[2 * i - 1] = ARGV[9 + i]
     entry[2 * i] = ARGV[job + i]
   end
-  entry[due_at] = due and whole(due) or ''
+  if due_at then entry[due_at] = due and whole(due) or '' end
   entry[expires_at] = expires and whole(expires) or ''
-  local id = redis.call('XADD', JOBS, '*', unpack(entry))
+  local id = append(keys, entry)
   if level == 0 then meter_restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
   accepted, added = accepted + 1, added + size
@@ -82,7 +84,7 @@ local function admit(job)
   if due and due <= now_ms then due = nil end
   local eta = math.max(wait_for_turn(METER, pace, force, waiting), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
-  local id = append(job, size, due, lifetime and now_ms + lifetime)
+  local id = put(job, size, due, lifetime and now_ms + lifetime)
   if once > 0 then redis.call('SET', KEYS[ONCE + once], id .. ' ' .. fingerprint, 'PX', once_ttl) end
   return { 'admitted', id, level, math.floor(eta / 1000) }
 end

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS};
 use dripfeed_job::fingerprint::fingerprint;
-use dripfeed_job::{JobId, Start, Submission};
-use dripfeed_store::{Call, Certainty, Script, StoreError};
+use dripfeed_job::{JobId, Start, Submission, element};
+use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
 use crate::admission::{Admission, Admitted, Reason, Refused};
@@ -16,10 +16,18 @@ use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, METER, NOW, PACE, WAIT};
+use crate::scripts::{CONTROL, METER, NOW, PACE, Scripts, WAIT};
+use crate::settings::Kind;
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("admit", &[NOW, METER, PACE, CONTROL, WAIT, include_str!("admit.lua")]));
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("admit", |kind| {
+        let own = [kind.entry, kind.consumers, kind.count, kind.append];
+        [&[NOW, METER, PACE, CONTROL, WAIT], &own[..], &[include_str!("admit.lua")]].concat()
+    })
+});
+
+/// What the script knows a list's element by: the deadline that it writes, and the content.
+const ELEMENT: [&str; 2] = ["expires", "element"];
 
 /// Two calls on their way: while Redis works on one, the other is on the wire.
 const LIMITS: Limits = Limits { items: 500, bytes: 4 << 20, calls: 2 };
@@ -90,15 +98,16 @@ impl Core {
                 next
             });
         }
-        let mut call = SCRIPT.on(&keys);
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys));
         call.arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst);
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED));
-        call.arg(FIELDS.len());
-        for name in FIELDS {
-            call.arg(name);
-        }
+        let names = match self.kind {
+            Kind::Stream => &FIELDS[..],
+            Kind::List => &ELEMENT[..],
+        };
+        call.arg(names.len()).arg(names);
         for submission in submissions {
             let key = submission.idempotency_key.as_ref();
             call.arg(key.and_then(|key| once_index.get(key.as_str())).copied().unwrap_or(0));
@@ -109,7 +118,10 @@ impl Core {
                 Start::At(ms) => ms.to_string(),
             });
             call.arg(submission.expires_in.map(|lifetime| ms_up(lifetime).to_string()).unwrap_or_default());
-            let values = entry::encode(submission);
+            let values = match self.kind {
+                Kind::Stream => Vec::from(entry::encode(submission)),
+                Kind::List => vec![entry::Value::default(), entry::Value::Text(element::encode(submission))],
+            };
             call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
             for value in &values {
                 call.arg(value.as_bytes());

@@ -56,6 +56,7 @@ impl Bucket {
 
     /// Checks room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
     pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
+        self.core.refuse_unsupported(&submission)?;
         self.admissions.put(submission).await.unwrap_or(Err(BucketError::Closing))
     }
 

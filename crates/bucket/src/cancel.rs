@@ -3,15 +3,14 @@
 use std::sync::LazyLock;
 
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::{Ending, JobId};
-use dripfeed_store::Script;
+use dripfeed_job::{Ending, JobId, State};
 
 use crate::core::Core;
 use crate::error::BucketError;
-use crate::scripts::{METER, NOW, RECORD};
+use crate::scripts::{METER, NOW, RECORD, Scripts};
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("cancel", &[NOW, METER, RECORD, include_str!("cancel.lua")]));
+static SCRIPTS: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("cancel", |kind| vec![NOW, METER, RECORD, kind.entry, kind.view, kind.cancel]));
 
 /// What became of a wish to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,23 +24,24 @@ pub enum Cancel {
 }
 
 impl Core {
+    /// A list bucket is looked through for the job.
     pub(crate) async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
         let settings = self.settings();
         let keys = &self.keys;
-        let mut call = SCRIPT.on(&[
-            keys.jobs(),
-            keys.parked(),
-            keys.meter(),
-            keys.tally(),
-            keys.attempts(),
-            keys.outcomes(),
-            keys.ended(),
-        ]);
+        let common = vec![keys.jobs(), keys.meter(), keys.tally(), keys.outcomes(), keys.ended()];
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_parked(common));
         call.arg(id.to_string()).arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes);
-        match self.store.run::<String>(&call).await?.as_str() {
-            "cancelled" => Ok(Cancel::Cancelled),
-            "in_flight" => Ok(Cancel::InFlight),
-            _ => Ok(self.outcome(id).await?.map_or(Cancel::Unknown, |ended| Cancel::Ended(ended.outcome.result))),
+        loop {
+            if self.store.run::<String>(&call).await? == "cancelled" {
+                return Ok(Cancel::Cancelled);
+            }
+            match self.find(id).await?.map(|job| job.state) {
+                None => return Ok(Cancel::Unknown),
+                Some(State::InFlight) => return Ok(Cancel::InFlight),
+                Some(State::Ended(ending)) => return Ok(Cancel::Ended(ending)),
+                // It was put back between the two questions.
+                Some(State::Waiting | State::Parked) => {}
+            }
         }
     }
 }

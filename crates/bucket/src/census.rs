@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use dripfeed_job::{Ending, JobId, Rate};
-use dripfeed_store::Script;
 use redis::Value;
 
 use crate::admission::Reason;
@@ -14,11 +13,15 @@ use crate::core::Core;
 use crate::error::BucketError;
 use crate::keys::PARKED;
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, NOW, PACE};
-use crate::settings::BucketSettings;
+use crate::scripts::{CONTROL, NOW, PACE, Scripts};
+use crate::settings::{BucketSettings, Kind};
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("census", &[NOW, PACE, CONTROL, include_str!("census.lua")]));
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("census", |kind| {
+        let own = [kind.entry, kind.consumers, kind.count, kind.census];
+        [&[NOW, PACE, CONTROL], &own[..], &[include_str!("census.lua")]].concat()
+    })
+});
 
 /// Rates over less than this would jump about.
 const LEAST_WINDOW_US: u64 = 1_000_000;
@@ -74,16 +77,16 @@ impl Core {
     pub(crate) async fn census(&self) -> Result<Census, BucketError> {
         let settings = self.settings();
         let keys = &self.keys;
-        let mut call = SCRIPT.on(&[
-            keys.jobs(),
-            keys.parked(),
-            keys.pace(),
-            keys.meter(),
-            keys.tally(),
-            keys.control(),
-            keys.dead(),
-            keys.replicas(),
-        ]);
+        let mut all =
+            vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
+        match self.kind {
+            Kind::Stream => all.push(keys.parked()),
+            Kind::List => {
+                all.extend(self.takers().await?.iter().map(|consumer| keys.taken(consumer)));
+                all.push(keys.takers());
+            }
+        }
+        let mut call = SCRIPTS.of(self.kind).on(&all);
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst);
         read(Reply::new("census", self.store.run::<Value>(&call).await?)?, &settings)

@@ -6,18 +6,20 @@ use arc_swap::ArcSwap;
 use dripfeed_store::Store;
 
 use crate::keys::Keys;
-use crate::settings::BucketSettings;
+use crate::settings::{BucketSettings, Kind};
 
 pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) keys: Keys,
+    pub(crate) kind: Kind,
     settings: ArcSwap<BucketSettings>,
 }
 
 impl Core {
     pub(crate) fn new(store: Store, settings: BucketSettings) -> Self {
-        let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref());
-        Self { store, keys, settings: ArcSwap::from_pointee(settings) }
+        let kind = settings.kind;
+        let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
+        Self { store, keys, kind, settings: ArcSwap::from_pointee(settings) }
     }
 
     pub(crate) fn settings(&self) -> Arc<BucketSettings> {

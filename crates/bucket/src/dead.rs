@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dripfeed_job::{JobId, Outcome, Rate};
+use dripfeed_job::{JobId, Outcome, Rate, element};
 use dripfeed_store::Script;
 use redis::Value;
 
@@ -13,10 +13,15 @@ use crate::core::Core;
 use crate::error::BucketError;
 use crate::page::{Cursor, Page};
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD, WAIT};
+use crate::scripts::{CONTROL, METER, NOW, PACE, Scripts, WAIT};
+use crate::settings::Kind;
 
-static REPLAY: LazyLock<Script> =
-    LazyLock::new(|| Script::new("replay", &[NOW, METER, PACE, CONTROL, WAIT, RECORD, include_str!("replay.lua")]));
+static REPLAY: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("replay", |kind| {
+        let own = [kind.entry, kind.consumers, kind.count, kind.append];
+        [&[NOW, METER, PACE, CONTROL, WAIT], &own[..], &[include_str!("replay.lua")]].concat()
+    })
+});
 static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new("forget", &[include_str!("forget.lua")]));
 
 const LIST: &str = "dead";
@@ -134,15 +139,9 @@ impl Core {
     pub(crate) async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
         let settings = self.settings();
         let keys = &self.keys;
-        let mut call = REPLAY.on(&[
-            keys.jobs(),
-            keys.pace(),
-            keys.meter(),
-            keys.tally(),
-            keys.control(),
-            keys.dead(),
-            keys.letters(),
-        ]);
+        let common =
+            vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.letters()];
+        let mut call = REPLAY.of(self.kind).on(&keys.and_takers(common));
         call.arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
@@ -170,6 +169,9 @@ impl Core {
         filter: &DeadFilter,
         rate: Option<Rate>,
     ) -> Result<ReplayedMany, BucketError> {
+        if self.kind == Kind::List && rate.is_some() {
+            return Err(BucketError::Unsupported("replay at a rate"));
+        }
         let mut ids = Vec::new();
         let mut after = None;
         loop {
@@ -208,6 +210,12 @@ impl Core {
 fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
     let get = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
     let text = |name| String::from_utf8(get(name)?.into()).ok().filter(|text| !text.is_empty());
+    // The letter of a list's job has the job as its element; one that isn't readable is shown as it is.
+    if let Some(element) = get("element") {
+        let members = element::fields(&element).unwrap_or_else(|_| vec![(Bytes::from_static(b"body"), element)]);
+        let own = fields.iter().filter(|(name, _)| name != "element").cloned();
+        return read(entry, &own.chain(members).collect::<Vec<_>>());
+    }
     Some(DeadLetter {
         id: text("job")?.parse().ok()?,
         died_ms: entry.accepted_ms(),

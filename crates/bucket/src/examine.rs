@@ -8,11 +8,11 @@ use redis::Value;
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::reply::Reply;
-use crate::scripts::{METER, NOW, RECORD};
+use crate::scripts::{METER, NOW, RECORD, STREAM};
 use crate::settings::Kind;
 
 static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("examine", &[NOW, METER, RECORD, include_str!("examine.lua")]));
+    LazyLock::new(|| Script::new("examine", &[NOW, METER, RECORD, STREAM.entry, include_str!("examine.lua")]));
 
 /// An invariant that doesn't hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl FindingKind {
 impl Core {
     /// What doesn't hold; with `mend`, what didn't and was mended as far as it can be.
     pub(crate) async fn examine(&self, mend: bool) -> Result<Vec<Finding>, BucketError> {
-        if self.settings().kind == Kind::List {
+        if self.kind == Kind::List {
             return Err(BucketError::Unsupported("be examined"));
         }
         let keys = &self.keys;

@@ -3,16 +3,15 @@
 use std::sync::LazyLock;
 
 use dripfeed_job::{JobId, Outcome, State};
-use dripfeed_store::Script;
-use redis::Value;
 
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::outcomes::EndedJob;
 use crate::reply::Reply;
-use crate::scripts::{CLASSIFY, NOW};
+use crate::scripts::{NOW, Scripts};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("find", &[NOW, CLASSIFY, include_str!("find.lua")]));
+static SCRIPTS: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("find", |kind| vec![NOW, kind.entry, kind.view, kind.find]));
 
 /// A job as callers may see it: everything but its body and headers.
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ impl From<EndedJob> for JobView {
 }
 
 impl JobView {
-    /// Reads what classify.lua made.
+    /// Reads what view.lua made.
     pub(crate) fn read(reply: &mut Reply) -> Result<Self, BucketError> {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let id = reply.parse()?;
@@ -65,9 +64,7 @@ impl JobView {
 
 impl Core {
     pub(crate) async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
-        let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.parked(), self.keys.attempts()]);
-        call.arg(id.to_string());
-        let mut reply = Reply::new("find", self.store.run::<Value>(&call).await?)?;
+        let mut reply = Reply::new("find", self.look(&SCRIPTS, &[&id.to_string()]).await?)?;
         if !reply.is_empty() {
             return JobView::read(&mut reply).map(Some);
         }

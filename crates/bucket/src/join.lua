@@ -1,14 +1,12 @@
--- Makes a replica a member: its heartbeat begins, its consumer and, if need be, the group exist.
+-- Makes a replica a member: its heartbeat begins, and it may take.
 --
--- KEYS  1 jobs (stream)  2 replicas (hash)  3 pace (hash)
+-- KEYS  1 jobs  2 replicas (hash)  3 pace (hash), then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 calls and 4 µs of the rate (0: none)
 -- Result  'joined'
 local JOBS, REPLICAS, PACE = KEYS[1], KEYS[2], KEYS[3]
 local limit, period = tonumber(ARGV[3]), tonumber(ARGV[4])
 
-local made = redis.pcall('XGROUP', 'CREATE', JOBS, 'processors', '0', 'MKSTREAM')
-if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
-redis.call('XGROUP', 'CREATECONSUMER', JOBS, 'processors', ARGV[1])
+enroll(JOBS, ARGV[1])
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing was
 -- lost, and what was lost grants nothing.
 local first = ARGV[2] == '1' and redis.call('HLEN', REPLICAS) == 0

@@ -2,6 +2,8 @@
 
 use dripfeed_job::BucketName;
 
+use crate::settings::Kind;
+
 /// The consumer that owns parked jobs.
 pub(crate) const PARKED: &str = "@parked";
 
@@ -10,13 +12,14 @@ pub(crate) struct Keys {
     /// `prefix:{bucket}:`
     tag: String,
     jobs: String,
+    kind: Kind,
 }
 
 impl Keys {
-    pub(crate) fn new(prefix: &str, bucket: &BucketName, jobs: Option<&str>) -> Self {
+    pub(crate) fn new(prefix: &str, bucket: &BucketName, jobs: Option<&str>, kind: Kind) -> Self {
         let tag = format!("{prefix}:{{{bucket}}}:");
         let jobs = jobs.map_or_else(|| format!("{tag}jobs"), str::to_owned);
-        Self { tag, jobs }
+        Self { tag, jobs, kind }
     }
 
     /// Stream (or list): every job until it is settled.
@@ -74,6 +77,41 @@ impl Keys {
         self.of("outcomes:ended")
     }
 
+    /// List, of a list bucket: the elements that a consumer holds.
+    pub(crate) fn taken(&self, consumer: &str) -> String {
+        self.of("taken:") + consumer
+    }
+
+    /// Hash, of a list bucket: consumer → how many elements it holds.
+    pub(crate) fn takers(&self) -> String {
+        self.of("takers")
+    }
+
+    /// `keys`, then where a list's jobs in flight are counted; a stream counts them itself.
+    pub(crate) fn and_takers(&self, mut keys: Vec<String>) -> Vec<String> {
+        if self.kind == Kind::List {
+            keys.push(self.takers());
+        }
+        keys
+    }
+
+    /// `keys`, then what a stream keeps of its parked jobs; a list has none.
+    pub(crate) fn and_parked(&self, mut keys: Vec<String>) -> Vec<String> {
+        if self.kind == Kind::Stream {
+            keys.extend([self.parked(), self.attempts()]);
+        }
+        keys
+    }
+
+    /// `keys`, then what the kind keeps of the jobs that `consumer` holds.
+    pub(crate) fn and_held(&self, mut keys: Vec<String>, consumer: &str) -> Vec<String> {
+        keys.extend(match self.kind {
+            Kind::Stream => [self.parked(), self.attempts()],
+            Kind::List => [self.taken(consumer), self.takers()],
+        });
+        keys
+    }
+
     /// Stream: dead letters.
     pub(crate) fn dead(&self) -> String {
         self.of("dead")
@@ -106,10 +144,10 @@ mod tests {
     #[test]
     fn all_keys_of_a_bucket_share_its_hash_tag() {
         let Ok(bucket) = "tigerfeeding".parse() else { unreachable!("a plain name") };
-        let keys = Keys::new("dripfeed", &bucket, None);
+        let keys = Keys::new("dripfeed", &bucket, None, Kind::Stream);
         assert_eq!(keys.jobs(), "dripfeed:{tigerfeeding}:jobs");
         assert_eq!(keys.once("a}b{c"), "dripfeed:{tigerfeeding}:once:a}b{c");
-        let named = Keys::new("dripfeed", &bucket, Some("x:rl:zewtopia.com/tigerfeeding"));
+        let named = Keys::new("dripfeed", &bucket, Some("x:rl:zewtopia.com/tigerfeeding"), Kind::List);
         assert_eq!(named.jobs(), "x:rl:zewtopia.com/tigerfeeding");
         assert_eq!(named.dead(), "dripfeed:{tigerfeeding}:dead");
     }

@@ -1,6 +1,8 @@
 //! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, its Lua beside it under the same
 //! name.
 //!
+//! What differs between a stream and a list stands in `stream_kind` and `list_kind`.
+//!
 //! A job's way: `admit` appends it, `take` hands it to a replica at the bucket's pace, `settle` ends the attempt
 //! (complete, park, bury). `replica` is a processor's membership, `recover` brings back what a dead one held.
 //!
@@ -23,6 +25,7 @@ mod examine;
 mod find;
 mod keys;
 mod list;
+mod list_kind;
 mod outcomes;
 mod page;
 mod purge;

@@ -3,17 +3,16 @@
 use std::sync::LazyLock;
 
 use dripfeed_job::{JobId, State};
-use dripfeed_store::Script;
-use redis::Value;
 
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::find::JobView;
 use crate::page::{Cursor, Page};
 use crate::reply::Reply;
-use crate::scripts::{CLASSIFY, NOW};
+use crate::scripts::{NOW, Scripts};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("list", &[NOW, CLASSIFY, include_str!("list.lua")]));
+static SCRIPTS: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("list", |kind| vec![NOW, kind.entry, kind.view, kind.list]));
 
 const LIST: &str = "jobs";
 /// Entries looked at in one call, so that a rare state doesn't keep Redis from others.
@@ -22,7 +21,7 @@ const LOOKED_AT: usize = 500;
 const CALLS: usize = 20;
 
 impl Core {
-    /// `state` None: all that is in the bucket.
+    /// `state` None: all that is in the bucket. A list bucket is looked through whole for each page.
     pub(crate) async fn jobs(
         &self,
         state: Option<State>,
@@ -42,9 +41,8 @@ impl Core {
         let mut items: Vec<JobView> = Vec::new();
         for _ in 0..CALLS {
             let looked_at = if state.is_none() { limit - items.len() } else { LOOKED_AT };
-            let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.parked(), self.keys.attempts()]);
-            call.arg(&last).arg(looked_at).arg(state.map_or("", State::as_str));
-            let mut reply = Reply::new("list", self.store.run::<Value>(&call).await?)?;
+            let args = [last.as_str(), &looked_at.to_string(), state.map_or("", State::as_str)];
+            let mut reply = Reply::new("list", self.look(&SCRIPTS, &args).await?)?;
             last = reply.text()?;
             while !reply.is_empty() {
                 let job = JobView::read(&mut reply.array()?)?;

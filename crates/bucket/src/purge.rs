@@ -3,14 +3,13 @@
 use std::sync::LazyLock;
 
 use dripfeed_job::duration::ms_up;
-use dripfeed_store::Script;
 
 use crate::core::Core;
 use crate::error::BucketError;
-use crate::scripts::{METER, NOW, RECORD};
+use crate::scripts::{METER, NOW, RECORD, Scripts};
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("purge", &[NOW, METER, RECORD, include_str!("purge.lua")]));
+static SCRIPTS: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("purge", |kind| vec![NOW, METER, RECORD, kind.entry, kind.view, kind.purge]));
 
 /// Jobs in one call.
 const MOST: u64 = 500;
@@ -23,15 +22,8 @@ impl Core {
         let mut purged = 0;
         let mut last = String::new();
         loop {
-            let mut call = SCRIPT.on(&[
-                keys.jobs(),
-                keys.parked(),
-                keys.meter(),
-                keys.tally(),
-                keys.attempts(),
-                keys.outcomes(),
-                keys.ended(),
-            ]);
+            let common = vec![keys.jobs(), keys.meter(), keys.tally(), keys.outcomes(), keys.ended()];
+            let mut call = SCRIPTS.of(self.kind).on(&keys.and_parked(common));
             call.arg(&last).arg(MOST).arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes);
             let (count, rest): (u64, String) = self.store.run(&call).await?;
             purged += count;

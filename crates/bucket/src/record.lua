@@ -1,11 +1,16 @@
 -- Records how jobs ended: hash outcomes, job id → 'ms record'; zset ended, job id by ms; both bounded by time and number.
 
--- What the record of an ended job takes from the bucket: call it after the job has left the stream.
+-- What the record of an ended job takes from the bucket: call it after the job has left the bucket.
 local function record(keys, id, outcome, result, size)
   redis.call('HSET', keys.outcomes, id, whole(now_ms) .. ' ' .. outcome)
   redis.call('ZADD', keys.ended, whole(now_ms), id)
   redis.call('HINCRBY', keys.tally, result, 1)
   if size > 0 then redis.call('HINCRBY', keys.tally, 'bytes', whole(-size)) end
+end
+
+local function record_expired(keys, id, size)
+  local outcome = '{"result":"expired","reason":"not started before its deadline","attempts":0}'
+  record(keys, id, outcome, 'expired', size)
 end
 
 -- Forgets outcomes that are too old or too many; at most a few hundred a time, so that no script runs long.
@@ -24,14 +29,4 @@ local function departed(keys, jobs)
   if jobs == 0 then return end
   meter_count(keys.meter, 'settled', jobs)
   meter_count(keys.meter, 'leak', jobs)
-end
-
--- What an entry counted against the bucket's bytes: as `counted_bytes` in the job crate. Foreign entries count nothing.
-local function counted_bytes(entry)
-  local size, ours = 0, false
-  for i = 1, #entry, 2 do
-    if entry[i] == 'v' then ours = true end
-    if entry[i] ~= 'due' and entry[i] ~= 'expires' then size = size + #entry[i + 1] end
-  end
-  return ours and size or 0
 end

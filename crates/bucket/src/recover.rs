@@ -5,18 +5,22 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use dripfeed_store::Script;
 use redis::Value;
 
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::keys::PARKED;
 use crate::reply::Reply;
-use crate::scripts::{BURY, METER, NOW, RECORD};
+use crate::scripts::{BURY, METER, NOW, RECORD, Scripts};
 
-static BEAT: LazyLock<Script> = LazyLock::new(|| Script::new("beat", &[include_str!("beat.lua")]));
-static RECOVER: LazyLock<Script> =
-    LazyLock::new(|| Script::new("recover", &[NOW, METER, RECORD, BURY, include_str!("recover.lua")]));
+static BEAT: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("beat", |kind| vec![kind.consumers, include_str!("beat.lua")]));
+static RECOVER: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("recover", |kind| {
+        let own = [kind.entry, kind.consumers, kind.held];
+        [&[NOW, METER, RECORD], &own[..], &[BURY, include_str!("recover.lua")]].concat()
+    })
+});
 
 /// Jobs taken over in one call.
 const MOST: usize = 200;
@@ -112,7 +116,8 @@ impl Core {
 
     /// All others with their heartbeats; None when this consumer is a member no more.
     async fn heartbeat(&self, consumer: &str) -> Result<Option<HashMap<String, Option<u64>>>, BucketError> {
-        let mut call = BEAT.on(&[self.keys.jobs(), self.keys.replicas()]);
+        let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas()]);
+        let mut call = BEAT.of(self.kind).on(&keys);
         call.arg(consumer);
         let mut reply = Reply::new("beat", self.store.run::<Value>(&call).await?)?;
         if reply.text()? == "fenced" {
@@ -155,19 +160,18 @@ impl Core {
     fn recover_call(&self, consumer: &str, seen: &str) -> dripfeed_store::Call<'static> {
         let settings = self.settings();
         let keys = &self.keys;
-        let mut call = RECOVER.on(&[
+        let common = vec![
             keys.jobs(),
-            keys.parked(),
             keys.meter(),
             keys.tally(),
             keys.replicas(),
             keys.batches(),
-            keys.attempts(),
             keys.outcomes(),
             keys.ended(),
             keys.dead(),
             keys.letters(),
-        ]);
+        ];
+        let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.most_dead).arg(MOST);
         call
     }

@@ -1,17 +1,19 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes.
 --
--- KEYS  1 jobs (stream)  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
+-- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash),
+--       then where a list's takers are counted
 -- ARGV  1 id of the job that died  2 capacity  3 capacity in bytes  4 calls and 5 µs of the rate (0: none)  6 burst
 --       7 ms until the new job is due (0: at once)
 -- Result  { 'absent' } | { 'admitted', new id, level, eta in ms, capacity } | { 'bucket_full', retry after in ms, level, capacity }
-local JOBS, PACE, METER, TALLY, DEAD, LETTERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
+local keys = { jobs = KEYS[1], tally = KEYS[4] }
+local PACE, METER, TALLY, DEAD, LETTERS = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
 local letter = redis.call('HGET', LETTERS, ARGV[1])
 local found = letter and redis.call('XRANGE', DEAD, letter, letter)[1]
 if not found then return { 'absent' } end
 
 local force = settings_in_force(KEYS[5], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], 0)
 local pace = pace_read(PACE)
-local level = redis.call('XLEN', JOBS)
+local level, pending = count_jobs(keys.jobs)
 local entry = {}
 for i = 1, #found[2], 2 do
   local name, value = found[2][i], found[2][i + 1]
@@ -23,19 +25,16 @@ for i = 1, #found[2], 2 do
     entry[#entry + 1] = value
   end
 end
--- An entry that had nothing in it can't come back: it would only die again.
-if #entry == 0 then return { 'absent' } end
-
 local size = counted_bytes(entry)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
 if level >= force.capacity or bytes + size > force.capacity_bytes then
   local wait = wait_for_room(METER, pace, force, math.max(1, level - force.capacity + 1))
   return { 'bucket_full', math.ceil(wait / 1000), level, force.capacity }
 end
-local pending = redis.pcall('XPENDING', JOBS, 'processors')
-local waiting = level - (pending.err and 0 or pending[1])
-local eta = math.max(wait_for_turn(METER, pace, force, waiting) / 1000, tonumber(ARGV[7]))
-local id = redis.call('XADD', JOBS, '*', unpack(entry))
+local eta = math.max(wait_for_turn(METER, pace, force, level - pending) / 1000, tonumber(ARGV[7]))
+local id = append(keys, entry)
+-- What has nothing in it can't come back.
+if not id then return { 'absent' } end
 if level == 0 then meter_restart(METER, 'leak') end
 redis.call('XDEL', DEAD, letter)
 redis.call('HDEL', LETTERS, ARGV[1])

@@ -5,17 +5,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::Script;
-
 use crate::core::Core;
 use crate::doorbell::Doorbell;
 use crate::error::BucketError;
 use crate::recover::{Recovery, Watch, beat_interval};
-use crate::scripts::{NOW, PACE};
+use crate::scripts::{NOW, PACE, Scripts};
 use crate::settle::{self, Ended, Settled, Settlement, Settlements};
 use crate::take::{Claim, Idle, Take};
 
-static JOIN: LazyLock<Script> = LazyLock::new(|| Script::new("join", &[NOW, PACE, include_str!("join.lua")]));
+static JOIN: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("join", |kind| vec![NOW, PACE, kind.consumers, include_str!("join.lua")]));
 
 /// A replica's name in the group, unique per process and life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +72,8 @@ impl Core {
         life: Life,
     ) -> Result<Replica, BucketError> {
         let joined = Instant::now();
-        let mut call = JOIN.on(&[self.keys.jobs(), self.keys.replicas(), self.keys.pace()]);
+        let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas(), self.keys.pace()]);
+        let mut call = JOIN.of(self.kind).on(&keys);
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
         self.settings().leak.pace_args(&mut call);
         self.store.run::<String>(&call).await?;

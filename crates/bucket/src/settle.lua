@@ -1,20 +1,20 @@
 -- Settles a batch of attempts of one replica. One look at its membership fences the batch: a job leaves a living replica by
 -- that replica's own hand alone.
 --
--- KEYS  1 jobs (stream)  2 parked (zset)  3 pace (hash)  4 meter (hash)  5 tally (hash)  6 replicas (hash)
---       7 batches (hash: consumer → number of its last settled batch)  8 attempts (hash)  9 outcomes (hash)
---       10 ended (zset)  11 dead (stream)  12 letters (hash)
+-- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 replicas (hash)
+--       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)  9 dead (stream)
+--       10 letters (hash), then what the kind keeps of held jobs: parked (zset), attempts (hash) | taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 ms to keep outcomes  4 the most outcomes  5 the most dead letters
---       6 mean µs of these attempts (0: none was called), then per job: id, verb, and three words of the verb
---         complete  record, bytes, failed attempts before
+--       6 mean µs of these attempts (0: none was called), then per job: the job as its
+--       kind names it (id | element), verb, and three words of the verb
+--         complete  record, bytes, ''
 --         park      ms to wait, '1' when the attempt counts, ms to hold the bucket
 --         bury      record, reason, ''
 -- Result  'settled' | 'fenced'
 local keys = {
-  jobs = KEYS[1], meter = KEYS[4], tally = KEYS[5], attempts = KEYS[8], outcomes = KEYS[9], ended = KEYS[10],
-  dead = KEYS[11], letters = KEYS[12],
+  jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9], letters = KEYS[10],
 }
-local PARKED, PACE, REPLICAS, BATCHES = KEYS[2], KEYS[3], KEYS[6], KEYS[7]
+local PACE, REPLICAS, BATCHES = KEYS[2], KEYS[5], KEYS[6]
 local consumer, batch = ARGV[1], ARGV[2]
 local most_dead = tonumber(ARGV[5])
 
@@ -27,27 +27,18 @@ local finished = {}
 for i = 7, #ARGV, 5 do
   if ARGV[i + 1] == 'complete' then finished[#finished + 1] = ARGV[i] end
 end
-if #finished > 0 then
-  redis.call('XACK', keys.jobs, 'processors', unpack(finished))
-  redis.call('XDEL', keys.jobs, unpack(finished))
-end
+if #finished > 0 then withdraw(keys, finished) end
 
 local gone, hold = #finished, 0
 for i = 7, #ARGV, 5 do
-  local id, verb, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local job, verb, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   if verb == 'complete' then
-    record(keys, id, a, 'delivered', tonumber(b))
-    if c ~= '0' then redis.call('HDEL', keys.attempts, id) end
+    record(keys, job_id(job), a, 'delivered', tonumber(b))
   elseif verb == 'park' then
-    -- Nothing comes back for an entry that somebody deleted by hand: there is nothing to park.
-    local parked = redis.call('XCLAIM', keys.jobs, 'processors', '@parked', 0, id, 'RETRYCOUNT', 0, 'JUSTID')
-    if #parked > 0 then
-      redis.call('ZADD', PARKED, whole(now_ms + tonumber(a)), id)
-      if b == '1' then redis.call('HINCRBY', keys.attempts, id, 1) end
-    end
+    put_back(keys, job, tonumber(a), b == '1')
     hold = math.max(hold, tonumber(c))
   else
-    bury(keys, id, a, b, most_dead)
+    bury(keys, job, a, b, most_dead)
     gone = gone + 1
   end
 end

@@ -5,19 +5,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Ending, Outcome};
-use dripfeed_store::{Call, Script};
+use dripfeed_store::Call;
 
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
-use crate::scripts::{BURY, METER, NOW, RECORD};
+use crate::scripts::{BURY, METER, NOW, RECORD, Scripts};
 use crate::settings::BucketSettings;
 use crate::take::Claim;
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("settle", &[NOW, METER, RECORD, BURY, include_str!("settle.lua")]));
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("settle", |kind| {
+        let own = [kind.entry, kind.consumers, kind.held];
+        [&[NOW, METER, RECORD], &own[..], &[BURY, include_str!("settle.lua")]].concat()
+    })
+});
 
 /// One call at a time, so that its number tells whether it was carried out.
 const LIMITS: Limits = Limits { items: 500, bytes: 4 << 20, calls: 1 };
@@ -32,7 +37,7 @@ pub enum Settlement {
         status: u16,
         answer: Option<AnswerBody>,
     },
-    /// The attempt failed: due again after the wait.
+    /// The attempt failed: due again after the wait. A list has no second attempt: there it is buried.
     Retry {
         after: Duration,
     },
@@ -79,11 +84,14 @@ pub(crate) type Settlements = Batches<Ended, Settled>;
 
 pub(crate) fn start(core: Arc<Core>, consumer: String) -> Settlements {
     let number = AtomicU64::new(0);
-    let weigh = |ended: &Ended| match &ended.settlement {
-        Settlement::Complete { answer: Some(answer), .. } | Settlement::Bury { answer: Some(answer), .. } => {
-            answer.body.len()
+    let weigh = |ended: &Ended| {
+        let element = ended.claim.element.as_ref().map_or(0, Bytes::len);
+        match &ended.settlement {
+            Settlement::Complete { answer: Some(answer), .. } | Settlement::Bury { answer: Some(answer), .. } => {
+                element + answer.body.len()
+            }
+            _ => element,
         }
-        _ => 0,
     };
     Batches::start(LIMITS, weigh, move |batch: Vec<Ended>| {
         let (core, consumer) = (core.clone(), consumer.clone());
@@ -121,25 +129,27 @@ impl Core {
     fn settle_call(&self, consumer: &str, number: u64, batch: &[Ended]) -> Call<'static> {
         let settings = self.settings();
         let keys = &self.keys;
-        let mut call = SCRIPT.on(&[
+        let common = vec![
             keys.jobs(),
-            keys.parked(),
             keys.pace(),
             keys.meter(),
             keys.tally(),
             keys.replicas(),
             keys.batches(),
-            keys.attempts(),
             keys.outcomes(),
             keys.ended(),
             keys.dead(),
             keys.letters(),
-        ]);
+        ];
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(settings.keep.most_dead);
         call.arg(mean_us(batch));
         for ended in batch {
-            call.arg(ended.claim.id.to_string());
+            match &ended.claim.element {
+                None => call.arg(ended.claim.id.to_string()),
+                Some(element) => call.arg(&element[..]),
+            };
             verb(&mut call, ended, &settings);
         }
         call
@@ -151,7 +161,13 @@ fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
     match &ended.settlement {
         Settlement::Complete { status, answer } => {
             let record = record(Ending::Delivered, None, Some(*status), failures + 1, answer.as_ref());
-            call.arg("complete").arg(record).arg(ended.claim.bytes).arg(failures);
+            call.arg("complete").arg(record).arg(ended.claim.bytes).arg("");
+        }
+        // An element: this is a list.
+        Settlement::Retry { .. } if ended.claim.element.is_some() => {
+            let reason = "the attempt failed, and a list has no second one";
+            let record = record(Ending::Dead, Some(reason.to_owned()), None, failures + 1, None);
+            call.arg("bury").arg(record).arg(reason).arg("");
         }
         Settlement::Retry { after } => {
             call.arg("park").arg(ms_up(*after)).arg(1).arg(0);

@@ -3,18 +3,23 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::{Job, JobId, Unreadable, entry};
-use dripfeed_store::Script;
+use dripfeed_job::{Job, JobId, Unreadable, element, entry};
 use redis::Value;
 
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD};
+use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD, Scripts};
+use crate::settings::Kind;
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("take", &[NOW, METER, PACE, CONTROL, RECORD, include_str!("take.lua")]));
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("take", |kind| {
+        let own = [kind.entry, kind.consumers, kind.count, kind.take];
+        [&[NOW, METER, PACE, CONTROL, RECORD], &own[..], &[include_str!("take.lua")]].concat()
+    })
+});
 
 /// More at once would keep Redis from others.
 const MOST: usize = 500;
@@ -44,6 +49,8 @@ pub struct Taken {
 #[derive(Debug)]
 pub struct Claim {
     pub(crate) id: JobId,
+    /// In a list a job is known by its whole element.
+    pub(crate) element: Option<Bytes>,
     pub(crate) bytes: u64,
     pub(crate) failures: u32,
     pub(crate) taken: Instant,
@@ -100,28 +107,27 @@ impl Core {
         let settings = self.settings();
         let keys = &self.keys;
         let asked = Instant::now();
-        let mut call = SCRIPT.on(&[
+        let common = vec![
             keys.jobs(),
-            keys.parked(),
             keys.pace(),
             keys.meter(),
             keys.tally(),
             keys.control(),
             keys.replicas(),
-            keys.attempts(),
             keys.outcomes(),
             keys.ended(),
-        ]);
+        ];
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(most.min(MOST));
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(u64::try_from(asked.duration_since(before).as_micros()).unwrap_or(u64::MAX));
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
-        read(self.store.run::<Value>(&call).await?, asked)
+        read(self.store.run::<Value>(&call).await?, self.kind, asked)
     }
 }
 
-fn read(reply: Value, asked: Instant) -> Result<Taking, BucketError> {
+fn read(reply: Value, kind: Kind, asked: Instant) -> Result<Taking, BucketError> {
     let mut reply = Reply::new("take", reply)?;
     match reply.text()?.as_str() {
         "fenced" => Ok(Taking { take: Take::Fenced, concurrency: None, expired: 0 }),
@@ -138,7 +144,7 @@ fn read(reply: Value, asked: Instant) -> Result<Taking, BucketError> {
             let expired = reply.count()?;
             let mut jobs = Vec::new();
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply.array()?, asked)?);
+                jobs.push(read_job(&mut reply.array()?, kind, asked)?);
             }
             Ok(Taking { take: Take::Jobs(jobs), concurrency, expired })
         }
@@ -146,10 +152,19 @@ fn read(reply: Value, asked: Instant) -> Result<Taking, BucketError> {
     }
 }
 
-fn read_job(reply: &mut Reply, asked: Instant) -> Result<Taken, BucketError> {
+fn read_job(reply: &mut Reply, kind: Kind, asked: Instant) -> Result<Taken, BucketError> {
     let id = reply.parse::<JobId>()?;
-    let fields = reply.array()?.pairs()?;
+    let (job, bytes, element) = match kind {
+        Kind::Stream => {
+            let fields = reply.array()?.pairs()?;
+            (entry::decode(id, &fields), entry::counted_bytes(&fields), None)
+        }
+        Kind::List => {
+            let element = reply.bytes()?;
+            (element::decode(id, &element), element::counted_bytes(&element), Some(element))
+        }
+    };
     let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
-    let claim = Claim { id, bytes: entry::counted_bytes(&fields), failures, taken: Instant::now() };
-    Ok(Taken { claim, permit: Permit { asked }, job: entry::decode(id, &fields) })
+    let claim = Claim { id, element, bytes, failures, taken: Instant::now() };
+    Ok(Taken { claim, permit: Permit { asked }, job })
 }

@@ -1,11 +1,11 @@
 -- Cancels what waits or is parked, a bounded number at a time.
 --
--- KEYS  1 jobs (stream)  2 parked (zset)  3 meter (hash)  4 tally (hash)  5 attempts (hash)  6 outcomes (hash)  7 ended (zset)
+-- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 parked (zset)  7 attempts (hash)
 -- ARGV  1 the last id that is still to be purged ('' at first: the last one there is now)  2 the most jobs in this call
 --       3 ms to keep outcomes  4 the most outcomes
 -- Result  { purged, the last id to be purged, or '' when all is done }
-local keys = { meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[6], ended = KEYS[7] }
-local JOBS, PARKED, ATTEMPTS = KEYS[1], KEYS[2], KEYS[5]
+local keys = { meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5] }
+local JOBS, PARKED, ATTEMPTS = KEYS[1], KEYS[6], KEYS[7]
 local most = tonumber(ARGV[2])
 
 local newest = redis.call('XREVRANGE', JOBS, '+', '-', 'COUNT', 1)[1]

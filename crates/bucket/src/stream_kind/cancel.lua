@@ -1,17 +1,17 @@
 -- Cancels a job that waits or is parked.
 --
--- KEYS  1 jobs (stream)  2 parked (zset)  3 meter (hash)  4 tally (hash)  5 attempts (hash)  6 outcomes (hash)  7 ended (zset)
+-- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 parked (zset)  7 attempts (hash)
 -- ARGV  1 id  2 ms to keep outcomes  3 the most outcomes
--- Result  'cancelled' | 'in_flight' | 'absent'
-local keys = { meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[6], ended = KEYS[7] }
-local JOBS, PARKED, ATTEMPTS = KEYS[1], KEYS[2], KEYS[5]
+-- Result  'cancelled' | 'elsewhere': in flight, ended or unknown
+local keys = { meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5] }
+local JOBS, PARKED, ATTEMPTS = KEYS[1], KEYS[6], KEYS[7]
 local id = ARGV[1]
 
 local found = redis.call('XRANGE', JOBS, id, id)[1]
-if not found then return 'absent' end
+if not found then return 'elsewhere' end
 if not redis.call('ZSCORE', PARKED, id) then
   local pending = redis.pcall('XPENDING', JOBS, 'processors', id, id, 1)
-  if not pending.err and #pending > 0 then return 'in_flight' end
+  if not pending.err and #pending > 0 then return 'elsewhere' end
 end
 local failures = tonumber(redis.call('HGET', ATTEMPTS, id) or 0)
 redis.pcall('XACK', JOBS, 'processors', id)

@@ -1,0 +1,6 @@
+-- Stream kind: the level, and what of it is pending, which is in flight or parked; in all, and { consumer, number }….
+local function count_jobs(jobs)
+  local pending = redis.pcall('XPENDING', jobs, 'processors')
+  if pending.err then pending = { 0 } end
+  return redis.call('XLEN', jobs), pending[1], pending[4] or {}
+end
