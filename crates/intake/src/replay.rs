@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::response::Response;
 use dripfeed_bucket::{Admission, DeadFilter, Replayed, ReplayedMany};
 use dripfeed_job::Rate;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::admit::judge;
@@ -63,6 +64,7 @@ pub(crate) struct Which {
     /// Only reasons that contain this text.
     reason: Option<String>,
     /// Only with this last status of the upstream.
+    #[serde(default, deserialize_with = "status")]
     #[schema(minimum = 100, maximum = 599)]
     status: Option<u16>,
     /// Only of this caller.
@@ -78,6 +80,15 @@ pub(crate) struct Which {
     /// How fast they come back, such as `10/s`; at the bucket's own pace when left out.
     #[schema(value_type = Option<String>, example = "10/s")]
     rate: Option<Rate>,
+}
+
+fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    match Option::deserialize(deserializer)? {
+        Some(status @ (..100 | 600..)) => {
+            Err(D::Error::invalid_value(Unexpected::Unsigned(u64::from(status)), &"a status from 100 to 599"))
+        }
+        usable => Ok(usable),
+    }
 }
 
 impl From<Which> for DeadFilter {

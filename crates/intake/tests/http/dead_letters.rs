@@ -75,6 +75,7 @@ async fn many_are_replayed_by_filter() {
     assert_eq!(replay("").await.json(), json!({"replayed": 1, "left": 0}));
     replay(r#"{"stat": 404}"#).await.refuses(422, "bad_member");
     replay(r#"{"rate": "10"}"#).await.refuses(422, "bad_member");
+    replay(r#"{"status": 99}"#).await.refuses(422, "bad_member");
     replay(r#"{"since": "x"}"#).await.refuses(422, "bad_member");
     replay("{").await.refuses(400, "bad_json");
 }

@@ -46,7 +46,7 @@ async fn a_stop_ends_the_waiting() {
         () = async {
             while stage.length("b").await == 0 {}
             stage.health.drain();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         } => unreachable!(),
     };
     assert_eq!(answer.status, 202);
