@@ -24,7 +24,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done · 1 failure · 2 usage · 69 Redis
 #[derive(Args, Debug)]
 pub(crate) struct Configuration {
     /// A configuration file, TOML, YAML or JSON; repeatable, later ones win
-    #[arg(short, long = "config", value_name = "FILE", global = true)]
+    #[arg(short = 'c', long = "config", value_name = "FILE", global = true)]
     pub(crate) files: Vec<PathBuf>,
     /// A setting, above files and environment; repeatable
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE", global = true)]

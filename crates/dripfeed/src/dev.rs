@@ -15,7 +15,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dripfeed_store::Address;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +24,6 @@ use self::redis::PrivateRedis;
 use self::welcome::Welcome;
 use crate::exit::Failure;
 use crate::role::intake::IntakeRole;
-use crate::role::reload::Reloading;
 use crate::settings::{Layers, Settings};
 use crate::signals;
 use crate::telemetry::Log;
@@ -58,81 +56,77 @@ const ECHO_IN_BUCKETS: &str = "127.0.0.1:7182";
 /// # Errors
 /// When something can't start, or breaks for good.
 pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
-    let stop = signals::stop()?;
+    let stop = signals::stop_with_terminal()?;
     let echo = Echo::bind(arguments.echo_port).await?;
     let mut layers = with_buckets(layers, &arguments.data, echo.address())?;
     if let Some(port) = arguments.port {
         layers.arguments.push(format!("intake.listen={}", SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
     }
     // What is wrong with the settings is told before anything starts.
-    let log = Log::start(&Settings::load(&layers)?.log);
+    Log::start(&Settings::load(&layers)?.log);
     match &arguments.redis {
-        Some(url) => run_over(url, None, &arguments, layers, (log, echo), stop).await,
-        None => {
-            let redis = PrivateRedis::start(&arguments.data).await?;
-            let url = redis.url();
-            run_over(&url, Some(redis), &arguments, layers, (log, echo), stop).await
-        }
+        Some(url) => over(url, &arguments, layers, echo, &stop).await,
+        None => over_private_redis(&arguments, layers, echo, &stop).await,
     }
 }
 
-async fn run_over(
+async fn over_private_redis(
+    arguments: &Arguments,
+    layers: Layers,
+    echo: Echo,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let redis = PrivateRedis::start(&arguments.data).await?;
+    let url = redis.url();
+    let last = CancellationToken::new();
+    let redis = tokio::spawn(redis.keep(last.clone()));
+    let ended = over(&url, arguments, layers, echo, stop).await;
+    last.cancel();
+    let stopped = redis.await.map_err(anyhow::Error::from)?;
+    ended.and(stopped.map_err(Failure::from))
+}
+
+/// Runs all that is not Redis, over the one at `url`.
+async fn over(
     url: &str,
-    redis: Option<PrivateRedis>,
     arguments: &Arguments,
     mut layers: Layers,
-    (log, echo): (Log, Echo),
-    stop: CancellationToken,
+    echo: Echo,
+    stop: &CancellationToken,
 ) -> Result<(), Failure> {
     layers.arguments.extend([format!("redis.url={url}"), "redis.url_file=".to_owned()]);
-    let echo_address = echo.address();
-    let echoing = CancellationToken::new();
-    let echo = tokio::spawn(echo.serve(echoing.clone()));
-    let (redis_stop, redis) = (CancellationToken::new(), redis);
-    let redis = redis.map(|redis| tokio::spawn(redis.keep(redis_stop.clone())));
-
-    let ended = work(arguments, layers, log, echo_address, url, &stop).await;
-
-    echoing.cancel();
-    echo.await.map_err(anyhow::Error::from)??;
-    redis_stop.cancel();
-    if let Some(redis) = redis {
-        redis.await.map_err(anyhow::Error::from)??;
-    }
-    ended
+    let address = echo.address();
+    let last = CancellationToken::new();
+    let echo = tokio::spawn(echo.serve(last.clone()));
+    let ended = work(arguments, &layers, address, stop).await;
+    last.cancel();
+    let stopped = echo.await.map_err(anyhow::Error::from)?;
+    ended.and(stopped.map_err(Failure::from))
 }
 
 /// Runs intake and processors until `stop`, or until one of them can't go on.
 async fn work(
     arguments: &Arguments,
-    layers: Layers,
-    log: Log,
+    layers: &Layers,
     echo: SocketAddr,
-    url: &str,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let settings = Settings::load(&layers)?;
-    let Some(intake) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
-    let welcome = Welcome {
-        intake: intake.address(),
-        echo,
-        redis: url.parse::<Address>().map_or_else(|_| url.to_owned(), |address| address.to_string()),
-        buckets: settings.buckets.keys().cloned().collect(),
-        files: layers.files.clone(),
-    };
-    let processors = Processors::new(&layers, &settings)?;
+    let settings = Settings::load(layers)?;
+    let Some((intake, listener)) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
+    let welcome = Welcome { intake: listener.local_addr()?, echo, settings: &settings, files: &layers.files };
+    welcome.print();
+    let processors = Processors::new(layers, &settings)?;
     let mut working = JoinSet::new();
     for number in 1..=arguments.processors {
         working.spawn(processors.clone().keep(number, stop.clone()));
     }
-    working.spawn(intake.serve(Reloading { layers, settings, log }, stop.clone()));
-    welcome.print();
-
+    let stopped = stop.clone();
+    working.spawn(async move { intake.serve(listener, stopped).await });
     let mut ended = Ok(());
     while let Some(one) = working.join_next().await {
         // Whoever ends first, the others end with it.
         stop.cancel();
-        ended = ended.and(one.map_err(anyhow::Error::from).map_err(Failure::from).flatten());
+        ended = ended.and(one.map_err(|panicked| Failure::from(anyhow::Error::from(panicked))).flatten());
     }
     ended
 }

@@ -4,7 +4,7 @@ mod buckets;
 mod connect;
 pub(crate) mod intake;
 pub(crate) mod processor;
-pub(crate) mod reload;
+mod reload;
 
 use std::net::SocketAddr;
 
@@ -35,11 +35,9 @@ impl Arguments {
 }
 
 /// Takes the port that `key` names.
-async fn listen(key: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|error| anyhow::anyhow!("can't listen on {address} ({key}): {error}"))?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
+    listener.map_err(|error| anyhow::anyhow!("can't listen on {address} ({key}): {error}").into())
 }
 
 /// For the metrics of a role.

@@ -11,16 +11,27 @@ use tokio_util::sync::CancellationToken;
 /// # Errors
 /// When the process can't be told of signals.
 pub(crate) fn stop() -> io::Result<CancellationToken> {
+    stop_at(&[SignalKind::terminate(), SignalKind::interrupt()])
+}
+
+/// Cancelled by SIGTERM, Ctrl-C, or the end of the terminal.
+///
+/// # Errors
+/// When the process can't be told of signals.
+pub(crate) fn stop_with_terminal() -> io::Result<CancellationToken> {
+    stop_at(&[SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()])
+}
+
+fn stop_at(kinds: &[SignalKind]) -> io::Result<CancellationToken> {
     let stop = CancellationToken::new();
-    let cancel = stop.clone();
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        cancel.cancel();
-    });
+    for kind in kinds {
+        let mut told = signal(*kind)?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            told.recv().await;
+            stop.cancel();
+        });
+    }
     Ok(stop)
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use http::{HeaderValue, Uri};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::Server;
+use super::server::Server;
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
 use crate::settings::read_secret;

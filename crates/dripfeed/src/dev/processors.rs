@@ -50,6 +50,8 @@ impl Processors {
         while !stop.is_cancelled() {
             let mut child = self.start()?;
             let pid = child.id().unwrap_or_default();
+            // Held here: to wait for a child closes what it holds itself of the pipe.
+            let _pipe = child.stdin.take();
             eprintln!("processor {number} is process {pid}: `kill -9 {pid}` costs no job");
             let status = tokio::select! {
                 status = child.wait() => status?,

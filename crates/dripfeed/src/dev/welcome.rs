@@ -3,22 +3,21 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use dripfeed_job::BucketName;
+use crate::settings::Settings;
 
-pub(super) struct Welcome {
+pub(super) struct Welcome<'a> {
     pub(super) intake: SocketAddr,
     pub(super) echo: SocketAddr,
-    /// As `redis.url` writes it, without a password.
-    pub(super) redis: String,
-    pub(super) buckets: Vec<BucketName>,
-    pub(super) files: Vec<PathBuf>,
+    pub(super) settings: &'a Settings,
+    /// Where the buckets are configured.
+    pub(super) files: &'a [PathBuf],
 }
 
-impl Welcome {
+impl Welcome<'_> {
     /// On standard error: standard output has the lines of the echo.
     pub(super) fn print(&self) {
-        let Self { intake, echo, buckets, files, .. } = self;
-        let names: Vec<&str> = buckets.iter().map(BucketName::as_str).collect();
+        let Self { intake, echo, settings, files } = self;
+        let names: Vec<&str> = settings.buckets.keys().map(|name| name.as_str()).collect();
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
         let bucket = names.first().copied().unwrap_or("NAME");
@@ -30,18 +29,20 @@ impl Welcome {
              Hand in a job, and see it arrive here:\n    \
              curl -i http://{intake}/v1/buckets/{bucket}/jobs --json '{{\"hello\":\"world\"}}'\n  \
              Many, and look how they leak:\n    \
-             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | dripfeed push {bucket} --ndjson -\n    \
-             {redis_cli} XPENDING 'dripfeed:{{{bucket}}}:jobs' processors\n  \
+             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | dripfeed push {bucket} --ndjson - --server http://{intake}\n    \
+             {redis_cli} XPENDING '{}:{{{bucket}}}:jobs' processors\n  \
              Ctrl-C drains and ends everything.\n",
             names.join(", "),
             files.join(", "),
+            settings.redis.prefix,
         );
     }
 
     fn redis_cli(&self) -> String {
-        match self.redis.strip_prefix("unix://") {
+        let url = self.settings.redis.url.to_string();
+        match url.strip_prefix("unix://") {
             Some(socket) => format!("redis-cli -s {}", socket.split('?').next().unwrap_or(socket)),
-            None => format!("redis-cli -u {}", self.redis),
+            None => format!("redis-cli -u {url}"),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `dripfeed intake`: HTTP in.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dripfeed_bucket::Buckets;
@@ -23,26 +22,31 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let settings = Settings::load(&layers)?;
     let log = Log::start(&settings.log);
     let stop = arguments.stop()?;
-    let Some(role) = IntakeRole::open(&settings, &stop).await? else { return Ok(()) };
-    role.serve(Reloading { layers, settings, log }, stop).await
+    let reloading = Reloading::new(layers, settings, log)?;
+    let Some((role, listener)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
+    tokio::select! {
+        ended = role.serve(listener, stop) => ended,
+        never = reloading.forever(|settings| role.reload(settings)) => match never {},
+    }
 }
 
-/// An intake that holds its port.
+/// An intake with all that it needs.
 pub(crate) struct IntakeRole {
     connected: Connected,
-    listener: TcpListener,
-    address: SocketAddr,
     keys: Arc<Keys>,
     buckets: Arc<Buckets>,
     intake: Intake,
 }
 
 impl IntakeRole {
-    /// None: told to stop before it could.
+    /// With the port that it is to serve. None: told to stop before it could.
     ///
     /// # Errors
     /// When Redis or the port can't be had.
-    pub(crate) async fn open(settings: &Settings, stop: &CancellationToken) -> Result<Option<Self>, Failure> {
+    pub(crate) async fn open(
+        settings: &Settings,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Self, TcpListener)>, Failure> {
         let Some(connected) = connect::to_redis(&settings.redis, stop).await? else { return Ok(None) };
         let buckets = Arc::new(Buckets::default());
         buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
@@ -53,31 +57,23 @@ impl IntakeRole {
         let health = Health::new(connected.store.clone(), gauges, Arc::new(registry));
         let intake = settings.intake.settings.clone();
         let intake = Intake::new(intake, Arc::clone(&keys), Arc::clone(&buckets), metrics, health);
-        let (listener, address) = listen("intake.listen", settings.intake.listen).await?;
-        Ok(Some(Self { connected, listener, address, keys, buckets, intake }))
-    }
-
-    /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        let listener = listen("intake.listen", settings.intake.listen).await?;
+        Ok(Some((Self { connected, keys, buckets, intake }, listener)))
     }
 
     /// Serves until `stop`, then drains.
     ///
     /// # Errors
     /// When the listener breaks.
-    pub(crate) async fn serve(self, reloading: Reloading, stop: CancellationToken) -> Result<(), Failure> {
-        let Self { connected, listener, address, keys, buckets, intake } = self;
-        let reload = |settings: &Settings| {
-            buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
-            keys.replace(settings.keys.iter().cloned());
-        };
-        tracing::info!("listening on http://{address}");
-        tokio::select! {
-            served = intake.serve(listener, stop) => served?,
-            failed = reloading.forever(reload) => match failed? {},
-        }
+    pub(crate) async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {
+        tracing::info!("listening on http://{}", listener.local_addr()?);
+        self.intake.serve(listener, stop).await?;
         tracing::info!("the intake has ended");
         Ok(())
+    }
+
+    fn reload(&self, settings: &Settings) {
+        self.buckets.replace(buckets::configured(settings, |_| true, &self.connected, &self.buckets));
+        self.keys.replace(settings.keys.iter().cloned());
     }
 }

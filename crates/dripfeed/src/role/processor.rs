@@ -27,6 +27,8 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let settings = Settings::load(&layers)?;
     let log = Log::start(&settings.log);
     let stop = arguments.stop()?;
+    let reloading = Reloading::new(layers, settings, log)?;
+    let settings = &reloading.settings;
     let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
@@ -34,8 +36,8 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let processor = Processor::new(settings.processor.settings.clone(), connector, &mut registry);
     let health = Health::new(connected.store.clone(), gauges, Arc::new(registry));
-    let (listener, address) = listen("processor.listen", settings.processor.listen).await?;
-    tracing::info!("listening on http://{address}");
+    let listener = listen("processor.listen", settings.processor.listen).await?;
+    tracing::info!("listening on http://{}", listener.local_addr()?);
 
     // Told of until the last job is settled, so that an operator sees it drain.
     let drained = CancellationToken::new();
@@ -43,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         tokio::spawn(dripfeed_intake::serve(listener, health::router(health.clone()), LIMITS, drained.clone()));
     let served = settings.processor.buckets.clone();
     let lanes = |settings: &Settings| lanes(settings, &served, &connected, &buckets);
-    let first = lanes(&settings);
+    let first = lanes(settings);
     let reload = |settings: &Settings| processor.reconcile(lanes(settings));
     let draining = async {
         stop.cancelled().await;
@@ -53,7 +55,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     tokio::select! {
         () = processor.run(first, stop.clone()) => {}
         () = draining => {}
-        failed = Reloading { layers, settings, log }.forever(reload) => match failed? {},
+        never = reloading.forever(reload) => match never {},
     }
     drained.cancel();
     telling.await.map_err(anyhow::Error::from)??;

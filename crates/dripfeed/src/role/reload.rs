@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 
+use tokio::signal::unix::Signal;
+
 use crate::exit::Failure;
 use crate::settings::{Layers, Settings};
 use crate::signals;
@@ -9,37 +11,38 @@ use crate::telemetry::Log;
 
 /// The settings in force, and where they came from.
 pub(crate) struct Reloading {
-    pub(crate) layers: Layers,
+    layers: Layers,
     pub(crate) settings: Settings,
-    pub(crate) log: Log,
+    log: Log,
+    hangups: Signal,
 }
 
 impl Reloading {
-    /// At each SIGHUP gives sound settings to `apply`; unsound ones are told, and change nothing.
+    /// From now on a SIGHUP doesn't end the process.
     ///
     /// # Errors
     /// When the process can't be told of signals.
-    pub(crate) async fn forever(self, apply: impl Fn(&Settings)) -> Result<Infallible, Failure> {
-        let mut hangups = signals::hangups()?;
+    pub(crate) fn new(layers: Layers, settings: Settings, log: Log) -> Result<Self, Failure> {
+        Ok(Self { layers, settings, log, hangups: signals::hangups()? })
+    }
+
+    /// At each SIGHUP gives sound settings to `apply`; unsound ones are told, and change nothing.
+    pub(crate) async fn forever(mut self, apply: impl Fn(&Settings)) -> Infallible {
         loop {
-            hangups.recv().await;
+            self.hangups.recv().await;
             match Settings::load(&self.layers) {
-                Ok(settings) => {
-                    self.log.set_level(&settings.log.level);
-                    for section in self.settings.restart_needed(&settings) {
-                        tracing::warn!(
-                            "[{section}] has changed, which takes a restart: what was read at the start holds"
-                        );
-                    }
-                    apply(&settings);
-                    tracing::info!(
-                        buckets = settings.buckets.len(),
-                        keys = settings.keys.len(),
-                        "settings are read again"
-                    );
-                }
+                Ok(settings) => self.take(&settings, &apply),
                 Err(faults) => tracing::error!("settings are kept as they were: {faults}"),
             }
         }
+    }
+
+    fn take(&self, settings: &Settings, apply: impl Fn(&Settings)) {
+        self.log.set_level(&settings.log.level);
+        for section in self.settings.restart_needed(settings) {
+            tracing::warn!("[{section}] has changed, which takes a restart: what was read at the start holds");
+        }
+        apply(settings);
+        tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings are read again");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dripfeed_bucket::{BucketSettings, Keep, Kind, Leak};
+use dripfeed_job::rate::EXACT;
 use dripfeed_job::{BucketName, Rate, Retry, duration};
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
@@ -71,7 +72,7 @@ struct LeakSection {
     #[serde(deserialize_with = "quantity::one_or_more")]
     burst: u64,
     #[serde(deserialize_with = "quantity::one_or_more")]
-    concurrency: u32,
+    concurrency: u16,
     #[serde(deserialize_with = "quantity::zero_is_none")]
     max_in_flight: Option<u64>,
     #[serde(deserialize_with = "quantity::time")]
@@ -143,6 +144,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
     let fallback = for_kind(defaults.clone(), &own);
     let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
     check_times(reader, &place, &section);
+    check_burst(reader, &place, &section.leak);
     if let ConfiguredKind::List = section.kind {
         refuse_for_list(reader, &path, &section);
     }
@@ -166,7 +168,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         leak: Leak {
             rate: leak.rate,
             burst: leak.burst,
-            concurrency: leak.concurrency,
+            concurrency: leak.concurrency.into(),
             max_in_flight: leak.max_in_flight,
             max_hold: leak.max_hold,
             default_hold: leak.default_hold,
@@ -223,6 +225,15 @@ fn check_times(reader: &mut Reader<'_>, place: &Place<'_>, section: &Section) {
             let path = place.of(reader.tree, &key.map(Step::from));
             reader.fault(&path, message);
         }
+    }
+}
+
+/// Scripts count in doubles: a burst of whole periods must stay below the numbers that these hold exactly.
+fn check_burst(reader: &mut Reader<'_>, place: &Place<'_>, leak: &LeakSection) {
+    let most = leak.rate.map_or(EXACT, |rate| EXACT / rate.period_us());
+    if leak.burst >= most {
+        let path = place.of(reader.tree, &["leak".into(), "burst".into()]);
+        reader.fault(&path, format!("with this rate use less than {most}"));
     }
 }
 

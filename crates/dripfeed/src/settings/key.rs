@@ -7,7 +7,7 @@ use dripfeed_intake::{AccessKey, Scope};
 use dripfeed_job::BucketName;
 use serde::Deserialize;
 
-use super::ConfiguredBucket;
+use super::bucket::ConfiguredBucket;
 use super::read::{Place, Reader};
 use super::secret;
 use super::selection;

@@ -10,7 +10,7 @@ use dripfeed_processor::ProcessorSettings;
 use dripfeed_store::RedisSettings;
 use serde::Deserialize;
 
-use super::ConfiguredBucket;
+use super::bucket::ConfiguredBucket;
 use super::quantity;
 use super::read::Reader;
 use super::selection;

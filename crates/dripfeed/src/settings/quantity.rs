@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use dripfeed_job::rate::EXACT;
 use dripfeed_job::{duration, size};
 use serde::Deserializer;
 use serde::de::{Error, Unexpected, Visitor};
@@ -86,7 +87,12 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<u64, E> {
-        if n < self.least { Err(E::invalid_value(Unexpected::Unsigned(n), &self)) } else { Ok(n) }
+        match n {
+            _ if n < self.least => Err(E::invalid_value(Unexpected::Unsigned(n), &self)),
+            // Scripts count in doubles.
+            EXACT.. => Err(out_of_range(n)),
+            _ => Ok(n),
+        }
     }
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<u64, E> {

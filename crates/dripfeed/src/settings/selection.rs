@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dripfeed_intake::BucketSet;
 use dripfeed_job::BucketName;
 
-use super::ConfiguredBucket;
+use super::bucket::ConfiguredBucket;
 use super::read::Reader;
 use super::tree::Step;
 

@@ -48,12 +48,18 @@ fn masked(path: &[Step], value: &Json) -> Json {
         path.iter().filter_map(|step| if let Step::Key(key) = step { Some(key.as_str()) } else { None }).collect();
     match (keys.as_slice(), value) {
         (["redis", "url"], Json::String(url)) => Json::from(without_login(url)),
+        ([.., "upstream"], Json::String(url)) => Json::from(without_query(url)),
         ([.., "headers", _], _) => Json::from(MASK),
         // From the environment a table comes as text.
         ([.., "headers"], Json::String(_)) => Json::from(MASK),
         (["keys"], Json::String(_)) => Json::from(MASK),
         _ => value.clone(),
     }
+}
+
+/// Some upstreams take their key there.
+fn without_query(url: &str) -> String {
+    url.split_once('?').map_or_else(|| url.to_owned(), |(place, _)| format!("{place}?{MASK}"))
 }
 
 /// The URL with what may be a password masked, as a login or as a parameter.

@@ -66,14 +66,18 @@ impl<'a> Sender<'a> {
     pub(super) async fn send(&self, batch: Batch) -> Result<Vec<(u64, Ending)>, Failure> {
         let mut ended = Vec::with_capacity(batch.len());
         let mut waiting = batch;
-        let mut largest = waiting.len();
+        // What one call can carry, and what there was room for lately.
+        let (mut fits, mut room) = (waiting.len(), waiting.len());
         let mut silent_since = None;
         while !waiting.is_empty() {
-            let rest = waiting.split_off(largest.min(waiting.len()));
+            let rest = waiting.split_off(fits.min(room).min(waiting.len()));
             let tried = self.attempt(&waiting, &mut silent_since).await?;
             let wait = match tried {
                 Tried::Judged(judged) => {
+                    let asked = waiting.len();
                     let (later, wait) = sort(waiting, judged, &mut ended);
+                    // A full bucket isn't asked again for all that it has just refused.
+                    room = if later.is_empty() { room.saturating_mul(2) } else { (asked - later.len()).max(1) };
                     waiting = later;
                     wait.map(|wait| (wait, "the bucket is full".to_owned()))
                 }
@@ -82,7 +86,7 @@ impl<'a> Sender<'a> {
                     None
                 }
                 Tried::TooLarge(_) => {
-                    largest = waiting.len().div_ceil(2);
+                    fits = waiting.len().div_ceil(2);
                     None
                 }
                 Tried::Later(wait, why) => Some((wait, why)),

@@ -47,6 +47,9 @@ impl Progress {
 
     pub(super) fn waits(&self, wait: Duration, why: &str) {
         self.waits.set(self.waits.get() + 1);
+        if self.bar.is_hidden() && self.waits.get() == 1 {
+            eprintln!("{why}; waiting, and going on");
+        }
         self.bar.set_message(format!("{why}; waiting {}", dripfeed_job::duration::show(wait)));
     }
 

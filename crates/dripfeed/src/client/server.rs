@@ -1,0 +1,163 @@
+//! A server, and how it is asked.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value as Json;
+
+use super::problem::{Problem, RequestError};
+
+/// For the whole answer; above what `Prefer: wait` may take.
+const ANSWER_TIME: Duration = Duration::from_secs(90);
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+
+/// A server, and the key to it.
+#[derive(Clone)]
+pub(crate) struct Server {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    base: Uri,
+    key: Option<HeaderValue>,
+}
+
+/// An answer that isn't a refusal.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// # Errors
+    /// When it is none: then it isn't a dripfeed that answers.
+    pub(crate) fn json(&self) -> Result<Json, RequestError> {
+        serde_json::from_slice(&self.body).map_err(RequestError::Unreadable)
+    }
+}
+
+impl Server {
+    pub(super) fn new(base: Uri, key: Option<HeaderValue>) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIME));
+        let https = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().wrap_connector(tcp);
+        Self { client: Client::builder(TokioExecutor::new()).build(https), base, key }
+    }
+
+    /// # Errors
+    /// A refusal, or that there was no answer.
+    pub(crate) async fn get(&self, path: &str) -> Result<Json, RequestError> {
+        self.call(Method::GET, path, HeaderMap::new(), Bytes::new()).await?.json()
+    }
+
+    /// # Errors
+    /// A refusal, or that there was no answer.
+    pub(crate) async fn post(&self, path: &str) -> Result<Json, RequestError> {
+        self.call(Method::POST, path, HeaderMap::new(), Bytes::new()).await?.json()
+    }
+
+    /// With a body of JSON.
+    ///
+    /// # Errors
+    /// A refusal, or that there was no answer.
+    pub(crate) async fn send_json(&self, method: Method, path: &str, body: &Json) -> Result<Json, RequestError> {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        self.call(method, path, headers, Bytes::from(body.to_string())).await?.json()
+    }
+
+    /// All items of a list, up to `most`.
+    ///
+    /// # Errors
+    /// A refusal, or that there was no answer.
+    pub(crate) async fn list(
+        &self,
+        path: &str,
+        filters: &[(&str, String)],
+        most: usize,
+    ) -> Result<Vec<Json>, RequestError> {
+        let mut items: Vec<Json> = Vec::new();
+        let mut cursor = None;
+        while items.len() < most {
+            let mut query: Vec<_> = filters.iter().map(|(name, value)| (*name, value.clone())).collect();
+            query.push(("limit", (most - items.len()).min(LARGEST_PAGE).to_string()));
+            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+            let mut page = self.get(&format!("{path}?{}", encoded(&query))).await?;
+            if let Json::Array(page) = page["items"].take() {
+                items.extend(page);
+            }
+            match page["next"].take() {
+                Json::String(next) => cursor = Some(next),
+                _ => break,
+            }
+        }
+        Ok(items)
+    }
+
+    /// # Errors
+    /// A refusal, or that there was no answer.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, RequestError> {
+        let request = self.request(method, path, headers, body)?;
+        let answered = async {
+            let (head, body) =
+                self.client.request(request).await.map_err(|error| self.unreachable(error))?.into_parts();
+            let body = body.collect().await.map_err(RequestError::cut)?.to_bytes();
+            Ok::<_, RequestError>(Answer { status: head.status, headers: head.headers, body })
+        };
+        let limited = tokio::time::timeout(ANSWER_TIME, answered).await;
+        let answer = limited.map_err(|_| RequestError::Silent(ANSWER_TIME))??;
+        if answer.status.is_success() {
+            return Ok(answer);
+        }
+        let retry_after = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Err(Problem::of(answer.status, retry_after.map(Duration::from_secs), &answer.body).into())
+    }
+
+    fn base(&self) -> String {
+        self.base.to_string().trim_end_matches('/').to_owned()
+    }
+
+    fn unreachable(&self, source: hyper_util::client::legacy::Error) -> RequestError {
+        RequestError::Unreachable { server: self.base(), source: Box::new(source) }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, RequestError> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = format!("{}{path}", self.base()).parse().map_err(RequestError::Address)?;
+        *request.headers_mut() = headers;
+        let agent = concat!("dripfeed/", env!("CARGO_PKG_VERSION"));
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(agent));
+        if let Some(key) = &self.key {
+            request.headers_mut().insert(AUTHORIZATION, key.clone());
+        }
+        Ok(request)
+    }
+}
+
+const LARGEST_PAGE: usize = 1000;
+
+fn encoded(query: &[(&str, String)]) -> String {
+    let plain = percent_encoding::NON_ALPHANUMERIC;
+    let pairs =
+        query.iter().map(|(name, value)| format!("{name}={}", percent_encoding::utf8_percent_encode(value, plain)));
+    pairs.collect::<Vec<_>>().join("&")
+}

@@ -1,0 +1,89 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use tempfile::TempDir;
+
+use crate::program::{dripfeed, redis, run, write};
+
+const BROKEN: &str = r#"
+    [intake]
+    listne = "127.0.0.1:0"
+    [buckets.mail]
+    capacity = 0
+"#;
+
+#[test]
+fn a_broken_configuration_ends_every_role_with_78_and_a_line_for_each_error() {
+    let folder = TempDir::new().unwrap();
+    let file = write(folder.path(), "dripfeed.toml", BROKEN);
+    let data = folder.path().join("data").display().to_string();
+    for command in [["check"].as_slice(), &["config"], &["intake"], &["processor"], &["dev", "--data", &data]] {
+        let ended = run(&[command, &["-c", &file]].concat());
+        assert_eq!(ended.code, Some(78), "{command:?}: {}", ended.err);
+        for key in ["intake.listne", "buckets.mail.capacity", "buckets.mail.upstream"] {
+            let told = ended.err.lines().filter(|line| line.contains(&file) && line.contains(key)).count();
+            assert_eq!(told, 1, "{command:?} {key}: {}", ended.err);
+        }
+        assert!(ended.out.is_empty(), "{}", ended.out);
+    }
+    assert!(!fs::exists(data).unwrap(), "nothing was begun");
+}
+
+#[test]
+fn a_secret_that_everyone_can_read_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let secret = write(folder.path(), "url", "redis://:canary@127.0.0.1:1");
+    let told = |mode| {
+        fs::set_permissions(&secret, fs::Permissions::from_mode(mode)).unwrap();
+        run(&["check", "--set", &format!("redis.url_file={secret}")])
+    };
+    assert_eq!(told(0o600).code, Some(0));
+    let refused = told(0o644);
+    assert_eq!(refused.code, Some(78));
+    assert!(refused.err.contains("chmod") && !refused.err.contains("canary"), "{}", refused.err);
+}
+
+#[test]
+fn listening_beyond_this_machine_without_keys_must_be_asked_for() {
+    let open = ["check", "--set", "intake.listen=0.0.0.0:7180"];
+    assert_eq!(run(&open).code, Some(78));
+    assert_eq!(run(&[open.as_slice(), &["--insecure-no-auth"]].concat()).code, Some(0));
+}
+
+#[test]
+fn the_environment_is_a_layer() {
+    let check = |value| {
+        let mut command = dripfeed(&["check"]);
+        command.env("DRIPFEED__LOG__LEVEL", value).output().unwrap().status.code()
+    };
+    assert_eq!((check("debug"), check("loud")), (Some(0), Some(78)));
+}
+
+#[test]
+fn settings_are_printed_with_their_origin_and_without_secrets() {
+    let ended = run(&["config", "-o", "json", "--set", "redis.url=redis://:canary@localhost"]);
+    let settings: Vec<serde_json::Value> = serde_json::from_str(&ended.out).unwrap();
+    let url = settings.iter().find(|setting| setting["key"] == "redis.url").unwrap();
+    assert_eq!(*url, serde_json::json!({"key": "redis.url", "value": "redis://***@localhost", "origin": "--set"}));
+}
+
+#[tokio::test]
+async fn a_redis_that_may_drop_jobs_is_refused_with_what_to_do() {
+    let (_folder, server) = redis(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let url = format!("redis.url={}", server.url());
+    for command in
+        [["check", "--connect"].as_slice(), &["intake", "--set", "intake.listen=127.0.0.1:0"], &["processor"]]
+    {
+        let ended = run(&[command, &["--set", &url]].concat());
+        assert_eq!(ended.code, Some(78), "{command:?}: {}", ended.err);
+        let told = format!("{}{}", ended.out, ended.err);
+        assert!(told.contains("allkeys-lru") && told.contains("maxmemory-policy noeviction"), "{told}");
+    }
+    server.stop().await.unwrap();
+}
+
+#[test]
+fn a_redis_that_is_not_there_is_unreachable() {
+    let ended = run(&["check", "--connect", "--set", "redis.url=unix:///nowhere/redis.sock"]);
+    assert_eq!(ended.code, Some(69), "{}", ended.err);
+}

@@ -1,0 +1,82 @@
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::program::{Running, dripfeed, run, write};
+
+/// `dripfeed dev` on free ports, its data in a folder of its own.
+fn dev(folder: &TempDir, more: &[&str]) -> Running {
+    let data = folder.path().join("data").display().to_string();
+    let arguments = ["dev", "--port", "0", "--echo-port", "0", "--data", &data];
+    Running::start(&mut dripfeed(&[&arguments, more].concat()))
+}
+
+/// The process that stands in `processor 1 is process 4711: …`.
+fn process(line: &str) -> Pid {
+    let number = line.split("process ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
+    Pid::from_raw(number.parse().unwrap())
+}
+
+#[test]
+fn everything_runs_with_nothing_to_configure() {
+    let folder = TempDir::new().unwrap();
+    let dev = dev(&folder, &[]);
+    let server = dev.address();
+    assert_eq!(run(&["push", "demo", "--body", "hello", "--server", &server]).code, Some(0));
+    let line = dev.prints("hello");
+    assert!(line.contains("demo POST /echo attempt 1 → 200"), "{line}");
+    assert_eq!(
+        run(&["push", "tigerfeeding", "--body", "x", "--path", "?status=404", "--server", &server]).code,
+        Some(0)
+    );
+    dev.prints("→ 404");
+    assert_eq!(dev.end(), Some(0));
+}
+
+#[test]
+fn a_killed_processor_is_replaced_and_no_job_is_lost() {
+    let folder = TempDir::new().unwrap();
+    let dev = dev(&folder, &["--set", "processor.lease=3s"]);
+    let server = dev.address();
+    let first = process(&dev.says("processor 1 is process"));
+    let lines: String = (0..40).map(|n| format!("{{\"body\":\"n{n}.\"}}\n")).collect();
+    let file = write(folder.path(), "jobs.ndjson", &lines);
+    assert_eq!(run(&["push", "demo", "--ndjson", &file, "--server", &server]).code, Some(0));
+    dev.prints("n3.");
+    kill(first, Signal::SIGKILL).unwrap();
+    assert_ne!(process(&dev.says("processor 1 is process")), first);
+    dev.prints("n39.");
+    let arrived = run(&["jobs", "demo", "--state", "delivered", "-o", "json", "--server", &server]);
+    let arrived: Vec<serde_json::Value> = serde_json::from_str(&arrived.out).unwrap();
+    assert!(arrived.len() >= 39, "the last may not be settled yet: {}", arrived.len());
+    assert_eq!(dev.end(), Some(0));
+}
+
+#[test]
+fn a_killed_dev_leaves_no_processor_behind() {
+    let folder = TempDir::new().unwrap();
+    let dev = dev(&folder, &[]);
+    dev.address();
+    let processor = process(&dev.says("processor 1 is process"));
+    dev.says("This replica takes jobs");
+    let socket = folder.path().join("data/redis.pid");
+    let redis = Pid::from_raw(std::fs::read_to_string(socket).unwrap().trim().parse().unwrap());
+    dev.signal(Signal::SIGKILL);
+    // It shares our standard error with its parent: the pipe stays open until it has ended.
+    dev.says("the processor has ended");
+    drop(dev);
+    assert_ne!(processor, redis);
+    // Redis outlives a dev that was killed, with all that was accepted.
+    kill(redis, Signal::SIGTERM).unwrap();
+}
+
+#[test]
+fn without_redis_it_says_how_to_get_one() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    let mut command = dripfeed(&["dev", "--port", "0", "--echo-port", "0", "--data", &data]);
+    let output = command.env("PATH", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(69));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("apt-get install redis-server"), "{told}");
+}

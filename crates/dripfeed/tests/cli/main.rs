@@ -1,0 +1,14 @@
+//! The executable as its users meet it: exit codes, what is on standard output and what is on standard error.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+/// What is wrong with the configuration ends every role before it listens.
+mod configuration;
+/// Everything on one machine, with real children.
+mod dev;
+/// The operator's commands against a running intake, and against none.
+mod operate;
+/// Starting the executable and reading what it says.
+mod program;
+/// SIGHUP.
+mod reload;

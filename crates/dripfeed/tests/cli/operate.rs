@@ -1,0 +1,192 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use dripfeed_store::PrivateServer;
+use tempfile::TempDir;
+
+use crate::program::{Running, dripfeed, redis, run, run_with_input, write};
+
+/// An intake without a processor: what is handed in stays.
+struct Intake {
+    running: Running,
+    server: String,
+    folder: TempDir,
+    redis: PrivateServer,
+}
+
+impl Intake {
+    async fn start(settings: &str) -> Self {
+        let (folder, redis) = redis(&[]).await;
+        let file = write(folder.path(), "dripfeed.toml", settings);
+        let url = format!("redis.url={}", redis.url());
+        let arguments = ["intake", "-c", &file, "--set", &url, "--set", "intake.listen=127.0.0.1:0"];
+        let running = Running::start(&mut dripfeed(&arguments));
+        let server = running.address();
+        Self { running, server, folder, redis }
+    }
+
+    async fn end(self) {
+        assert_eq!(self.running.end(), Some(0));
+        self.redis.stop().await.unwrap();
+    }
+}
+
+const BUCKET: &str = r#"
+    [buckets.mail]
+    upstream = "http://127.0.0.1:1/"
+    capacity = 3
+"#;
+
+#[test]
+fn no_server_is_unreachable_for_every_command() {
+    let nobody = ["--server", "http://127.0.0.1:1"];
+    for command in [
+        ["buckets"].as_slice(),
+        &["jobs", "mail"],
+        &["job", "mail", "1-0"],
+        &["dead", "mail"],
+        &["pause", "mail"],
+        &["resume", "mail"],
+        &["purge", "mail", "--yes"],
+        &["set", "mail", "capacity=5"],
+        &["push", "mail", "--body", "x"],
+    ] {
+        let ended = run(&[command, &nobody].concat());
+        assert_eq!(ended.code, Some(69), "{command:?}: {}", ended.err);
+        assert!(ended.out.is_empty() && ended.err.contains("127.0.0.1:1"), "{command:?}: {}", ended.err);
+    }
+    let ended = run_with_input(&[["push", "mail", "--ndjson", "-"].as_slice(), &nobody].concat(), "{\"body\":1}\n");
+    assert_eq!(ended.code, Some(69), "{}", ended.err);
+}
+
+#[test]
+fn what_cannot_be_meant_is_usage() {
+    for command in [
+        [].as_slice(),
+        &["fly"],
+        &["jobs", "a b"],
+        &["jobs", "mail", "--state", "lost"],
+        &["job", "mail", "17"],
+        &["set", "mail"],
+        &["set", "mail", "speed=1"],
+        &["dead", "mail", "replay"],
+        &["purge", "mail"],
+        &["push", "mail", "--ndjson", "x", "--delay", "1s"],
+        &["buckets", "--server", "ftp://127.0.0.1"],
+    ] {
+        assert_eq!(run(command).code, Some(2), "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
+    let intake = Intake::start(BUCKET).await;
+    let run = |command: &[&str]| run(&[command, &["--server", &intake.server]].concat());
+    let json = |command: &[&str]| -> serde_json::Value {
+        let ended = run(&[command, &["-o", "json"]].concat());
+        assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.err);
+        serde_json::from_str(&ended.out).unwrap()
+    };
+
+    let id = run(&["push", "mail", "--body", "hello", "--delay", "1h"]).out.trim().to_owned();
+    assert_eq!(json(&["job", "mail", &id])["state"], "waiting");
+    json(&["push", "mail", "--body", "{}"]);
+    json(&["push", "mail", "--body", "{}"]);
+    let full = run(&["push", "mail", "--body", "{}"]);
+    assert_eq!((full.code, full.out.as_str()), (Some(75), ""), "{}", full.err);
+    assert!(full.err.contains("bucket_full"), "{}", full.err);
+
+    assert_eq!(json(&["set", "mail", "capacity=4", "leak.rate=10/s"])["capacity"], 4);
+    json(&["push", "mail", "--body", "{}"]);
+    assert_eq!(json(&["set", "mail", "capacity="])["capacity"], 3, "back to the configured one");
+    assert_eq!(json(&["jobs", "mail", "--state", "waiting"]).as_array().unwrap().len(), 4);
+    assert_eq!(json(&["jobs", "mail", "--limit", "2"]).as_array().unwrap().len(), 2);
+    assert_eq!(json(&["pause", "mail"])["paused"], true);
+    assert_eq!(json(&["resume", "mail"])["paused"], false);
+    assert_eq!(json(&["job", "mail", &id, "--cancel"])["state"], "cancelled");
+    assert_eq!(json(&["purge", "mail", "--yes"])["purged"], 3);
+    assert_eq!(json(&["buckets"])[0]["level"], 0);
+    assert!(run(&["buckets", "mail"]).out.contains("0 of 3"));
+    assert_eq!(json(&["dead", "mail"]), serde_json::json!([]));
+    assert_eq!(run(&["job", "mail", "1-0"]).code, Some(1), "unknown");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
+    let intake = Intake::start(&BUCKET.replace("capacity = 3", "capacity = 500")).await;
+    let lines: String = (0..200).map(|n| format!("{{\"event\":\"e\",\"body\":{{\"n\": {n}}}}}\n")).collect();
+    let file = write(intake.folder.path(), "jobs.ndjson", &format!("{lines}\nnot json\n{{\"no\":\"body\"}}\n"));
+    let push = || run(&["push", "mail", "--ndjson", &file, "--run-id", "again", "--server", &intake.server]);
+
+    let first = push();
+    assert_eq!(first.code, Some(1), "two lines hold no job: {}", first.err);
+    assert_eq!(first.out.lines().count(), 200);
+    for told in ["200 jobs accepted, 2 lines failed", "line 202:", "line 203:", "`event`"] {
+        assert!(first.err.contains(told), "{told}: {}", first.err);
+    }
+    assert_eq!(first.err.matches("`event`").count(), 1, "said once");
+    assert_eq!(push().out, first.out, "the same jobs");
+    assert_eq!(run(&["purge", "mail", "--yes", "--server", &intake.server]).out.trim(), "200");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn keys_open_and_their_absence_is_not_allowed() {
+    // Of `opensesame`.
+    let key = r#"
+        [[keys]]
+        id = "shop"
+        sha256 = "HASH"
+        scopes = ["read"]
+    "#;
+    let hash = "d9fb92e3bbe65be1f1aad4a82eef4567f7a1ebe2cd110c8049b9698be7a70c88";
+    let intake = Intake::start(&format!("{BUCKET}{}", key.replace("HASH", hash))).await;
+    let file = write(intake.folder.path(), "key", "opensesame\n");
+    let with_key = |command: &[&str]| run(&[command, &["--server", &intake.server, "--key-file", &file]].concat());
+
+    assert_eq!(run(&["buckets", "--server", &intake.server]).code, Some(77), "no key");
+    assert_eq!(with_key(&["buckets"]).code, Some(78), "a key that everyone can read");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(with_key(&["buckets"]).code, Some(0));
+    assert_eq!(with_key(&["pause", "mail"]).code, Some(77), "the scope is missing");
+    let mut by_variable = dripfeed(&["buckets", "--server", &intake.server]);
+    assert_eq!(by_variable.env("DRIPFEED_KEY", "opensesame").output().unwrap().status.code(), Some(0));
+    intake.end().await;
+}
+
+#[test]
+fn descriptions_are_printed_without_a_server() {
+    let api: serde_json::Value = serde_json::from_str(&run(&["openapi"]).out).unwrap();
+    assert!(api["paths"]["/v1/buckets/{bucket}/jobs"].is_object());
+    assert!(run(&["completions", "bash"]).out.contains("dripfeed"));
+    assert!(run(&["--version"]).out.starts_with("dripfeed "));
+}
+
+#[tokio::test]
+async fn a_stranded_job_is_found_and_mended() {
+    let (folder, redis) = redis(&[]).await;
+    let file = write(folder.path(), "dripfeed.toml", BUCKET);
+    let url = format!("redis.url={}", redis.url());
+    let doctor = |more: &[&str]| run(&[["doctor", "-c", &file, "--set", &url].as_slice(), more].concat());
+    assert_eq!(doctor(&[]).out.trim(), "all invariants hold");
+
+    let settings = dripfeed_store::RedisSettings::new(redis.address(), "dripfeed", dripfeed_store::Durability::Process);
+    let store = dripfeed_store::Store::connect(&settings).await.unwrap();
+    for command in ["ZADD dripfeed:{mail}:parked 1 1700000000000-0", "HSET dripfeed:{mail}:attempts 1700000000000-0 2"]
+    {
+        let mut words = command.split(' ');
+        let mut cmd = redis::cmd(words.next().unwrap());
+        words.for_each(|word| {
+            cmd.arg(word);
+        });
+        store.command::<i64>(&cmd).await.unwrap();
+    }
+    let found = doctor(&["mail"]);
+    assert_eq!(found.code, Some(1), "{}", found.err);
+    assert!(found.out.contains("due times of jobs that are not parked"), "{}", found.out);
+    assert_eq!(doctor(&["--repair"]).code, Some(0));
+    assert_eq!(doctor(&[]).out.trim(), "all invariants hold");
+    assert_eq!(doctor(&["nobody"]).code, Some(78));
+    redis.stop().await.unwrap();
+}

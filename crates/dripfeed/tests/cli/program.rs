@@ -1,0 +1,142 @@
+use std::cell::RefCell;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use dripfeed_store::{PrivateServer, ServerOptions};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+/// No line of a healthy process takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The executable, with nothing of the tester's environment that it reads.
+pub(crate) fn dripfeed(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dripfeed"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("DRIPFEED")) {
+        command.env_remove(name);
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// How it ended: its code, standard output and standard error.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Ended {
+    ended(dripfeed(arguments).output().unwrap())
+}
+
+pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Ended {
+    let mut command = dripfeed(arguments);
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    ended(child.wait_with_output().unwrap())
+}
+
+fn ended(Output { status, stdout, stderr }: Output) -> Ended {
+    assert_eq!(status.signal(), None, "killed");
+    Ended { code: status.code(), out: String::from_utf8(stdout).unwrap(), err: String::from_utf8(stderr).unwrap() }
+}
+
+/// A process that runs until it is told to end; killed when a test gives up on it.
+pub(crate) struct Running {
+    child: Child,
+    out: Lines,
+    err: Lines,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, err) = (Lines::of(child.stdout.take().unwrap()), Lines::of(child.stderr.take().unwrap()));
+        Self { child, out, err }
+    }
+
+    /// A line of standard error that contains `text`; no line is given twice.
+    pub(crate) fn says(&self, text: &str) -> String {
+        self.err.with(text)
+    }
+
+    /// A line of standard output that contains `text`; no line is given twice.
+    pub(crate) fn prints(&self, text: &str) -> String {
+        self.out.with(text)
+    }
+
+    /// The address after `listening on`.
+    pub(crate) fn address(&self) -> String {
+        let line = self.says("listening on http://");
+        line[line.find("http://").unwrap()..].split_whitespace().next().unwrap().to_owned()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
+    }
+
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.signal(Signal::SIGTERM);
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails when it has ended, as it should have.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a process says, read as it comes. Two of its parts may speak in any order.
+struct Lines {
+    told: Receiver<String>,
+    heard: RefCell<Vec<String>>,
+}
+
+impl Lines {
+    fn of(pipe: impl Read + Send + 'static) -> Self {
+        let (tell, told) = channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(pipe).lines().map_while(Result::ok);
+            lines.take_while(|line| tell.send(line.clone()).is_ok()).for_each(drop);
+        });
+        Self { told, heard: RefCell::default() }
+    }
+
+    fn with(&self, text: &str) -> String {
+        let mut heard = self.heard.borrow_mut();
+        if let Some(at) = heard.iter().position(|line| line.contains(text)) {
+            return heard.remove(at);
+        }
+        loop {
+            match self.told.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => heard.push(line),
+                Err(error) => unreachable!("waiting for `{text}` ({error}); heard: {heard:#?}"),
+            }
+        }
+    }
+}
+
+/// A Redis of the test's own, in a folder of its own.
+pub(crate) async fn redis(arguments: &[&str]) -> (TempDir, PrivateServer) {
+    let folder = TempDir::new().unwrap();
+    let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    let server = PrivateServer::start(folder.path(), ServerOptions { arguments, ..ServerOptions::default() }).await;
+    (folder, server.unwrap())
+}
+
+pub(crate) fn write(folder: &Path, name: &str, content: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, content).unwrap();
+    path.display().to_string()
+}
