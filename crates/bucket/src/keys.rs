@@ -42,6 +42,11 @@ impl Keys {
         self.of("batches")
     }
 
+    /// Hash: consumer → number of the take up to which those that arrive late take nothing.
+    pub(crate) fn takes(&self) -> String {
+        self.of("takes")
+    }
+
     /// Hash: state of the pace, and the hold.
     pub(crate) fn pace(&self) -> String {
         self.of("pace")

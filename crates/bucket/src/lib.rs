@@ -35,6 +35,7 @@ mod reply;
 mod scripts;
 mod settings;
 mod settle;
+mod strays;
 mod take;
 
 pub use admission::{Admission, Admitted, Reason, Refused};

@@ -170,6 +170,7 @@ impl Core {
             keys.ended(),
             keys.dead(),
             keys.letters(),
+            keys.takes(),
         ];
         let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.most_dead).arg(MOST);

@@ -11,6 +11,7 @@ use crate::error::BucketError;
 use crate::recover::{Recovery, Watch, beat_interval};
 use crate::scripts::{NOW, PACE, Scripts};
 use crate::settle::{self, Ended, Settled, Settlement, Settlements};
+use crate::strays::Held;
 use crate::take::{Claim, Idle, Take};
 
 static JOIN: LazyLock<Scripts> =
@@ -56,6 +57,8 @@ struct Member {
     settlements: Settlements,
     doorbell: Doorbell,
     watch: tokio::sync::Mutex<Watch>,
+    held: Held,
+    takes: AtomicU64,
     /// When the group was joined, or jobs last asked for.
     asked: Mutex<Instant>,
     /// Calls under way at once, as last told by Redis; 0: as configured.
@@ -84,6 +87,8 @@ impl Core {
             lease,
             doorbell: Doorbell::default(),
             watch: tokio::sync::Mutex::new(Watch::new(lease)),
+            held: Held::default(),
+            takes: AtomicU64::new(0),
             asked: Mutex::new(joined),
             concurrency: AtomicU32::new(0),
             expired: AtomicU64::new(0),
@@ -100,9 +105,14 @@ impl Replica {
     /// Up to `most` jobs that may be called now.
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
+        let consumer = member.consumer.as_str();
+        member.core.give_back_strays(consumer, &member.held, member.takes.load(Ordering::Relaxed)).await?;
+        let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let taking = member.core.take(member.consumer.as_str(), most, before).await?;
+        let taking = member.core.take(consumer, number, most, before, &member.held).await;
+        // Without an answer, jobs may be ours that we know nothing of.
+        let taking = taking.inspect_err(|_| member.held.doubt())?;
         member.concurrency.store(taking.concurrency.unwrap_or(0), Ordering::Relaxed);
         member.expired.fetch_add(taking.expired, Ordering::Relaxed);
         *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;

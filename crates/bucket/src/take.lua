@@ -2,19 +2,24 @@
 -- expired and costs no token.
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
---       8 ended (zset), then the kind's, as in settle.lua
+--       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing), then
+--       the kind's, as in settle.lua
 -- ARGV  1 consumer  2 the most jobs wanted  3 calls and 4 µs of the rate (0: none)  5 burst  6 max in flight (0: none)
 --       7 µs since this replica joined or last asked, by its own clock, which nobody sets
---       8 ms to keep outcomes  9 the most outcomes  10 the longest hold in ms
+--       8 ms to keep outcomes  9 the most outcomes  10 the longest hold in ms  11 number of this take
 -- Result  { 'fenced' }
 --         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, concurrency,
 --           expired }
 --         { 'jobs', concurrency, expired, { id, fields | element, failed attempts }… }
 local keys = { jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8] }
-local PACE, CONTROL, REPLICAS = KEYS[2], KEYS[5], KEYS[6]
+local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local consumer, want = ARGV[1], tonumber(ARGV[2])
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
+
+-- Nobody waits for this one any more: what it took, nobody would call.
+local given_up = tonumber(redis.call('HGET', TAKES, consumer) or 0)
+if tonumber(ARGV[11]) <= given_up then return { 'idle', 0, '0', '0-0', '', 0 } end
 
 local force = settings_in_force(CONTROL, 0, 0, ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000

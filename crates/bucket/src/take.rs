@@ -13,6 +13,7 @@ use crate::error::BucketError;
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD, Scripts};
 use crate::settings::Kind;
+use crate::strays::{Held, Hold};
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("take", |kind| {
@@ -54,6 +55,7 @@ pub struct Claim {
     pub(crate) bytes: u64,
     pub(crate) failures: u32,
     pub(crate) taken: Instant,
+    _hold: Hold,
 }
 
 impl Claim {
@@ -101,9 +103,16 @@ pub(crate) struct Taking {
 }
 
 impl Core {
-    /// `before` is when this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what
+    /// `number` counts this replica's takes. `before` is when this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what
     /// may have leaked since.
-    pub(crate) async fn take(&self, consumer: &str, most: usize, before: Instant) -> Result<Taking, BucketError> {
+    pub(crate) async fn take(
+        &self,
+        consumer: &str,
+        number: u64,
+        most: usize,
+        before: Instant,
+        held: &Held,
+    ) -> Result<Taking, BucketError> {
         let settings = self.settings();
         let keys = &self.keys;
         let asked = Instant::now();
@@ -116,18 +125,22 @@ impl Core {
             keys.replicas(),
             keys.outcomes(),
             keys.ended(),
+            keys.takes(),
         ];
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(most.min(MOST));
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
-        call.arg(u64::try_from(asked.duration_since(before).as_micros()).unwrap_or(u64::MAX));
+        call.arg(
+            u64::try_from((asked.duration_since(before) + Duration::from_millis(10)).as_micros()).unwrap_or(u64::MAX),
+        );
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
-        read(self.store.run::<Value>(&call).await?, self.kind, asked)
+        call.arg(number);
+        read(self.store.run::<Value>(&call).await?, self.kind, asked, held)
     }
 }
 
-fn read(reply: Value, kind: Kind, asked: Instant) -> Result<Taking, BucketError> {
+fn read(reply: Value, kind: Kind, asked: Instant, held: &Held) -> Result<Taking, BucketError> {
     let mut reply = Reply::new("take", reply)?;
     match reply.text()?.as_str() {
         "fenced" => Ok(Taking { take: Take::Fenced, concurrency: None, expired: 0 }),
@@ -144,7 +157,7 @@ fn read(reply: Value, kind: Kind, asked: Instant) -> Result<Taking, BucketError>
             let expired = reply.count()?;
             let mut jobs = Vec::new();
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply.array()?, kind, asked)?);
+                jobs.push(read_job(&mut reply.array()?, kind, asked, held)?);
             }
             Ok(Taking { take: Take::Jobs(jobs), concurrency, expired })
         }
@@ -152,7 +165,7 @@ fn read(reply: Value, kind: Kind, asked: Instant) -> Result<Taking, BucketError>
     }
 }
 
-fn read_job(reply: &mut Reply, kind: Kind, asked: Instant) -> Result<Taken, BucketError> {
+fn read_job(reply: &mut Reply, kind: Kind, asked: Instant, held: &Held) -> Result<Taken, BucketError> {
     let id = reply.parse::<JobId>()?;
     let (job, bytes, element) = match kind {
         Kind::Stream => {
@@ -165,6 +178,7 @@ fn read_job(reply: &mut Reply, kind: Kind, asked: Instant) -> Result<Taken, Buck
         }
     };
     let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
-    let claim = Claim { id, element, bytes, failures, taken: Instant::now() };
+    let name = element.clone().unwrap_or_else(|| id.to_string().into());
+    let claim = Claim { id, element, bytes, failures, taken: Instant::now(), _hold: held.hold(name) };
     Ok(Taken { claim, permit: Permit { asked }, job })
 }

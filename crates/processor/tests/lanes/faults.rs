@@ -63,3 +63,35 @@ async fn lanes_begin_when_redis_comes() {
     assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
     work.ended().await;
 }
+
+#[tokio::test]
+async fn jobs_that_were_taken_while_nobody_heard_the_answer_are_called() {
+    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let mut paced = settings("feed");
+    paced.leak.rate = Some("20/s".parse().unwrap());
+    let bucket = stage.bucket(paced);
+    let mut jobs = Vec::new();
+    for _ in 0..5 {
+        jobs.push(admitted(&bucket, job("meat")).await);
+    }
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    let under_way = feed.call().await;
+
+    // What is asked of a Redis that stands still is done when it goes on, also for who has given up waiting.
+    stage.redis.pause().unwrap();
+    for _ in 0..3 {
+        assert!(stage.store.ping().await.is_err());
+    }
+    stage.redis.resume().unwrap();
+
+    for call in feed.calls(4).await {
+        assert_eq!(call.header("dripfeed-attempt"), "1");
+        call.ok();
+    }
+    under_way.ok();
+    for id in jobs {
+        assert_eq!(outcome(&bucket, id).await.outcome.attempts, 1);
+    }
+    assert!(feed.has_no_call());
+    work.ended().await;
+}
