@@ -10,18 +10,22 @@ if not lists then return false end
 local most, state = math.max(1, tonumber(ARGV[2])), ARGV[3]
 local after = read_head('{"id":"' .. ARGV[1] .. '",') or { ms = -1, seq = -1 }
 
--- The first `most` so far; `found` may grow to twice that before it is sorted again.
-local found, more = {}, false
+-- The first `most` so far; `found` may grow to twice that before it is sorted again. Nothing after `bound` is among them.
+local found, more, bound = {}, false, { ms = math.huge, seq = 0 }
 local function keep_first()
   table.sort(found, function(a, b) return comes_after(b.head, a.head) end)
-  more = more or #found > most
+  if #found <= most then return end
+  more, bound = true, found[most].head
   for i = #found, most + 1, -1 do found[i] = nil end
 end
 
 local function collect(list, owner)
   look_through(list, function(element)
+    -- Most are ruled out at the first glance.
+    local ms = tonumber(string.match(element, '^{"id":"(%d+)%-'))
+    if not ms or ms > bound.ms or ms < after.ms then return end
     local head = read_head(element)
-    if head and comes_after(head, after) then
+    if head and comes_after(head, after) and comes_after(bound, head) then
       found[#found + 1] = { head = head, element = element, owner = owner }
       if #found == 2 * most then keep_first() end
     end
