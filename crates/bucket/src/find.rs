@@ -36,7 +36,7 @@ impl From<EndedJob> for JobView {
             state: State::Ended(ended.outcome.result),
             attempts: ended.outcome.attempts,
             due_ms: None,
-            caller: None,
+            caller: ended.outcome.caller.clone(),
             consumer: None,
             outcome: Some((ended.outcome, ended.settled_ms)),
         }

@@ -8,9 +8,13 @@ local function record(keys, id, outcome, result, size)
   if size > 0 then redis.call('HINCRBY', keys.tally, 'bytes', whole(-size)) end
 end
 
-local function record_expired(keys, id, size)
-  local outcome = '{"result":"expired","reason":"not started before its deadline","attempts":0}'
-  record(keys, id, outcome, 'expired', size)
+-- The record of a job that ends without its upstream. `caller` and `reason` may be nil.
+local function outcome_of(result, reason, attempts, caller)
+  return cjson.encode({ result = result, reason = reason, attempts = attempts, caller = caller })
+end
+
+local function record_expired(keys, id, size, caller)
+  record(keys, id, outcome_of('expired', 'not started before its deadline', 0, caller), 'expired', size)
 end
 
 -- Forgets outcomes that are too old or too many; at most a few hundred a time, so that no script runs long.

@@ -25,7 +25,7 @@ for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
   if not leaving and deliveries >= tonumber(ARGV[3]) then
     local reason = 'handed out ' .. deliveries .. ' times without an end: it seems to kill its processor'
-    local outcome = cjson.encode({ result = 'dead', reason = reason, attempts = failures_of(job) + deliveries })
+    local outcome = outcome_of('dead', reason, failures_of(job) + deliveries, caller_of(entry_of(keys.jobs, job)))
     bury(keys, job, outcome, reason, tonumber(ARGV[4]))
     poisoned = poisoned + 1
   else

@@ -158,6 +158,12 @@ impl Core {
 
 fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
     let failures = ended.claim.failures;
+    let record = |result, reason: Option<&str>, status, attempts, answer: Option<&AnswerBody>| {
+        let (reason, caller) = (reason.map(str::to_owned), ended.claim.caller.clone());
+        let outcome = Outcome { result, reason, status, attempts, caller, answer: answer.cloned() };
+        // Strings and numbers always serialize.
+        serde_json::to_string(&outcome).unwrap_or_default()
+    };
     match &ended.settlement {
         Settlement::Complete { status, answer } => {
             let record = record(Ending::Delivered, None, Some(*status), failures + 1, answer.as_ref());
@@ -166,8 +172,7 @@ fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
         // An element: this is a list.
         Settlement::Retry { .. } if ended.claim.element.is_some() => {
             let reason = "the attempt failed, and a list has no second one";
-            let record = record(Ending::Dead, Some(reason.to_owned()), None, failures + 1, None);
-            call.arg("bury").arg(record).arg(reason).arg("");
+            call.arg("bury").arg(record(Ending::Dead, Some(reason), None, failures + 1, None)).arg(reason).arg("");
         }
         Settlement::Retry { after } => {
             call.arg("park").arg(ms_up(*after)).arg(1).arg(0);
@@ -181,22 +186,10 @@ fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
         }
         Settlement::Bury { reason, status, answer, called } => {
             let attempts = failures + u32::from(*called);
-            let record = record(Ending::Dead, Some(reason.clone()), *status, attempts, answer.as_ref());
+            let record = record(Ending::Dead, Some(reason), *status, attempts, answer.as_ref());
             call.arg("bury").arg(record).arg(reason).arg("");
         }
     }
-}
-
-fn record(
-    result: Ending,
-    reason: Option<String>,
-    status: Option<u16>,
-    attempts: u32,
-    answer: Option<&AnswerBody>,
-) -> String {
-    let outcome = Outcome { result, reason, status, attempts, answer: answer.cloned() };
-    // Strings and numbers always serialize.
-    serde_json::to_string(&outcome).unwrap_or_default()
 }
 
 /// Of the attempts in which the upstream was called, in µs; 0 when there is none.

@@ -25,8 +25,13 @@ static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
 /// More at once would keep Redis from others.
 const MOST: usize = 500;
 
-/// A token spent later than this would bunch calls beyond the ceiling.
+/// A token spent later than this after it came would bunch calls beyond the room that pace.lua keeps for late ones.
+const PROMPT: Duration = Duration::from_millis(50);
+/// And no token is so long on its way.
 const FRESH: Duration = Duration::from_secs(1);
+/// A question may be so much longer on its way to Redis than the one before: without this allowance the time between them,
+/// as the replica measures it, would fall short of what has passed, and the pace with it.
+const JITTER: Duration = Duration::from_millis(10);
 
 /// What a replica got.
 #[derive(Debug)]
@@ -54,6 +59,7 @@ pub struct Claim {
     pub(crate) element: Option<Bytes>,
     pub(crate) bytes: u64,
     pub(crate) failures: u32,
+    pub(crate) caller: Option<String>,
     pub(crate) taken: Instant,
     _hold: Hold,
 }
@@ -75,13 +81,14 @@ impl Claim {
 #[derive(Debug)]
 pub struct Permit {
     asked: Instant,
+    came: Instant,
 }
 
 impl Permit {
     /// Whether the call may still be made: a replica that was stopped for a while gives its jobs back instead.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
-        self.asked.elapsed() < FRESH
+        self.came.elapsed() < PROMPT && self.asked.elapsed() < FRESH
     }
 }
 
@@ -132,7 +139,7 @@ impl Core {
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(
-            u64::try_from((asked.duration_since(before) + Duration::from_millis(10)).as_micros()).unwrap_or(u64::MAX),
+            u64::try_from((asked.duration_since(before) + JITTER).as_micros()).unwrap_or(u64::MAX),
         );
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
         call.arg(number);
@@ -179,6 +186,8 @@ fn read_job(reply: &mut Reply, kind: Kind, asked: Instant, held: &Held) -> Resul
     };
     let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
     let name = element.clone().unwrap_or_else(|| id.to_string().into());
-    let claim = Claim { id, element, bytes, failures, taken: Instant::now(), _hold: held.hold(name) };
-    Ok(Taken { claim, permit: Permit { asked }, job })
+    let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
+    let came = Instant::now();
+    let claim = Claim { id, element, bytes, failures, caller, taken: came, _hold: held.hold(name) };
+    Ok(Taken { claim, permit: Permit { asked, came }, job })
 }

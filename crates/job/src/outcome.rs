@@ -62,6 +62,9 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     pub attempts: u32,
+    /// Who had submitted the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
     /// The upstream's last answer, cut to what the bucket keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerBody>,
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_record_is_small_and_reads_back() {
-        let outcome = Outcome { result: Ending::Delivered, reason: None, status: Some(204), attempts: 1, answer: None };
+        let outcome = Outcome { result: Ending::Delivered, reason: None, status: Some(204), attempts: 1, caller: None, answer: None };
         let record = serde_json::to_string(&outcome).unwrap();
         assert_eq!(record, r#"{"result":"delivered","status":204,"attempts":1}"#);
         assert_eq!(serde_json::from_str::<Outcome>(&record).unwrap(), outcome);

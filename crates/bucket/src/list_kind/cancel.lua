@@ -12,8 +12,8 @@ local element = look_through(JOBS, function(element)
 end)
 if not element then return 'elsewhere' end
 redis.call('LREM', JOBS, -1, element)
-local size = counted_bytes(entry_of(JOBS, element))
-record(keys, id, cjson.encode({ result = 'cancelled', attempts = 0 }), 'cancelled', size)
+local entry = entry_of(JOBS, element)
+record(keys, id, outcome_of('cancelled', nil, 0, caller_of(entry)), 'cancelled', counted_bytes(entry))
 departed(keys, 1)
 forget_outcomes(keys, tonumber(ARGV[2]), tonumber(ARGV[3]))
 return 'cancelled'

@@ -62,6 +62,12 @@ local function entry_of(_, element)
   return { 'element', content_of(element, read_head(element)) }
 end
 
+local function caller_of(entry)
+  local readable, members = pcall(cjson.decode, field(entry, 'element') or '')
+  local caller = readable and type(members) == 'table' and members.caller
+  return type(caller) == 'string' and caller or nil
+end
+
 -- What an entry counted against the bucket's bytes: as `element::counted_bytes` in the job crate. Foreign ones count nothing.
 local function counted_bytes(entry)
   local content = field(entry, 'element') or ''

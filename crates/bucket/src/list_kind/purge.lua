@@ -20,8 +20,8 @@ while purged < most do
   end
   redis.call('RPOP', JOBS)
   if not head then head, element = adopt(keys.tally, element) end
-  local outcome = cjson.encode({ result = 'cancelled', reason = 'purged', attempts = 0 })
-  record(keys, head.id, outcome, 'cancelled', counted_bytes(entry_of(JOBS, element)))
+  local entry = entry_of(JOBS, element)
+  record(keys, head.id, outcome_of('cancelled', 'purged', 0, caller_of(entry)), 'cancelled', counted_bytes(entry))
   purged = purged + 1
 end
 

@@ -25,7 +25,8 @@ local function hand_out(keys, consumer, want)
     local head = read_head(element)
     if not head then head, element = adopt(keys.tally, element) end
     if head.expires and head.expires <= now_ms then
-      record_expired(keys, head.id, counted_bytes(entry_of(nil, element)))
+      local entry = entry_of(nil, element)
+      record_expired(keys, head.id, counted_bytes(entry), caller_of(entry))
       expired = expired + 1
     else
       redis.call('LPUSH', TAKEN, element)

@@ -14,10 +14,8 @@ end
 
 -- { id, state, failed attempts, due in ms or '', caller, consumer or '' }. `owner` is the consumer that holds it, or nil.
 local function view(element, owner)
-  local readable, members = pcall(cjson.decode, element)
-  local caller = readable and members.caller
-  local shown = type(caller) == 'string' and caller or ''
-  return { read_head(element).id, owner and 'in_flight' or 'waiting', 0, '', shown, owner or '' }
+  local caller = caller_of(entry_of(nil, element))
+  return { read_head(element).id, owner and 'in_flight' or 'waiting', 0, '', caller or '', owner or '' }
 end
 
 -- The lists of who holds jobs, as passed: { list, consumer }…; nil when others hold jobs by now.

@@ -18,7 +18,7 @@ redis.pcall('XACK', JOBS, 'processors', id)
 redis.call('XDEL', JOBS, id)
 redis.call('ZREM', PARKED, id)
 redis.call('HDEL', ATTEMPTS, id)
-record(keys, id, cjson.encode({ result = 'cancelled', attempts = failures }), 'cancelled', counted_bytes(found[2]))
+record(keys, id, outcome_of('cancelled', nil, failures, caller_of(found[2])), 'cancelled', counted_bytes(found[2]))
 departed(keys, 1)
 forget_outcomes(keys, tonumber(ARGV[2]), tonumber(ARGV[3]))
 return 'cancelled'

@@ -6,6 +6,10 @@ local function entry_of(jobs, id)
   return found and found[2] or {}
 end
 
+local function caller_of(entry)
+  return field(entry, 'caller')
+end
+
 -- What an entry counted against the bucket's bytes: as `entry::counted_bytes` in the job crate. Foreign entries count nothing.
 local function counted_bytes(entry)
   local size, ours = 0, false

@@ -19,7 +19,7 @@ local function drop(id, entry)
   redis.call('XDEL', JOBS, id)
   redis.call('ZREM', PARKED, id)
   redis.call('HDEL', ATTEMPTS, id)
-  record(keys, id, cjson.encode({ result = 'cancelled', reason = 'purged', attempts = failures }), 'cancelled', counted_bytes(entry))
+  record(keys, id, outcome_of('cancelled', 'purged', failures, caller_of(entry)), 'cancelled', counted_bytes(entry))
   purged = purged + 1
 end
 

@@ -26,7 +26,7 @@ local function hand_out(keys, consumer, want)
     if deadline and deadline <= now_ms and failures == 0 then
       redis.call('XACK', keys.jobs, 'processors', id)
       redis.call('XDEL', keys.jobs, id)
-      record_expired(keys, id, counted_bytes(entry))
+      record_expired(keys, id, counted_bytes(entry), caller_of(entry))
       expired = expired + 1
     else
       taken[#taken + 1] = { id, entry, failures }
