@@ -21,7 +21,7 @@ use crate::exit::Failure;
 fn main() -> ExitCode {
     let ended = run(Arguments::parse());
     if let Err(failure) = &ended {
-        eprintln!("error: {failure}");
+        output::say(format_args!("error: {failure}"));
     }
     ended.map_or_else(|failure| failure.code(), |()| ExitCode::SUCCESS)
 }

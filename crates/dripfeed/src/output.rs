@@ -1,4 +1,4 @@
-//! What a command prints: data on standard output, as a table for people or as JSON.
+//! What a command prints: data on standard output, as a table for people or as JSON; talk on standard error.
 
 use std::io::{self, Write as _};
 
@@ -28,6 +28,12 @@ pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
+}
+
+/// Talk, on standard error: in one write, so that it isn't torn by what our children say there. Nobody listening is no
+/// error.
+pub(crate) fn say(text: impl std::fmt::Display) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// # Errors

@@ -85,7 +85,7 @@ fn read(source: Source) -> Result<Vec<u8>, Failure> {
         }
         (None, _) => {
             if io::stdin().is_terminal() {
-                eprintln!("reading the body from standard input; Ctrl-D ends it");
+                output::say("reading the body from standard input; Ctrl-D ends it");
             }
             let mut body = Vec::new();
             io::stdin().read_to_end(&mut body)?;

@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
+use crate::output;
 use crate::settings::{Layers, Settings};
 
 const BEFORE_THE_NEXT: Duration = Duration::from_secs(1);
@@ -52,7 +53,7 @@ impl Processors {
             let pid = child.id().unwrap_or_default();
             // Held here: to wait for a child closes what it holds itself of the pipe.
             let _pipe = child.stdin.take();
-            eprintln!("processor {number} is process {pid}: `kill -9 {pid}` costs no job");
+            output::say(format_args!("processor {number} is process {pid}: `kill -9 {pid}` costs no job"));
             let status = tokio::select! {
                 status = child.wait() => status?,
                 () = stop.cancelled() => return self.drain(child).await,
@@ -61,7 +62,7 @@ impl Processors {
                 break;
             }
             may_start_again(status)?;
-            eprintln!("processor {number} ended ({status}); another one starts in a second");
+            output::say(format_args!("processor {number} ended ({status}); another one starts in a second"));
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(BEFORE_THE_NEXT) => {}
@@ -92,7 +93,9 @@ impl Processors {
                 status?;
             }
             Err(_) => {
-                eprintln!("a processor didn't end in time, and is killed: its jobs are due again after the lease");
+                output::say(format_args!(
+                    "a processor didn't end in time, and is killed: its jobs are due again after the lease"
+                ));
                 child.kill().await?;
             }
         }

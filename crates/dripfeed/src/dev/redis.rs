@@ -6,6 +6,8 @@ use std::time::Duration;
 use dripfeed_store::{PrivateServer, ServerError, ServerOptions};
 use tokio_util::sync::CancellationToken;
 
+use crate::output;
+
 const BEFORE_THE_NEXT: Duration = Duration::from_secs(1);
 
 pub(super) struct PrivateRedis(PrivateServer);
@@ -29,7 +31,7 @@ impl PrivateRedis {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return self.0.stop().await,
-                died = self.0.died() => eprintln!("{died}\nit starts again in a second; what was accepted is in its file"),
+                died = self.0.died() => output::say(format_args!("{died}\nit starts again in a second; what was accepted is in its file")),
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),

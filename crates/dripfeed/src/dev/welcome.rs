@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::output;
 use crate::settings::Settings;
 
 pub(super) struct Welcome<'a> {
@@ -21,7 +22,7 @@ impl Welcome<'_> {
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
         let bucket = names.first().copied().unwrap_or("NAME");
-        eprintln!(
+        output::say(format_args!(
             "\n  intake    http://{intake}          /docs to try the API\n  \
              upstream  http://{echo}/echo     ?status=500&delay=2s&retry_after=5\n  \
              Redis     {redis_cli}\n  \
@@ -35,7 +36,7 @@ impl Welcome<'_> {
             names.join(", "),
             files.join(", "),
             settings.redis.prefix,
-        );
+        ));
     }
 
     fn redis_cli(&self) -> String {

@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure};
 /// Services are started in any order: Redis may come after us.
 const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// Redis, and what it gives.
 #[derive(Clone)]
@@ -25,10 +26,11 @@ pub(crate) struct Connected {
 /// When it stays away, denies access, or can't keep jobs as configured.
 pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken) -> Result<Option<Connected>, Failure> {
     let begun = Instant::now();
+    let mut told = None;
     let store = loop {
         match Store::connect(settings).await {
             Ok(store) => break store,
-            Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => told(&error, begun.elapsed()),
+            Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => tell(&error, &mut told),
             Err(error) => return Err(error.into()),
         }
         tokio::select! {
@@ -40,11 +42,12 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
     Ok(Some(Connected { store, durability }))
 }
 
-/// The first time, and then now and again.
-fn told(error: &StoreError, waited: Duration) {
-    let error: &dyn std::error::Error = error;
-    if waited < BETWEEN_TRIES || waited.as_secs().is_multiple_of(5) {
-        tracing::warn!(error, "Redis isn't there yet; trying again for up to {} s", PATIENCE.as_secs());
+/// Now and again.
+fn tell(error: &StoreError, told: &mut Option<Instant>) {
+    if told.is_none_or(|told| told.elapsed() >= BETWEEN_LINES) {
+        *told = Some(Instant::now());
+        let error: &dyn std::error::Error = error;
+        tracing::warn!(error, "Redis isn't there yet; trying again for {} s in all", PATIENCE.as_secs());
     }
 }
 

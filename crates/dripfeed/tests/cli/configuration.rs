@@ -1,9 +1,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use dripfeed_store::{PrivateServer, ServerOptions};
 use tempfile::TempDir;
 
-use crate::program::{dripfeed, redis, run, write};
+use crate::program::{Running, dripfeed, redis, run, write};
 
 const BROKEN: &str = r#"
     [intake]
@@ -86,4 +87,20 @@ async fn a_redis_that_may_drop_jobs_is_refused_with_what_to_do() {
 fn a_redis_that_is_not_there_is_unreachable() {
     let ended = run(&["check", "--connect", "--set", "redis.url=unix:///nowhere/redis.sock"]);
     assert_eq!(ended.code, Some(69), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn redis_may_come_after_a_role_and_a_role_that_waits_can_be_stopped() {
+    let folder = TempDir::new().unwrap();
+    let url = format!("redis.url=unix://{}/redis.sock", folder.path().display());
+    let start = || Running::start(&mut dripfeed(&["intake", "--set", &url, "--set", "intake.listen=127.0.0.1:0"]));
+    let (stays, leaves) = (start(), start());
+    for intake in [&stays, &leaves] {
+        intake.says("Redis isn't there yet");
+    }
+    assert_eq!(leaves.end(), Some(0));
+    let server = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
+    stays.address();
+    assert_eq!(stays.end(), Some(0));
+    server.stop().await.unwrap();
 }

@@ -33,9 +33,11 @@ pub(super) async fn push(
     let sender = Sender::new(asking.server()?, bucket, &progress);
     let lines = Reader::new(open(file).await?, &run_id, &progress);
     let pushed = all(lines, &sender, &progress, asking.output).await;
-    eprintln!("{}", progress.summary());
+    output::say(progress.summary());
     if pushed.is_err() || progress.failures() > 0 {
-        eprintln!("to push what is missing without doubling what is in: the same command with --run-id {run_id}");
+        output::say(format_args!(
+            "to push what is missing without doubling what is in: the same command with --run-id {run_id}"
+        ));
     }
     pushed?;
     match progress.failures() {

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output;
+
 pub(super) struct Progress {
     bar: ProgressBar,
     begun: Instant,
@@ -30,7 +32,7 @@ impl Progress {
 
     /// Says something without tearing the bar.
     pub(super) fn say(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| output::say(text));
     }
 
     pub(super) fn accepted(&self) {
@@ -48,7 +50,7 @@ impl Progress {
     pub(super) fn waits(&self, wait: Duration, why: &str) {
         self.waits.set(self.waits.get() + 1);
         if self.bar.is_hidden() && self.waits.get() == 1 {
-            eprintln!("{why}; waiting, and going on");
+            output::say(format_args!("{why}; waiting, and going on"));
         }
         self.bar.set_message(format!("{why}; waiting {}", dripfeed_job::duration::show(wait)));
     }
