@@ -21,6 +21,8 @@ impl Welcome<'_> {
         let names: Vec<&str> = settings.buckets.keys().map(|name| name.as_str()).collect();
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
+        // As it was called: a newcomer has built it, and not put it on a path.
+        let program = std::env::args().next().unwrap_or_else(|| "dripfeed".to_owned());
         let bucket = names.first().copied().unwrap_or("NAME");
         output::say(format_args!(
             "\n  intake    http://{intake}          /docs to try the API\n  \
@@ -30,7 +32,7 @@ impl Welcome<'_> {
              Hand in a job, and see it arrive here:\n    \
              curl -i http://{intake}/v1/buckets/{bucket}/jobs --json '{{\"hello\":\"world\"}}'\n  \
              Many, and look how they leak:\n    \
-             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | dripfeed push {bucket} --ndjson - --server http://{intake}\n    \
+             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | {program} push {bucket} --ndjson - --server http://{intake}\n    \
              {redis_cli} XPENDING '{}:{{{bucket}}}:jobs' processors\n  \
              Ctrl-C drains and ends everything.\n",
             names.join(", "),
