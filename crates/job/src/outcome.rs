@@ -126,7 +126,14 @@ mod tests {
 
     #[test]
     fn a_record_is_small_and_reads_back() {
-        let outcome = Outcome { result: Ending::Delivered, reason: None, status: Some(204), attempts: 1, caller: None, answer: None };
+        let outcome = Outcome {
+            result: Ending::Delivered,
+            reason: None,
+            status: Some(204),
+            attempts: 1,
+            caller: None,
+            answer: None,
+        };
         let record = serde_json::to_string(&outcome).unwrap();
         assert_eq!(record, r#"{"result":"delivered","status":204,"attempts":1}"#);
         assert_eq!(serde_json::from_str::<Outcome>(&record).unwrap(), outcome);
