@@ -24,7 +24,7 @@ fn everything_runs_with_nothing_to_configure() {
     let server = dev.address();
     assert_eq!(run(&["push", "demo", "--body", "hello", "--server", &server]).code, Some(0));
     let line = dev.prints("hello");
-    assert!(line.contains("demo POST /echo attempt 1 → 200"), "{line}");
+    assert!(line.contains("demo POST /echo?delay=1s attempt 1 → 200"), "{line}");
     assert_eq!(
         run(&["push", "tigerfeeding", "--body", "x", "--path", "?status=404", "--server", &server]).code,
         Some(0)
