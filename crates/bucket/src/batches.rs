@@ -59,9 +59,29 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
 
     /// None when the task has ended without an answer: the process is closing.
     pub(crate) async fn put(&self, item: I) -> Option<O> {
+        self.enter(item).await?.await.ok()
+    }
+
+    /// Puts them in order, and answers in order.
+    pub(crate) async fn put_all(&self, items: Vec<I>) -> Vec<Option<O>> {
+        let mut entered = Vec::with_capacity(items.len());
+        for item in items {
+            entered.push(self.enter(item).await);
+        }
+        let mut answers = Vec::with_capacity(entered.len());
+        for answer in entered {
+            answers.push(match answer {
+                Some(answer) => answer.await.ok(),
+                None => None,
+            });
+        }
+        answers
+    }
+
+    async fn enter(&self, item: I) -> Option<oneshot::Receiver<O>> {
         let (to, answer) = oneshot::channel();
         self.entrance.send((item, to)).await.ok()?;
-        answer.await.ok()
+        Some(answer)
     }
 }
 

@@ -60,9 +60,10 @@ impl Bucket {
         self.admissions.put(submission).await.unwrap_or(Err(BucketError::Closing))
     }
 
-    /// Each judged by itself, answered in order.
+    /// Each judged by itself, appended and answered in order.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
-        futures::future::join_all(submissions.into_iter().map(|submission| self.admit(submission))).await
+        let admissions = self.admissions.put_all(submissions).await;
+        admissions.into_iter().map(|admission| admission.unwrap_or(Err(BucketError::Closing))).collect()
     }
 
     pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {

@@ -187,12 +187,11 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
     Some(ConfiguredBucket { settings, upstream })
 }
 
-/// A list has no second attempt: what `[defaults]` says about them doesn't reach it.
+/// A list has no second attempt: what `[defaults]` says about retry doesn't reach it.
 fn for_kind(mut defaults: Json, own: &Json) -> Json {
     let kind = own.get("kind").or_else(|| defaults.get("kind"));
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
-        defaults["leak"]["max_in_flight"] = json!(0);
     }
     defaults
 }
@@ -238,12 +237,10 @@ fn check_burst(reader: &mut Reader<'_>, place: &Place<'_>, leak: &LeakSection) {
 }
 
 fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
-    let refused: [(&[&str], bool, &str); 5] = [
+    let refused: [(&[&str], bool, &str); 3] = [
         (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
         (&["retry", "first"], true, "a list has no second attempt"),
         (&["retry", "max"], true, "a list has no second attempt"),
-        (&["deliveries"], true, "a list has no count of deliveries"),
-        (&["leak", "max_in_flight"], section.leak.max_in_flight.is_some(), "a list has no max_in_flight"),
     ];
     for (key, not_possible, why) in refused {
         let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();

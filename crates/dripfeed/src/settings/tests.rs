@@ -137,7 +137,7 @@ fn buckets_are_laid_over_the_section_defaults() {
     assert_eq!((a.capacity, a.retry.attempts), (7, 3));
     assert_eq!((b.capacity, b.retry.attempts, b.retry.first), (8, 3, Duration::from_secs(2)));
     assert_eq!((list.kind, list.capacity), (Kind::List, 7));
-    assert_eq!((list.retry.attempts, list.leak.max_in_flight), (1, None), "what a list can't do doesn't reach it");
+    assert_eq!(list.retry.attempts, 1, "what a list can't do doesn't reach it");
 }
 
 #[test]
@@ -219,8 +219,6 @@ fn a_list_refuses_what_it_cannot_do() {
             [buckets.list]
             upstream = "http://127.0.0.1:1/"
             kind = "list"
-            deliveries = 3
-            leak.max_in_flight = 10
             retry = { attempts = 2, first = "1s", max = "1m" }
         "#,
     );

@@ -10,6 +10,8 @@ mod faults;
 mod journey;
 /// Settings that change under running lanes.
 mod reload;
+/// Whether the wait that a refusal tells is honest.
+mod retry_after;
 /// The Redis, the buckets and the processor of one test.
 mod stage;
 /// An upstream that a test answers by hand.

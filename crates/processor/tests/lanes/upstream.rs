@@ -49,6 +49,17 @@ impl Feed {
         calls
     }
 
+    /// From now on every call is answered with 200 at once.
+    pub fn that_is_content(mut self) -> Upstream {
+        let upstream = self.upstream();
+        tokio::spawn(async move {
+            while let Some(call) = self.calls.recv().await {
+                call.ok();
+            }
+        });
+        upstream
+    }
+
     pub fn has_no_call(&mut self) -> bool {
         self.calls.try_recv().is_err()
     }

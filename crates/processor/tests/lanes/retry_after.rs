@@ -1,0 +1,56 @@
+use std::time::Duration;
+
+use dripfeed_bucket::{Admission, Bucket, Refused};
+use tokio::time::sleep;
+
+use crate::stage::{Stage, Work, job, settings};
+use crate::upstream::Feed;
+
+async fn fill(bucket: &Bucket) -> Refused {
+    loop {
+        if let Admission::Refused(refused) = bucket.admit(job("meat")).await.unwrap() {
+            return refused;
+        }
+    }
+}
+
+/// At a steady pace, at one that has just begun, and behind a hold: who waits as long as told, and is alone, gets in.
+#[tokio::test]
+async fn who_waits_as_long_as_told_and_is_alone_gets_in() {
+    let (stage, upstream) = (Stage::set().await, Feed::open().await.that_is_content());
+    for (number, rate) in ["2/s", "5/s", "20/s"].into_iter().enumerate() {
+        let mut paced = settings(&format!("feed{number}"));
+        paced.capacity = 3;
+        paced.leak.rate = Some(rate.parse().unwrap());
+        let bucket = stage.bucket(paced);
+        let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
+        for turn in 0..4 {
+            let refused = fill(&bucket).await;
+            let wait = refused.retry_after.unwrap();
+            assert!(!wait.is_zero() && wait < Duration::from_secs(5), "{rate}, turn {turn}: {wait:?}");
+            // As the header says it: whole seconds, rounded up.
+            sleep(Duration::from_secs(wait.as_millis().div_ceil(1000).try_into().unwrap())).await;
+            let admission = bucket.admit(job("meat")).await.unwrap();
+            assert!(matches!(admission, Admission::Admitted(_)), "{rate}, turn {turn}: {wait:?} was not enough");
+        }
+        work.ended().await;
+    }
+}
+
+/// The exact milliseconds of the problem are enough as well.
+#[tokio::test]
+async fn the_milliseconds_told_are_enough() {
+    let (stage, upstream) = (Stage::set().await, Feed::open().await.that_is_content());
+    let mut paced = settings("feed");
+    paced.capacity = 2;
+    paced.leak.rate = Some("4/s".parse().unwrap());
+    let bucket = stage.bucket(paced);
+    let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
+    for turn in 0..8 {
+        let wait = fill(&bucket).await.retry_after.unwrap();
+        sleep(wait).await;
+        let admission = bucket.admit(job("meat")).await.unwrap();
+        assert!(matches!(admission, Admission::Admitted(_)), "turn {turn}: {wait:?} was not enough");
+    }
+    work.ended().await;
+}
