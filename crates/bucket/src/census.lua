@@ -19,7 +19,7 @@ end
 local pace = pace_read(PACE)
 local tokens = -1
 if force.limit > 0 then
-  local full = force.burst * force.period
+  local full = pace_full(force.limit, force.period, force.burst)
   tokens = math.floor((full - pace_level(pace, force.limit, force.period, force.burst)) / force.period)
 end
 return {

@@ -12,10 +12,23 @@ local function pace_read(key)
   }
 end
 
+-- A call comes to the upstream a little after its token was got, one later than the other: late ones and prompt ones behind
+-- them are closer together than their tokens. The burst keeps room for so many µs of that, so that the upstream sees the
+-- ceiling too. What would be much later isn't sent (take.rs, PROMPT).
+local PACE_LATE = 25000
+
+-- The level at which there is no token left. With a burst of 1 there is no room to keep; and where a token comes so seldom
+-- that lateness is nothing to it, none is kept.
+local function pace_full(limit, period, burst)
+  local late = limit * PACE_LATE
+  if late * 100 < period then late = 0 end
+  return math.max(period, burst * period - late)
+end
+
 -- The level now. `elapsed` is the most that can have passed since `last` by a clock that isn't set (nil: unknown): a Redis
 -- clock that was put forward doesn't make tokens. One that was put back loses only the time it was wrong.
 local function pace_level(state, limit, period, burst, elapsed)
-  local full = burst * period
+  local full = pace_full(limit, period, burst)
   if not state.level then return full end
   local level = state.level
   -- Another rate: what was consumed stays consumed, counted in calls.

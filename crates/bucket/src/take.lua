@@ -25,7 +25,7 @@ local force = settings_in_force(CONTROL, 0, 0, ARGV[3], ARGV[4], ARGV[5], ARGV[6
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
-local full = force.burst * force.period
+local full = pace_full(force.limit, force.period, force.burst)
 local level = force.limit > 0 and pace_level(pace, force.limit, force.period, force.burst, tonumber(ARGV[7])) or 0
 
 -- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked since.

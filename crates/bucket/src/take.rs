@@ -25,9 +25,9 @@ static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
 /// More at once would keep Redis from others.
 const MOST: usize = 500;
 
-/// A token spent later than this after it came would bunch calls beyond the room that pace.lua keeps for late ones.
-const PROMPT: Duration = Duration::from_millis(50);
-/// And no token is so long on its way.
+/// A token that is spent later than this after it came, or after it was asked for, would bunch calls beyond the room that
+/// pace.lua keeps for late ones.
+const PROMPT: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(1);
 /// A question may be so much longer on its way to Redis than the one before: without this allowance the time between them,
 /// as the replica measures it, would fall short of what has passed, and the pace with it.
@@ -138,9 +138,7 @@ impl Core {
         call.arg(consumer).arg(most.min(MOST));
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
-        call.arg(
-            u64::try_from((asked.duration_since(before) + JITTER).as_micros()).unwrap_or(u64::MAX),
-        );
+        call.arg(u64::try_from((asked.duration_since(before) + JITTER).as_micros()).unwrap_or(u64::MAX));
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
         call.arg(number);
         read(self.store.run::<Value>(&call).await?, self.kind, asked, held)

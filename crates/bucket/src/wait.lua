@@ -24,7 +24,7 @@ local function wait_for_turn(meter, pace, force, ahead)
   local wait = 0
   if force.limit > 0 then
     local level = pace_level(pace, force.limit, force.period, force.burst)
-    local free = force.burst * force.period - level
+    local free = pace_full(force.limit, force.period, force.burst) - level
     wait = math.max(0, (ahead + 1) * force.period - free) / force.limit
   end
   local m = ahead > 0 and meter_read(meter, 'leak')
