@@ -3,52 +3,20 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, State};
-use dripfeed_tests::{buckets, redis_server::TestRedis};
-
-const LEASE: Duration = Duration::from_secs(10);
-
-async fn bucket(redis: &TestRedis, settings: BucketSettings) -> Bucket {
-    Bucket::new(redis.store().await, settings)
-}
-
-fn admitted(admission: Result<Admission, BucketError>) -> Admitted {
-    match admission.expect("Redis answers") {
-        Admission::Admitted(admitted) => admitted,
-        Admission::Refused(refused) => panic!("refused: {refused:?}"),
-    }
-}
-
-fn refused(admission: Result<Admission, BucketError>) -> Refused {
-    match admission.expect("Redis answers") {
-        Admission::Refused(refused) => refused,
-        Admission::Admitted(admitted) => panic!("admitted: {admitted:?}"),
-    }
-}
-
-async fn jobs(replica: &Replica, most: usize) -> Vec<Taken> {
-    match replica.take(most).await.expect("Redis answers") {
-        Take::Jobs(jobs) => jobs,
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn one(replica: &Replica) -> Taken {
-    let mut taken = jobs(replica, 1).await;
-    assert_eq!(taken.len(), 1);
-    taken.remove(0)
-}
+use dripfeed_job::{Ending, State, Submission};
+use dripfeed_tests::buckets::{self, admitted, join, open, refused, submit, take, take_one, takes_nothing};
+use dripfeed_tests::redis_server::TestRedis;
 
 #[tokio::test]
 async fn a_job_is_admitted_taken_and_delivered() {
     let redis = TestRedis::start().await;
-    let bucket = bucket(&redis, buckets::settings("b")).await;
-    let job = admitted(bucket.admit(buckets::job("hello")).await);
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let job = submit(&bucket, Submission { caller: Some("alice".to_owned()), ..buckets::job("hello") }).await;
     assert_eq!((job.level, job.capacity, job.repeated), (1, 100, false));
     assert_eq!(bucket.find(job.id).await.unwrap().unwrap().state, State::Waiting);
 
-    let replica = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();
-    let taken = one(&replica).await;
+    let replica = join(&bucket, "a").await;
+    let taken = take_one(&replica).await;
     assert_eq!(taken.job.as_ref().unwrap().body.as_ref(), b"hello");
     let view = bucket.find(job.id).await.unwrap().unwrap();
     assert_eq!((view.state, view.attempts, view.consumer.as_deref()), (State::InFlight, 1, Some("a")));
@@ -58,7 +26,9 @@ async fn a_job_is_admitted_taken_and_delivered() {
 
     let settled = replica.settle(taken.claim, Settlement::Complete { status: 204, answer: None }).await.unwrap();
     assert_eq!(settled, Settled::Recorded);
-    let (outcome, _) = bucket.find(job.id).await.unwrap().unwrap().outcome.unwrap();
+    let view = bucket.find(job.id).await.unwrap().unwrap();
+    assert_eq!(view.caller.as_deref(), Some("alice"));
+    let (outcome, _) = view.outcome.unwrap();
     assert_eq!((outcome.result, outcome.status, outcome.attempts), (Ending::Delivered, Some(204), 1));
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.bytes, census.accepted), (0, 0, 1));
@@ -69,24 +39,24 @@ async fn a_job_is_admitted_taken_and_delivered() {
 #[tokio::test]
 async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
     let redis = TestRedis::start().await;
-    let bucket = bucket(&redis, buckets::settings("b")).await;
-    let job = admitted(bucket.admit(buckets::job("poor thing")).await);
-    let replica = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let job = submit(&bucket, buckets::job("poor thing")).await;
+    let replica = join(&bucket, "a").await;
 
-    let taken = one(&replica).await;
+    let taken = take_one(&replica).await;
     replica.settle(taken.claim, Settlement::Retry { after: Duration::from_hours(1) }).await.unwrap();
     let view = bucket.find(job.id).await.unwrap().unwrap();
     assert_eq!((view.state, view.attempts), (State::Parked, 1));
     assert!(view.due_ms.is_some());
-    assert!(matches!(replica.take(1).await.unwrap(), Take::Idle(_)));
+    assert!(takes_nothing(&replica).await);
 
     assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Cancelled);
     assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Ended(Ending::Cancelled));
 
-    let job = admitted(bucket.admit(buckets::job("poor thing")).await);
-    let taken = one(&replica).await;
+    let job = submit(&bucket, buckets::job("poor thing")).await;
+    let taken = take_one(&replica).await;
     replica.settle(taken.claim, Settlement::Retry { after: Duration::ZERO }).await.unwrap();
-    let taken = one(&replica).await;
+    let taken = take_one(&replica).await;
     assert_eq!(taken.claim.failures(), 1);
     let bury = Settlement::Bury { reason: "no luck".into(), status: Some(500), answer: None, called: true };
     replica.settle(taken.claim, bury).await.unwrap();
@@ -96,7 +66,7 @@ async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
 
     let Replayed::As(again) = bucket.replay(job.id).await.unwrap() else { panic!("there is room") };
     assert_eq!(bucket.replay(job.id).await.unwrap(), Replayed::Unknown);
-    let taken = one(&replica).await;
+    let taken = take_one(&replica).await;
     assert_eq!((taken.claim.id(), taken.claim.failures()), (again.id, 0));
     replica.settle(taken.claim, Settlement::Complete { status: 200, answer: None }).await.unwrap();
     let census = bucket.census().await.unwrap();
@@ -106,14 +76,14 @@ async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
 #[tokio::test]
 async fn room_is_refused_by_count_and_by_bytes_with_a_time() {
     let redis = TestRedis::start().await;
-    let full = bucket(&redis, BucketSettings { capacity: 2, ..buckets::settings("count") }).await;
+    let full = open(&redis, BucketSettings { capacity: 2, ..buckets::settings("count") }).await;
     let answers = full.admit_many((0..5).map(|n| buckets::job(n.to_string())).collect()).await;
     assert_eq!(answers.iter().filter(|a| matches!(a, Ok(Admission::Admitted(_)))).count(), 2);
     let refusal = refused(full.admit(buckets::job("x")).await);
     assert_eq!((refusal.reason, refusal.level, refusal.capacity), (Reason::BucketFull, 2, 2));
     assert!(refusal.retry_after.is_some());
 
-    let heavy = bucket(&redis, BucketSettings { capacity_bytes: 100, ..buckets::settings("bytes") }).await;
+    let heavy = open(&redis, BucketSettings { capacity_bytes: 100, ..buckets::settings("bytes") }).await;
     admitted(heavy.admit(buckets::job("x".repeat(60))).await);
     assert_eq!(refused(heavy.admit(buckets::job("x".repeat(60))).await).reason, Reason::BucketFull);
     assert_eq!(refused(heavy.admit(buckets::job("x".repeat(160))).await).reason, Reason::NeverFits);
@@ -122,11 +92,11 @@ async fn room_is_refused_by_count_and_by_bytes_with_a_time() {
 #[tokio::test]
 async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
     let redis = TestRedis::start().await;
-    let bucket = bucket(&redis, buckets::settings("b")).await;
-    admitted(bucket.admit(buckets::job("x")).await);
+    let bucket = open(&redis, buckets::settings("b")).await;
+    submit(&bucket, buckets::job("x")).await;
     let lease = Duration::from_millis(300);
     let dead = bucket.join(Consumer::new("dead"), lease, Life::First).await.unwrap();
-    let taken = one(&dead).await;
+    let taken = take_one(&dead).await;
     let alive = bucket.join(Consumer::new("alive"), lease, Life::First).await.unwrap();
     let mut beats = tokio::time::interval(alive.beat_interval());
     let recovered = loop {
@@ -141,7 +111,7 @@ async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
     assert_eq!(settled, Settled::Fenced);
     assert!(matches!(dead.take(1).await.unwrap(), Take::Fenced));
     assert!(dead.beat().await.unwrap().fenced);
-    let taken = one(&alive).await;
+    let taken = take_one(&alive).await;
     alive.settle(taken.claim, Settlement::Complete { status: 200, answer: None }).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().replicas.len(), 1);
     alive.leave().await.unwrap();
@@ -151,19 +121,19 @@ async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
 #[tokio::test]
 async fn delay_and_deadline_are_kept_by_the_redis_clock() {
     let redis = TestRedis::start().await;
-    let bucket = bucket(&redis, buckets::settings("b")).await;
-    let replica = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
     let mut late = buckets::job("late");
     late.start = dripfeed_job::Start::After(Duration::from_hours(1));
-    let late = admitted(bucket.admit(late).await);
+    let late = submit(&bucket, late).await;
     assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, State::Waiting);
-    assert!(matches!(replica.take(5).await.unwrap(), Take::Idle(_)));
+    assert!(takes_nothing(&replica).await);
     assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, State::Parked);
     let mut short = buckets::job("short");
     short.expires_in = Some(Duration::from_millis(1));
-    let short = admitted(bucket.admit(short).await);
+    let short = submit(&bucket, short).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
-    assert!(matches!(replica.take(5).await.unwrap(), Take::Idle(_)));
+    assert!(takes_nothing(&replica).await);
     assert_eq!(bucket.find(short.id).await.unwrap().unwrap().state, State::Ended(Ending::Expired));
     assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
     assert_eq!(bucket.purge().await.unwrap(), 1);
@@ -176,23 +146,23 @@ async fn the_pace_is_shared_and_held() {
     let mut settings = buckets::settings("b");
     settings.leak.rate = Some("1/h".parse().unwrap());
     settings.leak.burst = 3;
-    let bucket = bucket(&redis, settings).await;
+    let bucket = open(&redis, settings).await;
     for answer in bucket.admit_many((0..6).map(|n| buckets::job(n.to_string())).collect()).await {
         admitted(answer);
     }
-    let a = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();
-    let b = bucket.join(Consumer::new("b"), LEASE, Life::First).await.unwrap();
-    assert_eq!(jobs(&a, 2).await.len(), 2);
-    let mut last = jobs(&b, 2).await;
+    let a = join(&bucket, "a").await;
+    let b = join(&bucket, "b").await;
+    assert_eq!(take(&a, 2).await.len(), 2);
+    let mut last = take(&b, 2).await;
     assert_eq!(last.len(), 1);
-    assert!(matches!(a.take(2).await.unwrap(), Take::Idle(_)));
+    assert!(takes_nothing(&a).await);
     let changes = Changes {
         leak: LeakChanges { rate: Some(Some("1000/s".parse().unwrap())), ..LeakChanges::default() },
         ..Changes::default()
     };
     bucket.change(&changes).await.unwrap();
     b.settle(last.remove(0).claim, Settlement::Hold { wait: Some(Duration::from_mins(1)) }).await.unwrap();
-    assert!(matches!(a.take(2).await.unwrap(), Take::Idle(_)));
+    assert!(takes_nothing(&a).await);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.pace.reason, census.parked, census.in_flight), ("held", 1, 2));
 }
@@ -200,7 +170,7 @@ async fn the_pace_is_shared_and_held() {
 #[tokio::test]
 async fn one_key_makes_one_job() {
     let redis = TestRedis::start().await;
-    let bucket = bucket(&redis, buckets::settings("b")).await;
+    let bucket = open(&redis, buckets::settings("b")).await;
     let keyed = |body: &str| {
         let mut job = buckets::job(body);
         job.idempotency_key = dripfeed_job::idempotency::IdempotencyKey::parse("k").ok();

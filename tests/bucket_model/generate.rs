@@ -59,8 +59,13 @@ impl ReferenceStateMachine for Histories {
                 (replica(model), 1..5usize).prop_map(|(replica, most)| Step::Take { replica, most }).boxed(),
             ));
             steps.push((2, replica(model).prop_map(Step::Beat).boxed()));
-            steps.push((2, replica(model).prop_map(Step::Leave).boxed()));
-            steps.push((5, replica(model).prop_map(Step::Die).boxed()));
+            steps.push((1, replica(model).prop_map(Step::Leave).boxed()));
+            steps.push((1, replica(model).prop_map(Step::Die).boxed()));
+        }
+        let holders = model.holders();
+        if !holders.is_empty() {
+            steps.push((4, select(holders.clone()).prop_map(Step::Leave).boxed()));
+            steps.push((7, select(holders).prop_map(Step::Die).boxed()));
         }
         let busy: Vec<_> = model.claims.iter().filter(|(_, claims)| !claims.is_empty()).collect();
         if !busy.is_empty() {

@@ -162,6 +162,11 @@ impl Model {
         self.of_place(|place| place == Place::InFlight(replica))
     }
 
+    /// Replicas that have jobs in flight.
+    pub fn holders(&self) -> Vec<ReplicaNumber> {
+        self.members.iter().copied().filter(|member| !self.held_by(*member).is_empty()).collect()
+    }
+
     fn parked(&self) -> Vec<JobNumber> {
         self.of_place(|place| matches!(place, Place::Parked(_)))
     }

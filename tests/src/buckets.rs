@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketSettings, Keep, Kind, Leak};
+use dripfeed_bucket::*;
 use dripfeed_job::{Retry, Submission};
 use dripfeed_store::Durability;
+
+use crate::redis_server::TestRedis;
+
+/// Of replicas that live as long as their test.
+const LEASE: Duration = Duration::from_mins(1);
 
 pub fn settings(name: &str) -> BucketSettings {
     BucketSettings {
@@ -36,4 +41,56 @@ pub fn settings(name: &str) -> BucketSettings {
 
 pub fn job(body: impl Into<String>) -> Submission {
     Submission { body: body.into().into(), ..Submission::default() }
+}
+
+pub async fn open(redis: &TestRedis, settings: BucketSettings) -> Bucket {
+    Bucket::new(redis.store().await, settings)
+}
+
+pub async fn join(bucket: &Bucket, name: &str) -> Replica {
+    bucket.join(Consumer::new(name), LEASE, Life::First).await.expect("Redis answers")
+}
+
+pub async fn submit(bucket: &Bucket, submission: Submission) -> Admitted {
+    admitted(bucket.admit(submission).await)
+}
+
+pub fn admitted(admission: Result<Admission, BucketError>) -> Admitted {
+    match admission.expect("Redis answers") {
+        Admission::Admitted(admitted) => admitted,
+        Admission::Refused(refused) => panic!("refused: {refused:?}"),
+    }
+}
+
+pub fn refused(admission: Result<Admission, BucketError>) -> Refused {
+    match admission.expect("Redis answers") {
+        Admission::Refused(refused) => refused,
+        Admission::Admitted(admitted) => panic!("admitted: {admitted:?}"),
+    }
+}
+
+/// Up to `most` jobs: at least one is there.
+pub async fn take(replica: &Replica, most: usize) -> Vec<Taken> {
+    match replica.take(most).await.expect("Redis answers") {
+        Take::Jobs(jobs) => jobs,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub async fn take_one(replica: &Replica) -> Taken {
+    take(replica, 1).await.pop().expect("a job")
+}
+
+pub async fn takes_nothing(replica: &Replica) -> bool {
+    matches!(replica.take(100).await.expect("Redis answers"), Take::Idle(_))
+}
+
+pub async fn settle(replica: &Replica, taken: Taken, settlement: Settlement) -> Settled {
+    replica.settle(taken.claim, settlement).await.expect("Redis answers")
+}
+
+pub const DELIVERED: Settlement = Settlement::Complete { status: 200, answer: None };
+
+pub fn buried(reason: &str) -> Settlement {
+    Settlement::Bury { reason: reason.into(), status: None, answer: None, called: true }
 }

@@ -1,4 +1,9 @@
-//! What the tests share: private servers, buckets of their own, and an upstream that writes down every call.
+//! What the tests share: private servers, buckets of their own, real processes, and an upstream that writes down every
+//! call.
 
 pub mod buckets;
+pub mod client;
+pub mod processes;
 pub mod redis_server;
+pub mod service;
+pub mod upstream;

@@ -1,0 +1,132 @@
+//! 1. `XLEN` of the jobs stream is the level. It never exceeds the capacity, whatever the number of intakes and requests
+//! at once, and also when the capacity is lowered while the bucket is fuller than that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dripfeed_bucket::Reason;
+use dripfeed_job::entry;
+use dripfeed_store::Store;
+use dripfeed_tests::buckets::{self, admitted, open, refused, submit};
+use dripfeed_tests::client::Client;
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::upstream::Upstream;
+use futures::future::join_all;
+use tokio::sync::watch;
+
+const REQUESTS: u64 = 20_000;
+const WRITERS: usize = 64;
+
+/// What 64 writers saw, together.
+#[derive(Default)]
+struct Seen {
+    begun: AtomicU64,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    /// The highest level that a 202 told, of requests that began before the capacity was lowered, and after.
+    highest: [AtomicU64; 2],
+    lowered: AtomicU64,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_level_never_passes_the_capacity_with_64_writers_over_two_intakes() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 100", upstream.url())).await;
+    let intakes = [service.intake().await, service.intake().await];
+    let _processor = service.processor().await;
+
+    let (done, ended) = watch::channel(false);
+    let samples = tokio::spawn(sample(service.redis.store().await, ended));
+    let seen = Arc::new(Seen::default());
+    let writers = (0..WRITERS).map(|n| tokio::spawn(write(intakes[n % 2].client(), Arc::clone(&seen))));
+    let writers = join_all(writers.collect::<Vec<_>>());
+
+    let lowering = async {
+        until("half of the requests", async || seen.begun.load(Ordering::Relaxed) > REQUESTS / 2).await;
+        let changed = intakes[0].client().patch("/v1/buckets/b", r#"{"capacity": 50}"#).await.expect("an answer");
+        assert_eq!(changed.status, 200, "{changed:?}");
+        seen.lowered.store(1, Ordering::SeqCst);
+    };
+    let (results, ()) = tokio::join!(writers, lowering);
+    results.into_iter().for_each(|writer| writer.expect("a writer that gets an answer to every request"));
+    done.send_replace(true);
+    let samples = samples.await.expect("the level could be sampled");
+
+    let (accepted, refused) = (seen.accepted.load(Ordering::SeqCst), seen.refused.load(Ordering::SeqCst));
+    assert_eq!(accepted + refused, REQUESTS);
+    assert!(refused > 0, "the bucket was never full: this load tells nothing");
+    let highest = [&seen.highest[0], &seen.highest[1]].map(|level| level.load(Ordering::SeqCst));
+    assert_eq!(highest, [100, 50], "the highest levels that were admitted to, under each capacity");
+
+    let most = samples.iter().max().expect("samples");
+    assert!(*most <= 100, "the level was {most}, sampled {} times", samples.len());
+    // Not trimmed on the way: what was accepted went through the stream, and out by its own end.
+    service.drained("b").await;
+    let counts = service.counts("b").await;
+    assert_eq!((counts.accepted, counts.delivered), (accepted, accepted));
+    assert_eq!(upstream.calls().len() as u64, accepted);
+}
+
+/// The level, over and over.
+async fn sample(store: Store, mut ended: watch::Receiver<bool>) -> Vec<u64> {
+    let mut samples = Vec::new();
+    let mut length = redis::cmd("XLEN");
+    length.arg("dripfeed:{b}:jobs");
+    while !*ended.borrow_and_update() {
+        samples.push(store.command(&length).await.expect("Redis answers"));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    samples
+}
+
+async fn write(client: Client, seen: Arc<Seen>) {
+    while seen.begun.fetch_add(1, Ordering::SeqCst) < REQUESTS {
+        let phase = usize::from(seen.lowered.load(Ordering::SeqCst) == 1);
+        let answer = client.submit("b", "x").await.expect("an answer");
+        match answer.status {
+            202 => {
+                seen.accepted.fetch_add(1, Ordering::SeqCst);
+                seen.highest[phase].fetch_max(answer.number("level"), Ordering::SeqCst);
+            }
+            429 => {
+                assert_eq!(answer.text("code"), "bucket_full");
+                seen.refused.fetch_add(1, Ordering::SeqCst);
+            }
+            _ => panic!("{answer:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_admitted_above_a_capacity_that_was_lowered_below_the_level() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    for answer in bucket.admit_many((0..80).map(|n| buckets::job(n.to_string())).collect()).await {
+        admitted(answer);
+    }
+    let capacity = |capacity| dripfeed_bucket::Changes { capacity: Some(capacity), ..Default::default() };
+    bucket.change(&capacity(Some(50))).await.unwrap();
+    let full = refused(bucket.admit(buckets::job("x")).await);
+    assert_eq!((full.reason, full.level, full.capacity), (Reason::BucketFull, 80, 50));
+    assert_eq!(bucket.census().await.unwrap().level, 80, "what was accepted stays");
+    bucket.change(&capacity(None)).await.unwrap();
+    assert_eq!(submit(&bucket, buckets::job("x")).await.level, 81);
+}
+
+#[tokio::test]
+async fn the_bytes_are_bounded_too() {
+    let redis = TestRedis::start().await;
+    let body = "x".repeat(1000);
+    let size: usize = entry::encode(&buckets::job(body.clone())).iter().map(|value| value.as_bytes().len()).sum();
+    let mut settings = buckets::settings("b");
+    settings.capacity_bytes = 10 * size as u64;
+    let bucket = open(&redis, settings).await;
+    let answers = bucket.admit_many((0..30).map(|_| buckets::job(body.clone())).collect()).await;
+    assert_eq!(
+        answers.iter().filter(|answer| matches!(answer, Ok(dripfeed_bucket::Admission::Admitted(_)))).count(),
+        10
+    );
+    assert_eq!(bucket.census().await.unwrap().bytes, 10 * size as u64);
+}

@@ -1,0 +1,92 @@
+//! A caller of the intake.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+
+/// Longer than an answer may take in any state of the service.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Cheap to clone; clones share their connections.
+#[derive(Clone)]
+pub struct Client {
+    http: legacy::Client<HttpConnector, Full<Bytes>>,
+    address: SocketAddr,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// A member that is text.
+    pub fn text(&self, member: &str) -> String {
+        self.json()[member].as_str().unwrap_or_else(|| panic!("no `{member}`: {self:?}")).to_owned()
+    }
+
+    /// A member that is a number.
+    pub fn number(&self, member: &str) -> u64 {
+        self.json()[member].as_u64().unwrap_or_else(|| panic!("no `{member}`: {self:?}"))
+    }
+}
+
+impl Client {
+    pub fn to(address: SocketAddr) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        Self { http: legacy::Client::builder(TokioExecutor::new()).build(tcp), address }
+    }
+
+    /// # Errors
+    /// When no answer comes: the server is gone.
+    pub async fn call(&self, request: http::request::Builder, body: impl Into<Bytes>) -> Result<Answer, String> {
+        let request = request.body(Full::new(body.into())).expect("a request");
+        let answered = async {
+            let (head, body) = self.http.request(request).await.map_err(|error| error.to_string())?.into_parts();
+            let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+            Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
+        };
+        tokio::time::timeout(PATIENCE, answered).await.unwrap_or_else(|_| Err(format!("no answer in {PATIENCE:?}")))
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
+        Request::builder().method(method).uri(format!("http://{}{path}", self.address))
+    }
+
+    pub async fn get(&self, path: &str) -> Result<Answer, String> {
+        self.call(self.request(Method::GET, path), "").await
+    }
+
+    pub async fn patch(&self, path: &str, body: &str) -> Result<Answer, String> {
+        self.call(self.request(Method::PATCH, path), body.to_owned()).await
+    }
+
+    pub async fn post(&self, path: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
+        self.call(self.request(Method::POST, path), body).await
+    }
+
+    /// Hands in a job.
+    pub async fn submit(&self, bucket: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
+        self.post(&format!("/v1/buckets/{bucket}/jobs"), body).await
+    }
+
+    /// Hands in a job with an idempotency key.
+    pub async fn submit_once(&self, bucket: &str, key: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
+        let request = self.request(Method::POST, &format!("/v1/buckets/{bucket}/jobs")).header("idempotency-key", key);
+        self.call(request, body).await
+    }
+}

@@ -1,0 +1,141 @@
+//! dripfeed as it runs for real: a Redis of its own, and as many intakes and processors as a test wants.
+
+use std::fs;
+use std::path::PathBuf;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use dripfeed_store::Store;
+use redis::FromRedisValue;
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::processes::{Process, command};
+use crate::redis_server::TestRedis;
+
+/// One service at a time: each has several processes under load, and the machine may have two cores.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+/// A test's time for what must happen at last: far more than the promise says, so that a slow machine changes nothing.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The settings that tests share; `{redis}` stands for the address of theirs.
+const BASIS: &str = r#"
+[redis]
+url = "{redis}"
+response_timeout = "500ms"
+[intake]
+listen = "127.0.0.1:0"
+[processor]
+listen = "127.0.0.1:0"
+lease = "2s"
+drain = "10s"
+"#;
+
+pub struct Service {
+    pub redis: TestRedis,
+    store: Store,
+    configuration: PathBuf,
+    started: AtomicUsize,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// What is in a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub level: u64,
+    pub in_flight: u64,
+    pub parked: u64,
+    pub dead: u64,
+    pub accepted: u64,
+    pub delivered: u64,
+}
+
+impl Service {
+    /// `buckets` are their sections, in TOML.
+    pub async fn new(buckets: &str) -> Self {
+        let alone = ALONE.lock().await;
+        let redis = TestRedis::start().await;
+        let store = redis.store().await;
+        let configuration = redis.folder().join("dripfeed.toml");
+        fs::write(&configuration, BASIS.replace("{redis}", &redis.server.url()) + buckets).expect("a file of settings");
+        Self { redis, store, configuration, started: AtomicUsize::new(0), _alone: alone }
+    }
+
+    pub async fn intake(&self) -> Process {
+        self.role("intake", &[]).await
+    }
+
+    pub async fn processor(&self) -> Process {
+        self.role("processor", &[]).await
+    }
+
+    /// `settings` as after `--set`.
+    pub async fn role(&self, role: &str, settings: &[&str]) -> Process {
+        let mut command = command(["-c"]);
+        command.arg(&self.configuration);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.arg(role);
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        Process::start(&format!("{role} {number}"), command).await
+    }
+
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The answer to a command, given as words.
+    pub async fn redis<T: FromRedisValue>(&self, words: &str) -> T {
+        let mut words = words.split(' ');
+        let mut command = redis::cmd(words.next().expect("a command"));
+        words.for_each(|word| {
+            command.arg(word);
+        });
+        self.store.command(&command).await.expect("Redis answers")
+    }
+
+    pub async fn level(&self, bucket: &str) -> u64 {
+        self.redis(&format!("XLEN dripfeed:{{{bucket}}}:jobs")).await
+    }
+
+    pub async fn counts(&self, bucket: &str) -> Counts {
+        let tally: std::collections::HashMap<String, u64> =
+            self.redis(&format!("HGETALL dripfeed:{{{bucket}}}:tally")).await;
+        let total = |name: &str| tally.get(name).copied().unwrap_or(0);
+        let level = self.level(bucket).await;
+        let parked: u64 = self.redis(&format!("ZCARD dripfeed:{{{bucket}}}:parked")).await;
+        let pending: redis::Value = self.redis(&format!("XPENDING dripfeed:{{{bucket}}}:jobs processors")).await;
+        let pending = match pending {
+            redis::Value::Array(summary) => u64::from_redis_value(summary[0].clone()).expect("a number"),
+            other => panic!("{other:?}"),
+        };
+        Counts {
+            level,
+            in_flight: pending.saturating_sub(parked),
+            parked,
+            dead: total("dead"),
+            accepted: total("accepted"),
+            delivered: total("delivered"),
+        }
+    }
+
+    /// Returns when nothing is left in the bucket.
+    pub async fn drained(&self, bucket: &str) {
+        let begun = Instant::now();
+        while self.level(bucket).await > 0 {
+            assert!(begun.elapsed() < PATIENCE, "the bucket doesn't drain: {:?}", self.counts(bucket).await);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Returns when `happened` says so.
+pub async fn until<F: Future<Output = bool>>(what: &str, happened: impl Fn() -> F) {
+    let begun = Instant::now();
+    while !happened().await {
+        assert!(begun.elapsed() < PATIENCE, "it didn't happen within {PATIENCE:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,163 @@
+//! An upstream that writes down every call, and answers as the test says.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderMap, Method, Request, Response, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+/// One request, as it arrived.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// When its head was read.
+    pub arrived: Instant,
+    pub job: String,
+    pub attempt: u32,
+    pub method: Method,
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Call {
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("a body that is text")
+    }
+}
+
+/// What the upstream does about a call.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Status(u16),
+    /// With `Retry-After` in seconds.
+    Throttle(u16, u64),
+    /// The connection is closed without an answer.
+    Nothing,
+}
+
+type Script = Arc<dyn Fn(Call) -> BoxFuture<'static, Answer> + Send + Sync>;
+
+pub struct Upstream {
+    address: SocketAddr,
+    book: Book,
+    _serving: AbortOnDropHandle<()>,
+}
+
+/// All calls, in the order of their arrival.
+type Book = Arc<watch::Sender<Vec<Call>>>;
+
+/// Longer than anything a test waits for.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+impl Upstream {
+    /// Answers each call with what `script` makes of it; time may pass in it.
+    pub async fn start<F, A>(script: F) -> Self
+    where
+        F: Fn(Call) -> A + Send + Sync + 'static,
+        A: Future<Output = Answer> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("a bound port");
+        let book = Arc::new(watch::Sender::new(Vec::new()));
+        let script: Script = Arc::new(move |call| Box::pin(script(call)));
+        let serving = tokio::spawn(serve(listener, script, Arc::clone(&book)));
+        Self { address, book, _serving: AbortOnDropHandle::new(serving) }
+    }
+
+    /// Answers 200 at once.
+    pub async fn willing() -> Self {
+        Self::start(|_| async { Answer::Status(200) }).await
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/feed", self.address)
+    }
+
+    /// In the order of their arrival.
+    pub fn calls(&self) -> Vec<Call> {
+        self.book.borrow().clone()
+    }
+
+    /// How many calls each job got.
+    pub fn calls_by_job(&self) -> BTreeMap<String, u32> {
+        let mut counts = BTreeMap::new();
+        for call in self.book.borrow().iter() {
+            *counts.entry(call.job.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Returns when so many calls have arrived in all.
+    pub async fn has_got(&self, calls: usize) {
+        let mut book = self.book.subscribe();
+        let got = tokio::time::timeout(PATIENCE, book.wait_for(|book| book.len() >= calls)).await.is_ok();
+        assert!(got, "{} of {calls} calls came within {PATIENCE:?}", self.book.borrow().len());
+    }
+}
+
+async fn serve(listener: TcpListener, script: Script, book: Book) {
+    // Dropped with the upstream, and all its connections with it.
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(connection(stream, Arc::clone(&script), Arc::clone(&book)));
+    }
+}
+
+async fn connection(stream: TcpStream, script: Script, book: Book) {
+    // A caller that is killed breaks its connection: nothing to tell.
+    stream.set_nodelay(true).ok();
+    let service = service_fn(|request| answer(request, Arc::clone(&script), Arc::clone(&book)));
+    http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
+}
+
+/// An error closes the connection.
+async fn answer(request: Request<Incoming>, script: Script, book: Book) -> Result<Response<Full<Bytes>>, Cut> {
+    let arrived = Instant::now();
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
+    let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let call = Call {
+        arrived,
+        job: header("dripfeed-job-id").to_owned(),
+        attempt: header("dripfeed-attempt").parse().unwrap_or(0),
+        method: head.method.clone(),
+        uri: head.uri.clone(),
+        headers: head.headers.clone(),
+        body,
+    };
+    book.send_modify(|book| book.push(call.clone()));
+    let mut response = Response::new(Full::default());
+    let status = match script(call).await {
+        Answer::Nothing => return Err(Cut),
+        Answer::Status(status) => status,
+        Answer::Throttle(status, seconds) => {
+            response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
+            status
+        }
+    };
+    *response.status_mut() = status.try_into().expect("a status");
+    Ok(response)
+}
+
+#[derive(Debug)]
+struct Cut;
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the connection is closed without an answer")
+    }
+}
+
+impl std::error::Error for Cut {}
