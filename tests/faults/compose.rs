@@ -62,7 +62,8 @@ async fn what_the_containers_run_works_together() {
     let services = &compose["services"];
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("caller-key.sha256");
-    fs::write(&secret, Sha256::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n").unwrap();
+    fs::write(&secret, Sha256::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n")
+        .unwrap();
 
     let (_redis, url) = redis(&services["redis"], folder.path()).await;
     let upstream = Upstream::willing().await;

@@ -52,7 +52,9 @@ async fn a_job_in_every_state_is_seen_with_redis_cli() {
     assert_eq!(owners[1], "@parked");
     assert_eq!(owners[4], in_flight);
     assert_ne!(owners[5], "@parked");
-    assert!(redis_cli(&service, &["XPENDING", jobs, "processors", "IDLE", "60000", "-", "+", "10"]).concat().is_empty());
+    assert!(
+        redis_cli(&service, &["XPENDING", jobs, "processors", "IDLE", "60000", "-", "+", "10"]).concat().is_empty()
+    );
 
     let entry = redis_cli(&service, &["XRANGE", jobs, &waiting, &waiting]);
     assert_eq!(entry[..3], [waiting.as_str(), "body", "waiting"]);

@@ -88,7 +88,12 @@ async fn redis_goes_and_comes_under_load_and_nothing_accepted_is_lost() {
     let bodies: Vec<String> =
         upstream.calls().iter().map(|call| call.text().to_owned()).filter(|body| body.contains('-')).collect();
     let calls_by_job = upstream.calls_by_job();
-    let jobs = upstream.calls().iter().filter(|call| call.text().contains('-')).map(|call| call.job.clone()).collect::<HashSet<_>>();
+    let jobs = upstream
+        .calls()
+        .iter()
+        .filter(|call| call.text().contains('-'))
+        .map(|call| call.job.clone())
+        .collect::<HashSet<_>>();
     let keys = bodies.iter().collect::<HashSet<_>>();
     assert_eq!(jobs.len(), keys.len(), "{calls_by_job:?}");
 }
