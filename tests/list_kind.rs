@@ -46,6 +46,12 @@ async fn elements(store: &Store, key: &str) -> Vec<String> {
     store.command(&range).await.expect("a list of texts")
 }
 
+/// A checksum says nothing to a reader.
+fn without_sum(element: &str) -> String {
+    let (before, sum) = element.split_once(r#","sum":""#).expect("our own elements have a checksum");
+    format!("{before}{}", &sum[r#"0123456789abcdef""#.len()..])
+}
+
 /// Jobs in the list and in a replica's own, counted at one moment.
 async fn in_lists(store: &Store, consumer: &str) -> u64 {
     let mut count = redis::cmd("EVAL");
@@ -69,7 +75,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
     assert!(second.id > first.id);
     assert_eq!((second.level, second.capacity, second.repeated), (2, 100, false));
     assert_eq!(
-        elements(&store, JOBS).await,
+        elements(&store, JOBS).await.iter().map(|element| without_sum(element)).collect::<Vec<_>>(),
         [
             format!(r#"{{"id":"{}","body":"two","v":"1"}}"#, second.id),
             format!(r#"{{"id":"{}","body":"{{\"n\":1}}","caller":"alice","v":"1"}}"#, first.id),

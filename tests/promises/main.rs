@@ -1,4 +1,12 @@
 //! The promises of the design, a module each, over real Redis; those about death and pauses with real processes.
 
+mod a_dead_replicas_jobs_are_back_within_the_lease;
+mod a_job_never_leaves_the_stream_before_it_is_settled;
+mod accepted_means_kept;
+mod being_throttled_costs_no_attempt;
+mod one_job_per_idempotency_key;
+mod only_the_owner_settles;
+mod pace_before_take;
+mod poison_cant_stop_the_bucket;
 mod the_bound_is_exact;
 mod the_pace_is_a_ceiling;

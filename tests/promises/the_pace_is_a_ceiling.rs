@@ -3,57 +3,206 @@
 
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::service::Service;
+use dripfeed_bucket::*;
+use dripfeed_tests::buckets::{self, admitted, join, open, take, takes_nothing};
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
+use tokio::time::sleep;
 
 const RATE_PER_S: f64 = 400.0;
 const BURST: f64 = 200.0;
 
-/// A backlog that lasts, and three replicas that let it leak.
-async fn paced(upstream: &Upstream) -> Service {
+/// A bucket that is paused with a backlog for longer than the test; the intake that filled it.
+async fn backlog(upstream: &Upstream) -> (Service, Process) {
     let settings = format!(
-        "[buckets.b]\nupstream = \"{}\"\ncapacity = 20000\n\
+        "[buckets.b]\nupstream = \"{}\"\ncapacity = 10000\n\
          [buckets.b.leak]\nrate = \"200/500ms\"\nburst = 200\nconcurrency = 50",
         upstream.url()
     );
-    Service::new(&settings).await
+    let service = Service::new(&settings).await;
+    let intake = service.intake().await;
+    operate(&intake, "pause").await;
+    let jobs: Vec<_> = (0..1000).map(|n| format!("{{\"body\":{n}}}")).collect();
+    for _ in 0..6 {
+        let answer = intake.client().post("/v1/buckets/b/jobs/batch", jobs.join("\n")).await.expect("an answer");
+        assert_eq!(answer.status, 202, "{answer:?}");
+    }
+    (service, intake)
+}
+
+async fn operate(intake: &Process, what: &str) {
+    let answer = intake.client().post(&format!("/v1/buckets/b/{what}"), "").await.expect("an answer");
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+fn arrivals(upstream: &Upstream) -> Vec<Instant> {
+    upstream.calls().iter().map(|call| call.arrived).collect()
 }
 
 /// By how many calls the fullest window is over the ceiling; below zero: by how many it is under it. Every window that
 /// begins with one call and ends with another is looked at.
-fn excess(arrivals: &[Instant]) -> f64 {
+fn excess(mut arrivals: Vec<Instant>) -> f64 {
+    arrivals.sort_unstable();
     // With a(n) the arrival of the n-th call, the calls from i to j are j - i + 1, and the ceiling rate·(a(j) - a(i)) +
     // burst: the excess is (j - rate·a(j)) - (i - rate·a(i)) + 1 - burst.
     let mut lowest = f64::INFINITY;
     let mut most = f64::NEG_INFINITY;
-    for (n, arrival) in arrivals.iter().enumerate() {
-        let over = n as f64 - RATE_PER_S * arrival.duration_since(arrivals[0]).as_secs_f64();
-        lowest = lowest.min(over);
-        most = most.max(over - lowest + 1.0 - BURST);
+    let mut before = 0.0;
+    for arrival in &arrivals {
+        let ahead = before - RATE_PER_S * arrival.duration_since(arrivals[0]).as_secs_f64();
+        lowest = lowest.min(ahead);
+        most = most.max(ahead - lowest + 1.0 - BURST);
+        before += 1.0;
     }
     most
+}
+
+#[test]
+fn the_excess_is_that_of_the_fullest_window() {
+    let begun = Instant::now();
+    let at = |us: u64| begun + Duration::from_micros(us);
+    let steady = |from: u64, calls: u64| (0..calls).map(move |n| at(from + n * 2500));
+    assert!(excess(steady(0, 4000).collect()) < -190.0);
+    let burst = (0..200).map(|_| at(1_000_000)).chain(steady(1_003_000, 400));
+    assert!(excess(burst.clone().collect()) <= 0.0);
+    assert!(excess(burst.chain([at(1_500_000); 3]).collect()) > 1.0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_replicas_together_keep_the_pace_and_use_it() {
     let upstream = Upstream::willing().await;
-    let service = paced(&upstream).await;
-    let intake = service.intake().await;
-    let batch: Vec<_> = (0..1000).map(|n| format!("{{\"body\":{n}}}")).collect();
-    for _ in 0..6 {
-        let answer = intake.client().post("/v1/buckets/b/jobs/batch", batch.join("\n")).await.expect("an answer");
-        assert_eq!(answer.status, 202, "{answer:?}");
-    }
-    intake.client().post("/v1/buckets/b/pause", "").await.unwrap();
+    let (service, intake) = backlog(&upstream).await;
     let _processors = [service.processor().await, service.processor().await, service.processor().await];
-    intake.client().post("/v1/buckets/b/resume", "").await.unwrap();
+    operate(&intake, "resume").await;
     upstream.has_got(1).await;
-    tokio::time::sleep(Duration::from_secs(11)).await;
-    let arrivals: Vec<Instant> = upstream.calls().iter().map(|call| call.arrived).collect();
-    let within: Vec<_> =
-        arrivals.iter().filter(|at| at.duration_since(arrivals[0]) <= Duration::from_secs(10)).collect();
-    for n in 0..11 {
-        eprintln!("{n}: {}", arrivals.iter().filter(|a| a.duration_since(arrivals[0]).as_secs() == n).count());
+    let window = Duration::from_secs(10);
+    sleep(window + Duration::from_millis(500)).await;
+
+    let arrivals = arrivals(&upstream);
+    let within = arrivals.iter().filter(|arrival| arrival.duration_since(arrivals[0]) <= window).count();
+    let over = excess(arrivals);
+    assert!(over <= 0.0, "{over} calls above the ceiling in some window");
+    // The ceiling for these 10 s, of which they got at least 99 %.
+    assert!(within >= 4158, "{within} calls of 4200 in 10 s");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deaths_pauses_and_restarts_make_no_more_calls() {
+    let upstream = Upstream::willing().await;
+    let (service, intake) = backlog(&upstream).await;
+    let (mut killed, paused) = (service.processor().await, service.processor().await);
+    let _third = service.processor().await;
+    operate(&intake, "resume").await;
+    upstream.has_got(800).await;
+    killed.kill().await;
+    paused.pause();
+    sleep(Duration::from_millis(700)).await;
+    paused.resume();
+    let _fourth = service.processor().await;
+    upstream.has_got(2000).await;
+    // Long enough to be declared dead, and to join anew.
+    paused.pause();
+    sleep(Duration::from_secs(3)).await;
+    paused.resume();
+    upstream.has_got(4000).await;
+    let over = excess(arrivals(&upstream));
+    assert!(over <= 0.0, "{over} calls above the ceiling in some window");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_redis_is_silent_nothing_is_sent() {
+    let upstream = Upstream::willing().await;
+    let (service, intake) = backlog(&upstream).await;
+    let _processors = [service.processor().await, service.processor().await];
+    operate(&intake, "resume").await;
+    upstream.has_got(300).await;
+    service.redis.server.pause().unwrap();
+    let silent = Instant::now();
+    sleep(Duration::from_secs(3)).await;
+    let back = Instant::now();
+    service.redis.server.resume().unwrap();
+    let calls = upstream.calls().len();
+    upstream.has_got(calls + 300).await;
+
+    let arrivals = arrivals(&upstream);
+    // What had been taken before is sent at once, or given back.
+    let settled = silent + Duration::from_millis(500);
+    let meanwhile = arrivals.iter().filter(|arrival| (settled..back).contains(arrival)).count();
+    assert_eq!(meanwhile, 0, "calls without a pace");
+    assert!(excess(arrivals) <= 0.0);
+}
+
+/// A bucket with a backlog whose burst is spent, and its replica.
+async fn spent(redis: &TestRedis, rate: &str, burst: u64) -> (Bucket, Replica) {
+    let mut settings = buckets::settings("b");
+    settings.leak.rate = rate.parse().ok();
+    settings.leak.burst = burst;
+    let bucket = open(redis, settings).await;
+    for answer in bucket.admit_many((0..50).map(|n| buckets::job(n.to_string())).collect()).await {
+        admitted(answer);
     }
-    eprintln!("calls in 10 s: {}; excess {}", within.len(), excess(&arrivals));
+    let replica = join(&bucket, "a").await;
+    take(&replica, 50).await;
+    (bucket, replica)
+}
+
+async fn on_pace(redis: &TestRedis, words: &[&str]) -> i64 {
+    let mut command = redis::cmd(words[0]);
+    command.arg("dripfeed:{b}:pace").arg(&words[1..]);
+    redis.store().await.command(&command).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_clock_that_is_put_forward_makes_no_burst() {
+    let redis = TestRedis::start().await;
+    let (_bucket, replica) = spent(&redis, "1/s", 20).await;
+    // As if the clock were an hour further than when the pace was last written.
+    on_pace(&redis, &["HINCRBY", "last", "-3600000000"]).await;
+    let taken = match replica.take(50).await.unwrap() {
+        Take::Jobs(jobs) => jobs.len(),
+        _ => 0,
+    };
+    assert!(taken <= 2, "{taken} calls more, within a second");
+}
+
+#[tokio::test]
+async fn a_clock_that_is_put_back_makes_no_burst_and_no_stall() {
+    let redis = TestRedis::start().await;
+    let (_bucket, replica) = spent(&redis, "100/s", 20).await;
+    on_pace(&redis, &["HINCRBY", "last", "3600000000"]).await;
+    assert!(takes_nothing(&replica).await);
+    let begun = Instant::now();
+    until("a token", async || !takes_nothing(&replica).await).await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "a token took {:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_pace_that_was_lost_grants_nothing() {
+    let redis = TestRedis::start().await;
+    let (bucket, replica) = spent(&redis, "1/h", 20).await;
+    assert_eq!(on_pace(&redis, &["DEL"]).await, 1);
+    assert!(takes_nothing(&replica).await);
+    // Nor to one that comes new, nor to one that comes again.
+    assert_eq!(on_pace(&redis, &["DEL"]).await, 1);
+    let second = join(&bucket, "second").await;
+    assert!(takes_nothing(&second).await);
+    assert_eq!(on_pace(&redis, &["DEL"]).await, 1);
+    let again = bucket.join(Consumer::new("again"), Duration::from_mins(1), Life::Again).await.unwrap();
+    assert!(takes_nothing(&again).await);
+}
+
+#[tokio::test]
+async fn another_rate_holds_at_once_and_gives_no_second_burst() {
+    let redis = TestRedis::start().await;
+    let (bucket, replica) = spent(&redis, "1/h", 20).await;
+    let rate = |rate: &str| Changes {
+        leak: LeakChanges { rate: Some(rate.parse().ok()), ..LeakChanges::default() },
+        ..Changes::default()
+    };
+    bucket.change(&rate("2/366d")).await.unwrap();
+    assert!(takes_nothing(&replica).await);
+    bucket.change(&rate("1000/s")).await.unwrap();
+    until("a token", async || !takes_nothing(&replica).await).await;
 }

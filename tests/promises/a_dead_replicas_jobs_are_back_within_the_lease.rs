@@ -1,0 +1,86 @@
+//! 7. A dead replica's jobs are back within the lease, and its consumer name is gone. A slow job of a live replica is never
+//! taken from it, however long it runs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::upstream::{Answer, Upstream};
+
+/// As the tests' settings have it.
+const LEASE: Duration = Duration::from_secs(2);
+/// For what comes on top of the lease: that the call is made, on a machine that is busy with other things.
+const MARGIN: Duration = Duration::from_secs(1);
+const JOBS: usize = 10;
+
+async fn consumers(service: &Service) -> Vec<String> {
+    let consumers: Vec<std::collections::HashMap<String, redis::Value>> =
+        service.redis("XINFO CONSUMERS dripfeed:{b}:jobs processors").await;
+    let name = |consumer: &std::collections::HashMap<String, redis::Value>| {
+        redis::FromRedisValue::from_redis_value(consumer["name"].clone()).expect("a name")
+    };
+    consumers.iter().map(name).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_kill_9_another_replica_calls_them_within_the_lease() {
+    // The first replica's calls are never answered.
+    let victim_lives = std::sync::Arc::new(AtomicBool::new(true));
+    let lives = victim_lives.clone();
+    let upstream = Upstream::start(move |_| {
+        let lives = lives.clone();
+        async move {
+            if lives.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            Answer::Status(200)
+        }
+    })
+    .await;
+    let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"", upstream.url())).await;
+    let intake = service.intake().await;
+    let mut victim = service.role("processor", &["processor.name=victim"]).await;
+    for n in 0..JOBS {
+        assert_eq!(intake.client().submit("b", n.to_string()).await.expect("an answer").status, 202);
+    }
+    upstream.has_got(JOBS).await;
+    let _heir = service.role("processor", &["processor.name=heir"]).await;
+    until("both are members", async || consumers(&service).await.len() == 2).await;
+    // The heir has seen the victim's heart beat before: its time counts from the last beat at the latest.
+    let beats = async || service.redis::<Vec<(String, u64)>>("HGETALL dripfeed:{b}:replicas").await;
+    let before = beats().await;
+    until("both hearts beat", async || beats().await.iter().all(|beat| !before.contains(beat))).await;
+
+    victim_lives.store(false, Ordering::SeqCst);
+    victim.kill().await;
+    let died = Instant::now();
+    upstream.has_got(2 * JOBS).await;
+    let back = upstream.calls()[2 * JOBS - 1].arrived.duration_since(died);
+    assert!(back < LEASE + MARGIN, "the last of its jobs was called again after {back:?}");
+
+    service.drained("b").await;
+    let left = consumers(&service).await;
+    assert!(!left.iter().any(|name| name.starts_with("victim")), "{left:?}");
+    assert_eq!(beats().await.len(), 1);
+    assert!(upstream.calls_by_job().values().all(|calls| *calls == 2), "each was called again, once");
+    assert!(upstream.calls().iter().all(|call| call.attempt == 1), "a death is no failed attempt of the job");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_job_of_a_live_replica_stays_with_it() {
+    let upstream = Upstream::start(|_| async {
+        tokio::time::sleep(3 * LEASE).await;
+        Answer::Status(200)
+    })
+    .await;
+    let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"", upstream.url())).await;
+    let intake = service.intake().await;
+    let _replicas = [service.processor().await, service.processor().await];
+    for n in 0..JOBS {
+        assert_eq!(intake.client().submit("b", n.to_string()).await.expect("an answer").status, 202);
+    }
+    service.drained("b").await;
+    assert_eq!(upstream.calls().len(), JOBS, "each was called once");
+    let recovered: Option<u64> = service.redis("HGET dripfeed:{b}:tally recovered").await;
+    assert_eq!(recovered, None);
+}

@@ -1,0 +1,94 @@
+//! 10. An entry that can't be read, or a job that kills its processor, is buried with the reason after a bounded number of
+//! deliveries; everything else goes on.
+
+use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::Service;
+use dripfeed_tests::upstream::{Answer, Upstream};
+use tokio::sync::mpsc;
+
+#[tokio::test]
+async fn a_job_whose_replicas_die_is_buried_after_a_bounded_number_of_deliveries() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.deliveries = 3;
+    let bucket = open(&redis, settings).await;
+    let poison = submit(&bucket, buckets::job("poison")).await;
+    for life in 1..=3 {
+        assert_eq!(bucket.census().await.unwrap().level, 1, "before life {life}");
+        let replica = join(&bucket, &format!("life {life}")).await;
+        take(&replica, 1).await;
+        bucket.declare_dead(replica.consumer()).await.unwrap();
+    }
+    let letter = bucket.dead_letter(poison.id).await.unwrap().expect("buried, not lost");
+    let reason = letter.outcome.reason.unwrap();
+    assert!(reason.starts_with("handed out 3 times without an end"), "{reason}");
+    assert_eq!(letter.body.as_ref(), b"poison");
+
+    let replica = join(&bucket, "next").await;
+    submit(&bucket, buckets::job("wholesome")).await;
+    let taken = take(&replica, 10).await.pop().unwrap();
+    settle(&replica, taken, buckets::DELIVERED).await;
+    assert_eq!(bucket.census().await.unwrap().level, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn entries_that_cant_be_read_are_buried_and_the_others_delivered() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"", upstream.url())).await;
+    let intake = service.intake().await;
+    let stream = "dripfeed:{b}:jobs";
+    let mut poison: Vec<String> = Vec::new();
+    for n in 0..5 {
+        poison.push(service.redis(&format!("XADD {stream} * nobody knows")).await);
+        poison.push(service.redis(&format!("XADD {stream} * body x path http://elsewhere/{n}")).await);
+        poison.push(service.redis(&format!("XADD {stream} * body x expires soon")).await);
+        assert_eq!(intake.client().submit("b", n.to_string()).await.expect("an answer").status, 202);
+    }
+    let _processor = service.processor().await;
+    service.drained("b").await;
+    assert_eq!(upstream.calls().len(), 5, "the wholesome ones");
+    for id in poison {
+        let job = intake.client().get(&format!("/v1/buckets/b/jobs/{id}")).await.expect("an answer").json();
+        assert_eq!(job["state"], "dead", "{job}");
+        assert!(job["outcome"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{job}");
+    }
+    let dead = intake.client().get("/v1/buckets/b/dead").await.expect("an answer").json();
+    assert_eq!(dead["items"].as_array().map(Vec::len), Some(15), "{dead}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_kills_its_processor_is_buried_and_the_others_delivered() {
+    // Tells of each call of the poison, and never answers it.
+    let (told, mut poisoned) = mpsc::channel(10);
+    let upstream = Upstream::start(move |call| {
+        let told = told.clone();
+        async move {
+            if call.text() == "poison" {
+                told.send(()).await.expect("the test listens");
+                std::future::pending::<()>().await;
+            }
+            Answer::Status(200)
+        }
+    })
+    .await;
+    let settings = format!("[buckets.b]\nupstream = \"{}\"\ndeliveries = 3", upstream.url());
+    let service = Service::new(&settings).await;
+    let intake = service.intake().await;
+    let poison = intake.client().submit("b", "poison").await.expect("an answer").text("id");
+    let mut processor = service.processor().await;
+    for _ in 0..3 {
+        poisoned.recv().await.expect("the poison is called");
+        processor.kill().await;
+        assert_eq!(intake.client().submit("b", "wholesome").await.expect("an answer").status, 202);
+        processor = service.processor().await;
+    }
+    service.drained("b").await;
+    let job = intake.client().get(&format!("/v1/buckets/b/jobs/{poison}")).await.expect("an answer").json();
+    assert_eq!(job["state"], "dead", "{job}");
+    let reason = job["outcome"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("handed out 3 times"), "{reason}");
+    let calls = upstream.calls();
+    assert_eq!(calls.iter().filter(|call| call.text() == "poison").count(), 3);
+    assert_eq!(calls.iter().filter(|call| call.text() == "wholesome").count(), 3);
+}
