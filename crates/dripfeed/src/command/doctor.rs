@@ -56,7 +56,7 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
 
 async fn examine(bucket: &Bucket, repair: bool) -> Result<Vec<Json>, Failure> {
     if bucket.settings().kind == Kind::List {
-        output::say(format_args!("{}: a list keeps nothing that could be compared: not examined", bucket.name()));
+        output::say(format_args!("{}: not examined, because its kind is list", bucket.name()));
         return Ok(Vec::new());
     }
     let findings = bucket.examine(repair).await?;
