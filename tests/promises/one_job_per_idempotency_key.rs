@@ -59,6 +59,7 @@ async fn after_an_unknown_outcome_the_same_request_makes_no_second_job() {
         client.get("/v1/buckets/b").await.is_ok_and(|answer| answer.status == 200)
     })
     .await;
+    until("and so does this test", async || service.store().ping().await.is_ok()).await;
     let stored = service.counts("b").await.accepted;
     assert!(stored <= unknown, "{stored} were stored, and only of {unknown} was it said that they may be");
     for n in 0..20 {

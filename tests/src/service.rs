@@ -106,10 +106,14 @@ impl Service {
         let total = |name: &str| tally.get(name).copied().unwrap_or(0);
         let level = self.level(bucket).await;
         let parked: u64 = self.redis(&format!("ZCARD dripfeed:{{{bucket}}}:parked")).await;
-        let pending: redis::Value = self.redis(&format!("XPENDING dripfeed:{{{bucket}}}:jobs processors")).await;
+        let mut pending = redis::cmd("XPENDING");
+        pending.arg(format!("dripfeed:{{{bucket}}}:jobs")).arg("processors");
+        // Four members: how many, from, to, by whom. Without a group, which the first replica makes, none is pending.
+        let pending: Result<(u64, redis::Value, redis::Value, redis::Value), _> = self.store.command(&pending).await;
         let pending = match pending {
-            redis::Value::Array(summary) => u64::from_redis_value(summary[0].clone()).expect("a number"),
-            other => panic!("{other:?}"),
+            Ok((pending, ..)) => pending,
+            Err(error) if error.code() == Some("NOGROUP") => 0,
+            Err(error) => panic!("{error}"),
         };
         Counts {
             level,
