@@ -3,6 +3,9 @@
 //! Connections beyond the limit wait in the listener's backlog, where they cost nothing; a silent one makes room after
 //! `head_timeout`, so they don't wait long.
 
+mod framing;
+mod strict;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
+use self::strict::Strict;
 use crate::head;
 
 /// A kept connection stays open this long after the stop, so that a request which is on its way gets an answer and not
@@ -127,7 +131,8 @@ impl Server {
 
     async fn requests(self, stream: TcpStream) -> hyper::Result<()> {
         let router = self.router.map_request(|request: Request<hyper::body::Incoming>| request.map(Body::new));
-        let connection = self.http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        let connection =
+            self.http.serve_connection(TokioIo::new(Strict::new(stream)), TowerToHyperService::new(router));
         tokio::pin!(connection);
         tokio::select! {
             ended = connection.as_mut() => return ended,

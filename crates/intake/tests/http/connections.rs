@@ -1,84 +1,13 @@
-use std::io;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use dripfeed_intake::IntakeSettings;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
+use crate::server::{Server, head};
 use crate::stage::{PATIENCE, Stage, delivered, intake_settings};
 
 const SHORT: Duration = Duration::from_millis(300);
-
-/// An intake that listens.
-struct Server {
-    address: SocketAddr,
-    stop: CancellationToken,
-    serving: JoinHandle<io::Result<()>>,
-}
-
-impl Server {
-    async fn start(stage: &Stage, settings: IntakeSettings) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let stop = CancellationToken::new();
-        let (intake, _) = stage.intake(settings);
-        let serving = tokio::spawn({
-            let stop = stop.clone();
-            async move { intake.serve(listener, stop).await }
-        });
-        Self { address, stop, serving }
-    }
-
-    async fn connect(&self) -> Connection {
-        Connection(TcpStream::connect(self.address).await.unwrap())
-    }
-
-    async fn ended(self) {
-        tokio::time::timeout(PATIENCE, self.serving).await.expect("serve returns").unwrap().unwrap();
-    }
-}
-
-struct Connection(TcpStream);
-
-impl Connection {
-    async fn send(&mut self, text: &str) {
-        self.0.write_all(text.as_bytes()).await.unwrap();
-    }
-
-    /// Status line, fields and body of the next answer.
-    async fn answer(&mut self) -> String {
-        let read = async {
-            let mut text = Vec::new();
-            loop {
-                let shown = String::from_utf8_lossy(&text).into_owned();
-                if let Some((head, body)) = shown.split_once("\r\n\r\n") {
-                    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-                    if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-                        return shown;
-                    }
-                }
-                text.push(self.0.read_u8().await.unwrap_or_else(|error| panic!("{error} after {shown:?}")));
-            }
-        };
-        tokio::time::timeout(PATIENCE, read).await.expect("an answer comes")
-    }
-
-    /// All that comes until the other end closes.
-    async fn rest(&mut self) -> String {
-        let mut rest = Vec::new();
-        let read = tokio::time::timeout(PATIENCE, self.0.read_to_end(&mut rest)).await;
-        // A reset is an end too: what we sent wasn't read.
-        let _ = read.expect("the connection is closed");
-        String::from_utf8_lossy(&rest).into_owned()
-    }
-}
-
-fn head(fields: &str) -> String {
-    format!("POST /v1/buckets/b/jobs HTTP/1.1\r\nHost: intake\r\n{fields}\r\n")
-}
 
 #[tokio::test]
 async fn a_connection_carries_many_requests() {
@@ -102,7 +31,7 @@ async fn a_head_that_does_not_come_closes_the_connection() {
     let (mut silent, mut dripping) = (server.connect().await, server.connect().await);
     let drip = async {
         for byte in head("").bytes().cycle() {
-            if dripping.0.write_u8(byte).await.is_err() {
+            if dripping.tcp.write_u8(byte).await.is_err() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -157,32 +86,6 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn a_broken_request_is_the_last_of_its_connection() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
-    let second = format!("{}z", head("Content-Length: 1\r\n"));
-    for fields in [
-        "Content-Length: 1\r\nContent-Length: 2\r\n\r\nx",
-        "Content-Length: +1\r\n\r\nx",
-        "Content-Length: -1\r\n\r\nx",
-        "X: a\0b\r\n\r\n",
-        "X: a\r\n folded\r\n\r\n",
-        "X : a\r\n\r\n",
-        "Transfer-Encoding: gzip\r\n\r\nx",
-        "Transfer-Encoding: chunked\r\n\r\nnope\r\nx\r\n0\r\n\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n-1\r\nx\r\n0\r\n\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n",
-    ] {
-        let mut connection = server.connect().await;
-        connection.send(&format!("POST /v1/buckets/b/jobs HTTP/1.1\r\nHost: intake\r\n{fields}{second}")).await;
-        let answers = connection.rest().await;
-        assert!(answers.starts_with("HTTP/1.1 400 "), "{fields:?}: {answers}");
-        assert_eq!(answers.matches("HTTP/1.1").count(), 1, "{fields:?}: {answers}");
-    }
-    assert_eq!(stage.length("b").await, 0);
-}
-
-#[tokio::test]
 async fn connections_beyond_the_limit_wait_for_room() {
     let stage = Stage::set().await;
     let server = Server::start(&stage, IntakeSettings { max_connections: 1, ..intake_settings() }).await;
@@ -191,7 +94,7 @@ async fn connections_beyond_the_limit_wait_for_room() {
     first.answer().await;
     let mut second = server.connect().await;
     second.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
-    let waits = tokio::time::timeout(Duration::from_millis(100), second.0.peek(&mut [0])).await;
+    let waits = tokio::time::timeout(Duration::from_millis(100), second.tcp.peek(&mut [0])).await;
     assert!(waits.is_err(), "the second connection was served beside the first");
     drop(first);
     assert!(second.answer().await.starts_with("HTTP/1.1 200 "));

@@ -4,7 +4,7 @@
 
 /// Many jobs in one request.
 mod batches;
-/// Connections: limits, silence, broken requests, the stop.
+/// Connections: limits, silence, the stop.
 mod connections;
 /// Dead letters, and their way back.
 mod dead_letters;
@@ -12,6 +12,8 @@ mod dead_letters;
 mod describing;
 /// What a failing Redis does to callers.
 mod failing;
+/// Requests whose end could be read in more than one way.
+mod framing;
 /// Who may do what.
 mod keys;
 /// Pause, resume, purge, cancel, changes at run time.
@@ -20,6 +22,8 @@ mod operating;
 mod proxying;
 /// Jobs, lists, buckets, outcomes, reports.
 mod reading;
+/// An intake that listens, and a client that sends whatever it is given.
+mod server;
 /// The Redis, the buckets and the intake of one test.
 mod stage;
 /// One job in one request.

@@ -1,0 +1,148 @@
+use tokio::io::AsyncWriteExt as _;
+
+use crate::server::{Server, head};
+use crate::stage::{Stage, intake_settings};
+
+/// The request that may come to light behind another one.
+fn hidden() -> String {
+    format!("{}z", head("Content-Length: 1\r\nConnection: close\r\n"))
+}
+
+/// Sends these requests, each on a connection of its own and with another one behind it. None is more than refused.
+async fn are_refused(requests: impl IntoIterator<Item = String>) {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    for request in requests {
+        let mut connection = server.connect().await;
+        connection.send(request.clone() + &hidden()).await;
+        let answers = connection.rest().await;
+        assert!(answers.starts_with("HTTP/1.1 400 "), "{request:?}: {answers}");
+        assert_eq!(answers.matches("HTTP/1.1").count(), 1, "{request:?}: {answers}");
+    }
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn a_head_that_could_be_read_otherwise_is_the_last_of_its_connection() {
+    are_refused(
+        [
+            "\0",
+            "\nPOST /v1/buckets/b/jobs HTTP/1.1\r\nHost: intake\r\n\r\n",
+            "POST /v1/buckets/b/jobs\r\n\r\n",
+            "POST /v1/buckets/b/jobs HTTP/1.1\r\n\r\n",
+            "POST /v1/buckets/b/jobs HTTP/1.1\nHost: intake\r\n\r\n",
+            "POST /v1/buckets/b/jobs HTTP/1.2\r\nHost: intake\r\n\r\n",
+            "POST  /v1/buckets/b/jobs HTTP/1.1\r\nHost: intake\r\n\r\n",
+            "POST\t/v1/buckets/b/jobs\tHTTP/1.1\r\nHost: intake\r\n\r\n",
+            "POST /v1/buckets/b/jobs HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        ]
+        .map(str::to_owned),
+    )
+    .await;
+    let fields = [
+        "Content-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+        "Content-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+        "Content-Length: 1, 1\r\n\r\nx",
+        "Content-Length: +1\r\n\r\nx",
+        "Content-Length: -1\r\n\r\nx",
+        "Content-Length: 18446744073709551617\r\n\r\nx",
+        "Content-Length:\r\n\r\nx",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: gzip\r\n\r\nx",
+        "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding : chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+        " Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Content-Length: 0\n\r\n",
+        "Content-Length: 0\r\n\n",
+        "X: a\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "X: a\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "X: a\r\r\n\r\n",
+        "X: a\0b\r\n\r\n",
+        "X\0: a\r\n\r\n",
+        "X: a\r\n folded\r\n\r\n",
+        "X: a\r\n\tfolded\r\n\r\n",
+        "X : a\r\n\r\n",
+        ": a\r\n\r\n",
+        "Host: elsewhere\r\n\r\n",
+    ];
+    are_refused(fields.map(|fields| head("").trim_end().to_owned() + "\r\n" + fields)).await;
+}
+
+#[tokio::test]
+async fn chunks_that_could_be_read_otherwise_are_the_last_of_their_connection() {
+    let chunks = [
+        "\r\n",
+        "nope\r\nx\r\n0\r\n\r\n",
+        "-1\r\nx\r\n0\r\n\r\n",
+        "+1\r\nx\r\n0\r\n\r\n",
+        "0x1\r\nx\r\n0\r\n\r\n",
+        " 1\r\nx\r\n0\r\n\r\n",
+        "1 \r\nx\r\n0\r\n\r\n",
+        "10000000000000000\r\nx\r\n0\r\n\r\n",
+        "1\nx\r\n0\r\n\r\n",
+        "1;a\nx\r\n0\r\n\r\n",
+        "1;\0\r\nx\r\n0\r\n\r\n",
+        "1;a\rb\r\nx\r\n0\r\n\r\n",
+        "1\r\nxyz\r\n0\r\n\r\n",
+        "1\r\nx\n0\r\n\r\n",
+        "1\r\nx0\r\n\r\n",
+        "0\n\n",
+        "0\r\n\n",
+        "0\r\nX: a\n\r\n",
+        "0\r\nX: a\r\n\n",
+        "0\r\nX: a\0\r\n\r\n",
+        "0\r\nX : a\r\n\r\n",
+    ];
+    are_refused(chunks.map(|chunks| head("Transfer-Encoding: chunked\r\n") + chunks)).await;
+}
+
+#[tokio::test]
+async fn requests_that_come_at_once_are_answered_until_one_breaks() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    let sound = [
+        head("Content-Length: 1\r\n") + "x",
+        head("Transfer-Encoding: chunked\r\n") + "1;a=b\r\ny\r\n0\r\nX-Trailer: t\r\n\r\n",
+        "\r\n".to_owned() + &head(""),
+    ]
+    .concat();
+    let all = format!("{sound}{}{}", head("Content-Length: 1\r\nContent-Length: 1\r\n"), hidden());
+    // At once, and a byte at a time.
+    for at_once in [all.len(), 1] {
+        let mut connection = server.connect().await;
+        for bytes in all.as_bytes().chunks(at_once) {
+            if connection.tcp.write_all(bytes).await.is_err() {
+                break;
+            }
+        }
+        let answers = connection.rest().await;
+        let statuses: Vec<&str> = answers.match_indices("HTTP/1.1 ").map(|(at, _)| &answers[at + 9..at + 12]).collect();
+        assert_eq!(statuses, ["202", "202", "202", "400"], "{answers}");
+    }
+    assert_eq!(stage.length("b").await, 6);
+}
+
+#[tokio::test]
+async fn what_comes_after_a_body_that_nobody_reads_is_no_request() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    for line in ["GET /livez", "POST /v1/buckets/nope/jobs", "POST /v1/buckets/b/pause", "GET /nothing", "PUT /livez"] {
+        for body in [
+            format!("Transfer-Encoding: chunked\r\n\r\nnope\r\n{}", hidden()),
+            format!("Transfer-Encoding: chunked\r\n\r\nffff\r\n{}", hidden()),
+            format!("Content-Length: 1000\r\n\r\n{}", hidden()),
+            format!("Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n{}", hidden()),
+        ] {
+            let mut connection = server.connect().await;
+            connection.send(format!("{line} HTTP/1.1\r\nHost: intake\r\n{body}")).await;
+            let answers = connection.rest().await;
+            assert_eq!(answers.matches("HTTP/1.1").count(), 1, "{line} {body:?}: {answers}");
+        }
+    }
+    assert_eq!(stage.length("b").await, 0);
+}
