@@ -156,7 +156,7 @@ async fn the_bound_is_exact_for_writers_at_once_also_while_jobs_are_in_flight() 
 #[tokio::test]
 async fn room_is_refused_by_bytes_and_given_back_to_the_byte() {
     let redis = TestRedis::start().await;
-    let bucket = open(&redis, BucketSettings { capacity_bytes: 100, ..settings() }).await;
+    let bucket = open(&redis, BucketSettings { capacity_bytes: 150, ..settings() }).await;
     let replica = join(&bucket, "a").await;
     submit(&bucket, buckets::job("x".repeat(60))).await;
     assert_eq!(refused(bucket.admit(buckets::job("x".repeat(60))).await).reason, Reason::BucketFull);

@@ -22,7 +22,7 @@ impl ReferenceStateMachine for Histories {
     type Transition = Step;
 
     fn init_state() -> BoxedStrategy<Model> {
-        (2..=MOST_ADMITTED, 60..200u64, option::of(3..20u64), 1..4u32, 1..5usize)
+        (2..=MOST_ADMITTED, 100..300u64, option::of(3..20u64), 1..4u32, 1..5usize)
             .prop_map(|(capacity, capacity_bytes, burst, deliveries, most_dead)| {
                 Model::new(Setup { capacity, capacity_bytes, burst, deliveries, most_dead })
             })
@@ -36,7 +36,7 @@ impl ReferenceStateMachine for Histories {
             (1, Just(Step::Purge).boxed()),
             (2, prop_oneof![Just(Step::Pause), Just(Step::Resume)].boxed()),
             (2, option::of(1..=MOST_ADMITTED).prop_map(Step::SetCapacity).boxed()),
-            (1, option::of(20..200u64).prop_map(Step::SetCapacityBytes).boxed()),
+            (1, option::of(30..300u64).prop_map(Step::SetCapacityBytes).boxed()),
             (1, option::of(1..4u64).prop_map(Step::SetMaxInFlight).boxed()),
             (2, option::of(1..60u64).prop_map(Step::SetBurst).boxed()),
             (4, Just(Step::AnHourPasses).boxed()),

@@ -198,8 +198,8 @@ impl Model {
             }
             return Verdict::Repeated { job, level: self.level() };
         }
-        // The body and the mark of our own layout.
-        let bytes = offer.length as u64 + 1;
+        // The body, its checksum, and the mark of our own layout.
+        let bytes = offer.length as u64 + 16 + 1;
         if bytes > self.capacity_bytes {
             return self.refuse(Reason::NeverFits);
         }

@@ -46,9 +46,10 @@ fn push(content: &mut String, separator: char, name: &str, value: &str) {
 /// Reads a whole element.
 ///
 /// # Errors
-/// When it isn't a JSON object of texts, or one of them says nothing that can be used.
+/// When it isn't as it was written, isn't a JSON object of texts, or one of them says nothing that can be used.
 pub fn decode(id: JobId, element: &[u8]) -> Result<Job, Unreadable> {
-    let job = entry::decode(id, &fields(element)?)?;
+    let fields = fields(element).map_err(|error| if is_ours(element) { Unreadable::Corrupt } else { error })?;
+    let job = entry::decode(id, &fields)?;
     Ok(Job { bytes: counted_bytes(element), ..job })
 }
 
@@ -73,8 +74,7 @@ fn field(name: String, value: Bytes) -> Result<(Bytes, Bytes), Unreadable> {
 /// count nothing.
 #[must_use]
 pub fn counted_bytes(element: &[u8]) -> u64 {
-    let mark = format!(r#","v":"{LAYOUT}"}}"#);
-    if !element.ends_with(mark.as_bytes()) {
+    if !is_ours(element) {
         return 0;
     }
     let mut content = element.strip_prefix(b"{").unwrap_or_default();
@@ -82,6 +82,11 @@ pub fn counted_bytes(element: &[u8]) -> u64 {
         content = without_member(content, name).unwrap_or(content);
     }
     content.len() as u64 + 1
+}
+
+/// By its end, where `encode` puts the layout's version: in a text the quotes of such an end would be escaped.
+fn is_ours(element: &[u8]) -> bool {
+    element.ends_with(format!(r#","v":"{LAYOUT}"}}"#).as_bytes())
 }
 
 /// What follows `"name":"…",` where `content` begins with it; the value has nothing escaped.
@@ -156,11 +161,26 @@ mod tests {
     #[test]
     fn an_element_is_readable_and_says_nothing_needless() {
         let text = Submission { body: Bytes::from_static(b"{\"n\":1}"), ..Submission::default() };
-        assert_eq!(encode(&text), r#"{"body":"{\"n\":1}","v":"1"}"#);
-        assert_eq!(encode(&Submission::default()), r#"{"body":"","v":"1"}"#);
+        let without_sum = |submission: &Submission| {
+            let element = encode(submission);
+            let (before, sum) = element.split_once(r#","sum":""#).unwrap();
+            format!("{before}{}", &sum[r#"0123456789abcdef""#.len()..])
+        };
+        assert_eq!(without_sum(&text), r#"{"body":"{\"n\":1}","v":"1"}"#);
+        assert_eq!(without_sum(&Submission::default()), r#"{"body":"","v":"1"}"#);
         let raw = Submission { body: Bytes::from_static(b"\x00\xff"), ..Submission::default() };
-        assert_eq!(encode(&raw), r#"{"body_base64":"AP8=","v":"1"}"#);
+        assert_eq!(without_sum(&raw), r#"{"body_base64":"AP8=","v":"1"}"#);
         assert_eq!(decode(JobId::new(17, 0), element(&raw).as_bytes()).unwrap().body, raw.body);
+    }
+
+    #[test]
+    fn an_element_that_is_not_what_was_admitted_is_corrupt() {
+        let whole = element(&Submission { body: Bytes::from_static(b"two"), ..Submission::default() });
+        let decode = |element: &str| decode(JobId::new(17, 0), element.as_bytes()).map(|_| ());
+        assert_eq!(decode(&whole), Ok(()));
+        for (part, other) in [("two", "too"), (r#""two""#, "two"), ("two", "\\"), ("body", "corps"), ("sum", "summe")] {
+            assert_eq!(decode(&whole.replacen(part, other, 1)), Err(Unreadable::Corrupt), "{part} → {other}");
+        }
     }
 
     #[test]

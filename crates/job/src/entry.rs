@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::Method;
 use thiserror::Error;
 
+use crate::checksum;
 use crate::duration::ms_up;
 use crate::forward::ForwardHeaders;
 use crate::id::JobId;
@@ -18,8 +19,9 @@ use crate::submission::Submission;
 
 /// The fields, in their order, and what stands in them:
 /// raw bytes · MIME type · method · path and query · `[[name, value]]` as JSON · caller · W3C trace context ·
-/// first due time and deadline, ms since the epoch · attempts after the first · ms for one attempt · layout version.
-pub const FIELDS: [&str; 12] = [
+/// first due time and deadline, ms since the epoch · attempts after the first · ms for one attempt · checksum · layout
+/// version.
+pub const FIELDS: [&str; 13] = [
     "body",
     "content_type",
     "method",
@@ -31,8 +33,15 @@ pub const FIELDS: [&str; 12] = [
     "expires",
     "retries",
     "timeout",
+    "sum",
     "v",
 ];
+
+/// What Redis writes by its own clock: not known when a job is weighed and its checksum made.
+const BY_REDIS: [&str; 2] = ["due", "expires"];
+
+/// Where the checksum stands in `FIELDS`.
+const SUM: usize = 11;
 
 /// The layout's version, also the mark by which our own entries are known from foreign ones.
 pub(crate) const LAYOUT: &str = "1";
@@ -61,6 +70,8 @@ pub struct Job {
 /// Why an entry is no job. It is buried with this reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Unreadable {
+    #[error("corrupt: this isn't the job that was accepted, its checksum differs")]
+    Corrupt,
     #[error("the entry has neither a `body` nor a `request_details` field")]
     NoBody,
     #[error("the field `{0}` can't be read")]
@@ -94,9 +105,9 @@ impl Value {
 
 /// The values of `FIELDS` for a new job; `due` and `expires` are left empty for the admit script.
 #[must_use]
-pub fn encode(submission: &Submission) -> [Value; 12] {
+pub fn encode(submission: &Submission) -> [Value; 13] {
     let text = |value: Option<&str>| Value::Text(value.unwrap_or_default().to_owned());
-    [
+    let mut values = [
         Value::Bytes(submission.body.clone()),
         text(submission.content_type.as_deref()),
         text(submission.method.as_ref().map(Method::as_str)),
@@ -108,13 +119,28 @@ pub fn encode(submission: &Submission) -> [Value; 12] {
         text(None),
         Value::Text(submission.retries.map(|retries| retries.to_string()).unwrap_or_default()),
         Value::Text(submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default()),
+        text(None),
         text(Some(LAYOUT)),
-    ]
+    ];
+    let covered = FIELDS.iter().zip(&values).filter(|(name, _)| is_covered(name));
+    values[SUM] = Value::Text(checksum::of(covered.map(|(_, value)| value.as_bytes())));
+    values
+}
+
+/// Whether the checksum covers a field.
+fn is_covered(name: &str) -> bool {
+    name != FIELDS[SUM] && !BY_REDIS.contains(&name)
 }
 
 /// Reads an entry's fields.
+///
+/// # Errors
+/// When it isn't as it was written, or isn't a job.
 pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
     let entry = Entry(fields);
+    if entry.is_ours() && !entry.is_intact() {
+        return Err(Unreadable::Corrupt);
+    }
     let body = entry.get("body").or_else(|| entry.get("request_details")).ok_or(Unreadable::NoBody)?;
     Ok(Job {
         id,
@@ -137,10 +163,10 @@ pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
 /// Redis writes are left out, so that what is given back is what was taken.
 #[must_use]
 pub fn counted_bytes(fields: &[(Bytes, Bytes)]) -> u64 {
-    if Entry(fields).get("v").is_none() {
+    if !Entry(fields).is_ours() {
         return 0;
     }
-    let counted = fields.iter().filter(|(name, _)| name != "due" && name != "expires");
+    let counted = fields.iter().filter(|(name, _)| !BY_REDIS.iter().any(|by_redis| name == by_redis));
     counted.map(|(_, value)| value.len() as u64).sum()
 }
 
@@ -149,6 +175,16 @@ struct Entry<'a>(&'a [(Bytes, Bytes)]);
 impl<'a> Entry<'a> {
     fn get(&self, name: &str) -> Option<&'a Bytes> {
         self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    }
+
+    fn is_ours(&self) -> bool {
+        self.get("v").is_some()
+    }
+
+    fn is_intact(&self) -> bool {
+        let covered = FIELDS.into_iter().filter(|name| is_covered(name));
+        let sum = checksum::of(covered.map(|name| self.get(name).map_or(&[][..], |value| value)));
+        self.get(FIELDS[SUM]).is_some_and(|written| *written == sum)
     }
 
     fn text(&self, name: &'static str) -> Result<Option<&'a str>, Unreadable> {
@@ -173,6 +209,18 @@ mod tests {
             .collect()
     }
 
+    /// As it stands in the stream when it has a deadline.
+    fn written(submission: &Submission) -> Vec<(Bytes, Bytes)> {
+        let values = encode(submission);
+        let mut entry: Vec<_> = FIELDS
+            .iter()
+            .zip(&values)
+            .map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::copy_from_slice(value.as_bytes())))
+            .collect();
+        entry[8].1 = Bytes::from_static(b"1700000000000");
+        entry
+    }
+
     #[test]
     fn a_job_reads_back_as_it_was_submitted() {
         let mut submission = Submission {
@@ -186,13 +234,7 @@ mod tests {
             ..Submission::default()
         };
         submission.headers.push("x-a", "1").unwrap();
-        let values = encode(&submission);
-        let entry: Vec<_> = FIELDS
-            .iter()
-            .zip(&values)
-            .map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::copy_from_slice(value.as_bytes())))
-            .collect();
-        let job = decode(JobId::new(1, 0), &entry).unwrap();
+        let job = decode(JobId::new(1, 0), &written(&submission)).unwrap();
         assert_eq!(job.body, submission.body);
         assert_eq!(job.content_type, submission.content_type);
         assert_eq!(job.method, submission.method);
@@ -201,7 +243,24 @@ mod tests {
         assert_eq!(job.caller, submission.caller);
         assert_eq!(job.retries, submission.retries);
         assert_eq!(job.timeout, submission.timeout);
+        assert_eq!(job.expires_ms, Some(1_700_000_000_000));
+        let values = encode(&submission);
         assert_eq!(job.bytes, values.iter().map(|value| value.as_bytes().len() as u64).sum::<u64>());
+    }
+
+    #[test]
+    fn a_job_that_is_not_what_was_admitted_is_corrupt() {
+        let whole = written(&Submission { body: Bytes::from_static(b"{\"n\":1}"), ..Submission::default() });
+        for (at, name) in FIELDS.into_iter().enumerate() {
+            let mut changed = whole.clone();
+            changed[at].1 = Bytes::from_static(b"1");
+            let corrupt = decode(JobId::new(1, 0), &changed).is_err_and(|error| error == Unreadable::Corrupt);
+            // The last is the layout's version, which is 1 already.
+            assert_eq!(corrupt, name == "sum" || is_covered(name) && name != "v", "{name}");
+            changed.remove(at);
+            let corrupt = decode(JobId::new(1, 0), &changed).is_err_and(|error| error == Unreadable::Corrupt);
+            assert_eq!(corrupt, name == "body" || name == "sum", "{name} is missing");
+        }
     }
 
     #[test]

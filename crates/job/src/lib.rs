@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod bucket_name;
+mod checksum;
 pub mod duration;
 pub mod element;
 pub mod entry;

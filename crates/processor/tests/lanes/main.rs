@@ -2,6 +2,8 @@
 #![expect(unreachable_pub, reason = "nobody is outside of a test")]
 #![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
 
+/// A job that was changed in Redis.
+mod corruption;
 /// What a stop does to calls under way.
 mod drain;
 /// Redis gone, a replica declared dead.
