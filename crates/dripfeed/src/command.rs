@@ -9,6 +9,7 @@ mod dead;
 mod doctor;
 mod job;
 mod jobs;
+mod key;
 mod openapi;
 mod pause;
 mod purge;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Set(set::Arguments),
     /// Check the buckets' invariants in Redis, and mend them
     Doctor(doctor::Arguments),
+    /// Make keys for callers
+    Key(key::Arguments),
     /// Print the description of the HTTP API (OpenAPI)
     Openapi,
     /// Print the completions for a shell
@@ -82,6 +85,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Purge(arguments) => purge::run(&arguments).await,
         Command::Set(arguments) => set::run(&arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &layers).await,
+        Command::Key(arguments) => key::run(&arguments),
         Command::Openapi => openapi::run(),
         Command::Completions(arguments) => completions::run(&arguments, program),
     }

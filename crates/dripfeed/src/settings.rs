@@ -30,6 +30,7 @@ use dripfeed_store::RedisSettings;
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::fault::Faults;
 pub(crate) use self::intake::IntakeRole;
+pub(crate) use self::key::check_id as check_key_id;
 pub(crate) use self::layers::Layers;
 pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use self::processor::ProcessorRole;

@@ -1,6 +1,6 @@
 //! `[[keys]]`: who may call the intake.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use dripfeed_intake::{AccessKey, Scope};
@@ -35,8 +35,8 @@ pub(super) fn read(
     configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
 ) -> Vec<AccessKey> {
     let Some(entries) = reader.section::<Vec<serde_json::Value>>("keys") else { return Vec::new() };
-    let mut ids = BTreeSet::new();
-    let mut keys = Vec::new();
+    let mut keys: Vec<AccessKey> = Vec::new();
+    let mut places = HashMap::new();
     for (index, entry) in entries.into_iter().enumerate() {
         let path = ["keys".into(), Step::Index(index)];
         let faults = reader.count();
@@ -44,13 +44,12 @@ pub(super) fn read(
         if reader.count() > faults {
             continue;
         }
-        if !ids.insert(entry.id.clone()) {
-            reader.fault(
-                &below(&path, "id"),
-                format!("`{}` names another key too: an id names one", entry.id.escape_debug()),
-            );
+        let Some(key) = read_entry(reader, &path, entry, configured) else { continue };
+        // Two keys may have one id, while one replaces the other; a key that stands twice has no certain scopes.
+        if let Some(first) = places.insert(key.sha256, index) {
+            reader.fault(&path, format!("is the key of keys[{first}]: take one of the two out"));
         }
-        keys.extend(read_entry(reader, &path, entry, configured));
+        keys.push(key);
     }
     keys
 }
@@ -76,7 +75,8 @@ fn below(path: &[Step], key: &str) -> Vec<Step> {
     path.iter().cloned().chain([key.into()]).collect()
 }
 
-fn check_id(id: &str) -> Result<(), String> {
+/// Whether a key may have this id; if not, why.
+pub(crate) fn check_id(id: &str) -> Result<(), String> {
     if !id.is_empty() && id.len() <= 64 && id.chars().all(|c| c.is_ascii_graphic()) {
         return Ok(());
     }

@@ -262,6 +262,15 @@ fn keys_say_who_may_do_what() {
 }
 
 #[test]
+fn a_caller_may_have_two_keys_but_no_key_twice() {
+    let key = |id: &str, digits: &str| {
+        format!("[[keys]]\nid = \"{id}\"\nsha256 = \"{}\"\nscopes = [\"read\"]\n", digits.repeat(32))
+    };
+    assert_eq!(told(&[key("shop", "ab"), key("shop", "cd")].concat()), "taken");
+    insta::assert_snapshot!(told(&[key("shop", "ab"), key("shop", "cd"), key("till", "AB")].concat()));
+}
+
+#[test]
 fn secrets_come_from_files_that_others_cannot_read() {
     let folder = Folder::new();
     let url = folder.secret("redis.url", "redis://:hunter2@127.0.0.1:6379\n", 0o600);

@@ -155,6 +155,25 @@ async fn keys_open_and_their_absence_is_not_allowed() {
     intake.end().await;
 }
 
+#[tokio::test]
+async fn a_new_key_opens_once_its_section_is_configured() {
+    let made = run(&["key", "new", "--id", "shop"]);
+    assert_eq!((made.code, made.out.lines().count()), (Some(0), 1), "{}", made.err);
+    assert!(!made.err.contains(made.out.trim()), "the key is printed once");
+    let json: serde_json::Value = serde_json::from_str(&run(&["key", "new", "-o", "json"]).out).unwrap();
+    let (other, hash) = (json["key"].as_str().unwrap(), json["section"]["sha256"].as_str().unwrap());
+    assert!(other.len() > 43 && other != made.out.trim(), "{other}");
+    // The same id: both keys hold, until the one that is replaced is taken out.
+    let second = format!("[[keys]]\nid = \"shop\"\nsha256 = \"{hash}\"\nscopes = [\"read\"]\n");
+    let intake = Intake::start(&format!("{BUCKET}\n{}\n{second}", made.err)).await;
+    for (key, code) in [(made.out.trim(), 0), (other, 0), ("dripfeed_", 77)] {
+        let mut buckets = dripfeed(&["buckets", "--server", &intake.server]);
+        assert_eq!(buckets.env("DRIPFEED_KEY", key).output().unwrap().status.code(), Some(code), "{key}");
+    }
+    assert_eq!(run(&["key", "new", "--id", "a b"]).code, Some(2));
+    intake.end().await;
+}
+
 #[test]
 fn descriptions_are_printed_without_a_server() {
     let api: serde_json::Value = serde_json::from_str(&run(&["openapi"]).out).unwrap();

@@ -1,0 +1,71 @@
+//! `dripfeed key new`
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::exit::Failure;
+use crate::output::{self, Format};
+use crate::settings::check_key_id;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    deed: Deed,
+}
+
+#[derive(Debug, Subcommand)]
+enum Deed {
+    /// Make a random key: it is printed once and kept nowhere; the configuration gets its hash
+    New(New),
+}
+
+#[derive(Args, Debug)]
+struct New {
+    /// Who will come with it. A second key of the same caller has the same id: both hold until the old one is taken out
+    #[arg(long, default_value = "caller", value_parser = id)]
+    id: String,
+    /// How to print: the key alone and, on standard error, its section; or both as JSON
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+/// So that a key which got into a log or a repository is found by those who look for keys there.
+const MARK: &str = "dripfeed_";
+/// 256 bits.
+const RANDOM_BYTES: usize = 32;
+/// What the section allows until somebody narrows it.
+const SCOPES: [&str; 3] = ["submit", "read", "operate"];
+
+pub(super) fn run(Arguments { deed: Deed::New(new) }: &Arguments) -> Result<(), Failure> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;
+    let key = format!("{MARK}{}", URL_SAFE_NO_PAD.encode(random));
+    let hash: String = Sha256::digest(&key).iter().map(|byte| format!("{byte:02x}")).collect();
+    match new.output {
+        Format::Table => {
+            output::line(&key)?;
+            output::say(section(&new.id, &hash));
+        }
+        Format::Json => output::json(
+            &json!({"key": key, "section": {"id": new.id, "sha256": hash, "scopes": SCOPES, "buckets": ["*"]}}),
+        )?,
+    }
+    Ok(())
+}
+
+/// For a configuration file, as it stands.
+fn section(id: &str, hash: &str) -> String {
+    // What JSON escapes in visible ASCII, TOML escapes alike.
+    let [id, scopes, hash] = [json!(id), json!(SCOPES), json!(hash)].map(|value| value.to_string());
+    format!(
+        "# The key is on standard output and nowhere else. Into the configuration, narrowed to what it is for:\n\
+         [[keys]]\nid = {id}\nsha256 = {hash}\nscopes = {scopes}\nbuckets = [\"*\"]"
+    )
+}
+
+fn id(text: &str) -> Result<String, String> {
+    check_key_id(text).map(|()| text.to_owned())
+}
