@@ -1,0 +1,22 @@
+use dripfeed_store::StoreError;
+use thiserror::Error;
+
+use crate::policy::PolicyId;
+
+/// Why there is no decision.
+#[derive(Clone, Debug, Error)]
+pub enum LimitError {
+    /// Redis can't be asked, and the policy doesn't let requests pass unchecked: answer 503.
+    /// Without a source: the reply stayed out for longer than a decision may take.
+    #[error("the limit `{policy}` can't be checked: Redis can't be asked now")]
+    Unavailable { policy: PolicyId, source: Option<StoreError> },
+    /// What was charged stays charged until it is over by itself.
+    #[error("Redis could not be told what is given back")]
+    NotGivenBack(#[source] StoreError),
+    /// What a script told can't be read.
+    #[error("the script decide answered something unexpected; is another version of this program using the same keys?")]
+    Reply,
+    /// What a policy asks for isn't there where it is used.
+    #[error("the policy `{policy}` asks for {what}")]
+    NotHere { policy: PolicyId, what: &'static str },
+}

@@ -1,0 +1,174 @@
+//! The rules, for a replica that judges by itself: while Redis is away, or between two looks at it. The same as in `rules/`,
+//! state for state; a test holds them against each other.
+
+mod bucket;
+mod concurrent;
+mod log;
+mod sliding;
+mod window;
+
+use std::fmt;
+
+use crate::decision::ScopeVerdict;
+use crate::packed::{Phase, code};
+use crate::tier::{Align, Kind, Tier};
+use crate::wait::Wait;
+
+/// What is left of a tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Calls that would pass now.
+    pub(crate) calls: u64,
+    /// µs until all is left again.
+    pub(crate) resets: u64,
+}
+
+/// The state of one tier, and what its kind does with it. Times are µs of the Redis clock.
+trait Rule: fmt::Debug + Send {
+    fn advance(&mut self, last: u64, now: u64);
+    fn wait(&self, now: u64, n: u64) -> Wait;
+    fn charge(&mut self, now: u64, n: u64, lease: u64);
+    fn refund(&mut self, now: u64, n: u64, lease: u64);
+    fn left(&self, now: u64) -> Left;
+    /// The call that holds a lease is over.
+    fn release(&mut self, _lease: u64) {}
+    /// Whether a denied call is charged.
+    fn counts_denied(&self) -> bool {
+        false
+    }
+    /// Takes the state as a script has packed it; None: it is something else.
+    fn read(&mut self, packed: &mut Reader<'_>) -> Option<()>;
+    /// Calendars move on.
+    fn relay(&mut self, _phase: Phase) {}
+}
+
+fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
+    let (limit, period) = (tier.limit(), tier.period_us());
+    Some(match tier.kind() {
+        Kind::Bucket { .. } | Kind::Gate => {
+            let (limit, unit) = tier.drain();
+            Box::new(bucket::Bucket::new(limit, unit, tier.most()))
+        }
+        Kind::Fixed(Align::Epoch { .. }) => Box::new(window::Epoch::new(limit, period, phase.offset)),
+        Kind::Fixed(Align::Calendar(_)) => Box::new(window::Calendar::new(limit, phase.borders)),
+        Kind::Fixed(Align::First) => Box::new(window::First::new(limit, period)),
+        Kind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
+        Kind::Log { min_gap_us, count_denied } => Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied)),
+        Kind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),
+        // The queue is in Redis.
+        Kind::Backlog => return None,
+    })
+}
+
+/// All tiers of one scope.
+#[derive(Debug)]
+pub(crate) struct LocalScope {
+    last: u64,
+    tiers: Vec<(u8, Box<dyn Rule>)>,
+}
+
+impl LocalScope {
+    /// A scope that was never seen.
+    pub(crate) fn new<'t>(tiers: impl IntoIterator<Item = (&'t Tier, Phase)>) -> Self {
+        let tier = |(tier, phase): (&Tier, Phase)| Some((code(tier.kind()), rule(tier, phase)?));
+        Self { last: 0, tiers: tiers.into_iter().filter_map(tier).collect() }
+    }
+
+    /// Lets time pass up to `now`; a clock that went back has stood still.
+    pub(crate) fn advance<'t>(&mut self, now: u64, phases: impl IntoIterator<Item = (&'t Tier, Phase)>) {
+        let now = now.max(self.last);
+        for ((_, rule), (_, phase)) in self.tiers.iter_mut().zip(phases) {
+            rule.relay(phase);
+            rule.advance(self.last, now);
+        }
+        self.last = now;
+    }
+
+    /// How long `n` would wait for each tier.
+    pub(crate) fn waits(&self, n: u64) -> Vec<Wait> {
+        self.tiers.iter().map(|(_, rule)| rule.wait(self.last, n)).collect()
+    }
+
+    /// Judges, and charges if it passes: at the time of the last [`LocalScope::advance`].
+    pub(crate) fn take(&mut self, n: u64, lease: u64) -> ScopeVerdict {
+        let waits = self.waits(n);
+        let passed = waits.iter().all(|wait| *wait == Wait::Ready);
+        match passed {
+            _ if n == 0 => {}
+            true => self.charge(n, lease),
+            false => self.deny(n),
+        }
+        let tiers = waits.into_iter().zip(self.left()).collect();
+        ScopeVerdict { passed, taken: if passed { n } else { 0 }, tiers }
+    }
+
+    pub(crate) fn charge(&mut self, n: u64, lease: u64) {
+        for (_, rule) in &mut self.tiers {
+            rule.charge(self.last, n, lease);
+        }
+    }
+
+    /// Charges the logs that count the denied.
+    pub(crate) fn deny(&mut self, n: u64) {
+        for (_, rule) in &mut self.tiers {
+            if rule.counts_denied() && rule.wait(self.last, n) != Wait::Never {
+                rule.charge(self.last, n, 0);
+            }
+        }
+    }
+
+    pub(crate) fn refund(&mut self, n: u64, lease: u64) {
+        for (_, rule) in &mut self.tiers {
+            rule.refund(self.last, n, lease);
+        }
+    }
+
+    pub(crate) fn release(&mut self, lease: u64) {
+        for (_, rule) in &mut self.tiers {
+            rule.release(lease);
+        }
+    }
+
+    pub(crate) fn left(&self) -> Vec<Left> {
+        self.tiers.iter().map(|(_, rule)| rule.left(self.last)).collect()
+    }
+
+    /// Takes the state that Redis holds for tiers of this `fingerprint`; None: it is of others, and nothing was taken.
+    pub(crate) fn read(&mut self, packed: &[u8], fingerprint: u32) -> Option<()> {
+        let mut reader = Reader(packed);
+        let last = reader.number(7)?;
+        if reader.number(4)? != u64::from(fingerprint) {
+            return None;
+        }
+        for (code, rule) in &mut self.tiers {
+            if reader.number(1)? != u64::from(*code) {
+                return None;
+            }
+            // The period, which the fingerprint vouches for.
+            reader.number(6)?;
+            rule.read(&mut reader)?;
+        }
+        self.last = last;
+        Some(())
+    }
+}
+
+/// Numbers as `struct.pack` writes them.
+struct Reader<'p>(&'p [u8]);
+
+impl Reader<'_> {
+    fn number(&mut self, width: usize) -> Option<u64> {
+        let (bytes, rest) = self.0.split_at_checked(width)?;
+        self.0 = rest;
+        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+}
+
+/// What a product of two counts is divided to, rounded up; never more than a u64 of µs.
+fn div_up(product: u128, by: u64) -> u64 {
+    u64::try_from(product.div_ceil(u128::from(by.max(1)))).unwrap_or(u64::MAX)
+}
+
+fn product(a: u64, b: u64) -> u128 {
+    u128::from(a) * u128::from(b)
+}

@@ -1,0 +1,53 @@
+use super::{Left, Reader, Rule, div_up, product};
+use crate::wait::Wait;
+
+/// A leaky bucket; the level is in units of µs·calls.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    limit: u64,
+    unit: u64,
+    burst: u64,
+    level: u128,
+}
+
+impl Bucket {
+    pub(super) fn new(limit: u64, unit: u64, burst: u64) -> Self {
+        Self { limit, unit, burst, level: 0 }
+    }
+
+    fn full(&self) -> u128 {
+        product(self.burst, self.unit)
+    }
+}
+
+impl Rule for Bucket {
+    fn advance(&mut self, last: u64, now: u64) {
+        self.level = self.level.saturating_sub(product(now - last, self.limit));
+    }
+
+    fn wait(&self, _now: u64, n: u64) -> Wait {
+        if n > self.burst {
+            return Wait::Never;
+        }
+        let wanted = self.level + product(n, self.unit);
+        Wait::us(div_up(wanted.saturating_sub(self.full()), self.limit))
+    }
+
+    fn charge(&mut self, _now: u64, n: u64, _lease: u64) {
+        self.level = (self.level + product(n, self.unit)).min(2 * self.full());
+    }
+
+    fn refund(&mut self, _now: u64, n: u64, _lease: u64) {
+        self.level = self.level.saturating_sub(product(n, self.unit));
+    }
+
+    fn left(&self, _now: u64) -> Left {
+        let calls = self.full().saturating_sub(self.level) / u128::from(self.unit);
+        Left { calls: u64::try_from(calls).unwrap_or(u64::MAX), resets: div_up(self.level, self.limit) }
+    }
+
+    fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {
+        self.level = packed.number(7)?.into();
+        Some(())
+    }
+}

@@ -1,0 +1,28 @@
+//! The rules in Lua, for scripts that decide in one go with what else they do.
+//!
+//! A script joins [`NOW`] (or a text of its own that sets `now_us`), [`RULES`] and itself, and calls the functions that
+//! `rules/check.lua` tells of; each request's [`crate::Plan`] is one of its `ARGV`.
+
+/// Sets `now_us`, the Redis clock.
+pub const NOW: &str = include_str!("now.lua");
+
+/// `limit_check`, `limit_charge`, `limit_report`, `limit_flush`, and what they stand on.
+pub const RULES: &str = concat!(
+    include_str!("rules/arithmetic.lua"),
+    include_str!("rules/bucket.lua"),
+    include_str!("rules/fixed.lua"),
+    include_str!("rules/first.lua"),
+    include_str!("rules/sliding.lua"),
+    include_str!("rules/log.lua"),
+    include_str!("rules/concurrent.lua"),
+    include_str!("rules/backlog.lua"),
+    include_str!("rules/scope.lua"),
+    include_str!("rules/plan.lua"),
+    include_str!("rules/check.lua"),
+);
+
+/// `limit_refund`; after [`RULES`].
+pub const REFUND: &str = include_str!("rules/refund.lua");
+
+/// `limit_room` and `limit_spend`, for a pace; after [`RULES`].
+pub const ROOM: &str = include_str!("rules/room.lua");

@@ -1,0 +1,175 @@
+//! One decision on its way: what this replica can judge by itself first, the rest in one call of Redis, and all or nothing.
+
+use std::time::Instant;
+
+use tokio::sync::OwnedMutexGuard;
+
+use crate::consistency::Consistency;
+use crate::decision::{Charge, ChargedIn, Decision, ScopeVerdict};
+use crate::error::LimitError;
+use crate::leased::{Account, SHARE};
+use crate::limiter::Inner;
+use crate::outage::Answered;
+use crate::plan::{Plan, Scope};
+use crate::strict::{self, Answer, GiveBack, Unasked};
+
+pub(crate) struct Round<'l> {
+    limiter: &'l Inner,
+    /// The id of the leases it takes.
+    lease: u64,
+    judged: Vec<Judged>,
+}
+
+struct Judged {
+    /// Its place among the request's scopes.
+    at: usize,
+    scope: Scope,
+    verdict: ScopeVerdict,
+    place: ChargedIn,
+}
+
+/// A scope that Redis is asked for; with the account of what is taken ahead, which others wait for.
+struct Asked {
+    at: usize,
+    scope: Scope,
+    account: Option<OwnedMutexGuard<Account>>,
+}
+
+impl<'l> Round<'l> {
+    pub(crate) fn new(limiter: &'l Inner, plan: &Plan) -> Self {
+        Self { limiter, lease: plan.id(), judged: Vec::new() }
+    }
+
+    pub(crate) async fn run(mut self, plan: Plan) -> Result<Decision, LimitError> {
+        let (counted, shared): (Vec<_>, Vec<_>) =
+            plan.into_scopes().into_iter().enumerate().partition(|(_, scope)| is_counted(scope));
+        let known = self.count(counted);
+        if known.is_err() || self.is_refused() {
+            return self.finish(known).await;
+        }
+        let asked = self.spend(shared).await;
+        let answered = if asked.is_empty() { Ok(()) } else { self.ask(asked).await };
+        self.finish(answered).await
+    }
+
+    /// What this replica counts by itself.
+    fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
+        for (at, scope) in scopes {
+            match self.limiter.counted.take(&scope, &self.limiter.clock) {
+                Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Count }),
+                None => self.without_redis(at, scope, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What was taken ahead is spent; tells the scopes that Redis must be asked for.
+    async fn spend(&mut self, mut scopes: Vec<(usize, Scope)>) -> Vec<Asked> {
+        // Accounts are held in the order of their keys: two requests never wait for each other.
+        scopes.sort_by(|(_, left), (_, right)| left.key.cmp(&right.key));
+        let mut asked = Vec::new();
+        for (at, scope) in scopes {
+            if scope.policy.settings().consistency != Consistency::Leased {
+                asked.push(Asked { at, scope, account: None });
+                continue;
+            }
+            let mut account = self.limiter.leases.account(&scope).await;
+            match account.spend(scope.cost) {
+                Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Lease }),
+                None => asked.push(Asked { at, scope: scope.taking_ahead(SHARE), account: Some(account) }),
+            }
+        }
+        asked
+    }
+
+    async fn ask(&mut self, asked: Vec<Asked>) -> Result<(), LimitError> {
+        let scopes = asked.iter().map(|asked| asked.scope.clone()).collect();
+        let plan = Plan::with_id(self.lease, scopes);
+        let sent = Instant::now();
+        match strict::decide(&self.limiter.store, &self.limiter.clock, &plan).await {
+            Ok(answer) => {
+                self.learn(asked, answer, sent);
+                Ok(())
+            }
+            Err(Unasked::Reply) => Err(LimitError::Reply),
+            Err(Unasked::Away(error)) => {
+                for Asked { at, scope, .. } in asked {
+                    self.without_redis(at, scope, error.as_ref())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn learn(&mut self, asked: Vec<Asked>, answer: Answer, sent: Instant) {
+        for (Asked { at, scope, account }, verdict) in asked.into_iter().zip(answer.verdicts) {
+            if let Some(mut account) = account {
+                account.stock_up(&scope, &verdict, sent, answer.now_us);
+            }
+            self.limiter.refusals.remember(&scope, &verdict, sent);
+            self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Store });
+        }
+    }
+
+    fn without_redis(
+        &mut self,
+        at: usize,
+        scope: Scope,
+        error: Option<&dripfeed_store::StoreError>,
+    ) -> Result<(), LimitError> {
+        match self.limiter.outage.answer(&scope, self.lease, &self.limiter.clock) {
+            Answered::Here(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Outage }),
+            Answered::Unchecked => self.limiter.tally.unchecked(scope.policy.id()),
+            Answered::Closed => {
+                return Err(LimitError::Unavailable { policy: scope.policy.id().clone(), source: error.cloned() });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_refused(&self) -> bool {
+        self.judged.iter().any(|judged| !judged.verdict.passed && !judged.scope.policy.is_shadow())
+    }
+
+    /// Tells the verdict. When it isn't "allowed", what was charged on the way is given back.
+    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<Decision, LimitError> {
+        if answered.is_err() || self.is_refused() {
+            self.undo().await;
+        }
+        answered?;
+        self.judged.sort_by_key(|judged| judged.at);
+        let told = self.judged.iter().map(|judged| judged.verdict.clone().of(&judged.scope)).collect();
+        let mut decision = Decision::of(told);
+        if decision.allowed {
+            let charged = self.judged.into_iter().filter(|judged| judged.verdict.taken > 0);
+            let charge = |Judged { scope, place, .. }| Charge { scope, lease: self.lease, place };
+            decision.charges = charged.map(charge).collect();
+        }
+        Ok(decision)
+    }
+
+    /// Redis charges nothing when it refuses, but this replica doesn't know before.
+    async fn undo(&mut self) {
+        for Judged { scope, verdict, place, .. } in &mut self.judged {
+            if verdict.taken == 0 {
+                continue;
+            }
+            match place {
+                ChargedIn::Store => continue,
+                ChargedIn::Lease => self.limiter.leases.account(scope).await.put_back(scope.cost),
+                ChargedIn::Count => {
+                    self.limiter.counted.give_back(scope);
+                }
+                ChargedIn::Outage => self.limiter.outage.give_back(scope, self.lease, GiveBack::All),
+            }
+            for (_, left) in &mut verdict.tiers {
+                left.calls += scope.cost;
+            }
+            verdict.taken = 0;
+        }
+    }
+}
+
+fn is_counted(scope: &Scope) -> bool {
+    matches!(scope.policy.settings().consistency, Consistency::Async { .. })
+}

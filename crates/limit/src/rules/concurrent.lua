@@ -1,0 +1,87 @@
+-- `concurrent`: leases that are out. Each is packed as when it expires, how many it counts for, and its id.
+limit_kinds[7] = function()
+  local LEASE = 16
+
+  local function lease(leases, at)
+    return limit_unpack('<I7I2I7', leases, at)
+  end
+
+  local function keep(tier, wanted, by)
+    local kept = {}
+    tier.sum = 0
+    for at = 1, #tier.leases, LEASE do
+      local expires, n, id = lease(tier.leases, at)
+      if wanted(expires, id) then
+        kept[#kept + 1] = limit_pack('<I7I2I7', math.max(0, expires + by), n, id)
+        tier.sum = tier.sum + n
+      end
+    end
+    tier.leases = table.concat(kept)
+  end
+
+  local rule
+  rule = {
+    refill = function(tier) return tier.period end,
+
+    tier = function(text, at)
+      local limit, period
+      limit, period, at = limit_unpack('<I7I6', text, at)
+      return { rule = rule, limit = limit, period = period, sum = 0, leases = '', waits = 0 }, at
+    end,
+
+    read = function(tier, packed, at)
+      local _, was, bytes
+      _, was, tier.sum, bytes, at = limit_unpack('<BI6I5I4', packed, at)
+      tier.leases = string.sub(packed, at, at + bytes - 1)
+      return at + bytes, was
+    end,
+
+    write = function(tier)
+      return limit_pack('<BI6I5I4', 7, tier.period, tier.sum, #tier.leases) .. tier.leases
+    end,
+
+    convert = function(tier, old)
+      tier.sum, tier.leases = old.sum, old.leases
+    end,
+
+    -- Leases are neither more nor fewer for a clock that was set; `shift` keeps them as long as they had.
+    fill = limit_nothing,
+
+    shift = function(tier, by)
+      keep(tier, function() return true end, by)
+    end,
+
+    advance = function(tier, _, now)
+      if tier.leases ~= '' and lease(tier.leases, 1) <= now then
+        keep(tier, function(expires) return expires > now end, 0)
+      end
+    end,
+
+    wait = function(tier, now, n)
+      if n > tier.limit then return -1 end
+      local wait, excess, at = 0, tier.sum + n - tier.limit, 1
+      while excess > 0 do
+        local expires, freed = lease(tier.leases, at)
+        excess, at = excess - freed, at + LEASE
+        wait = math.max(wait, expires - now)
+      end
+      return wait
+    end,
+
+    charge = function(tier, now, n, id)
+      tier.sum = tier.sum + n
+      tier.leases = tier.leases .. limit_pack('<I7I2I7', now + tier.period, n, id)
+    end,
+
+    refund = function(tier, _, _, id)
+      keep(tier, function(_, other) return other ~= id end, 0)
+    end,
+
+    left = function(tier, now)
+      local resets = 0
+      for at = 1, #tier.leases, LEASE do resets = math.max(resets, (lease(tier.leases, at)) - now) end
+      return math.max(0, tier.limit - tier.sum), resets
+    end,
+  }
+  return rule
+end

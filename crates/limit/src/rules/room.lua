@@ -1,0 +1,22 @@
+-- How many calls of cost 1 would pass all enforced scopes of a plan now; and when none, the µs until one does. `elapsed`: the
+-- most that can have passed since the last call was charged, by a clock that nobody sets (nil: unknown).
+local function limit_room(text, elapsed)
+  local room, wait = math.huge, 0
+  for _, asked in ipairs(limit_plan(text, elapsed)) do
+    local scope = asked.scope
+    for _, tier in ipairs(asked.shadow and {} or scope) do
+      room = math.min(room, (tier.rule.left(tier, scope.now)))
+      local next_in = tier.rule.wait(tier, scope.now, 1)
+      if next_in > 0 then wait = math.max(wait, next_in + scope.ahead) end
+    end
+  end
+  return room, wait
+end
+
+-- Charges `n` calls to all scopes of a plan; nobody is asked, so no more than limit_room told.
+local function limit_spend(text, n)
+  for _, asked in ipairs(limit_plan(text)) do
+    asked.n = n
+    limit_take(asked)
+  end
+end

@@ -1,0 +1,75 @@
+-- `sliding`: the count of the window before, weighed by how much of it the sliding one still covers, and that of this one.
+-- An estimate: it takes the calls of the window before for evenly spread.
+limit_kinds[5] = function()
+  local rule
+  rule = {
+    shift = limit_nothing,
+    refill = function(tier) return 2 * tier.period end,
+
+    tier = function(text, at)
+      local limit, period
+      limit, period, at = limit_unpack('<I7I6', text, at)
+      return { rule = rule, limit = limit, period = period, prev = 0, cur = 0, into = 0, waits = 0 }, at
+    end,
+
+    read = function(tier, packed, at)
+      local _, was
+      _, was, tier.prev, tier.cur, at = limit_unpack('<BI6I5I5', packed, at)
+      return at, was
+    end,
+
+    write = function(tier)
+      return limit_pack('<BI6I5I5', 5, tier.period, tier.prev, tier.cur)
+    end,
+
+    convert = function(tier, old, was)
+      local prev, cur = old.prev, old.cur
+      -- The window before may lie within a longer one of now.
+      if was < tier.period then prev, cur = 0, prev + cur end
+      -- More than the limit would leave the numbers that are exact, and is as good as the limit.
+      tier.prev, tier.cur = math.min(prev, tier.limit), math.min(cur, tier.limit)
+    end,
+
+    fill = function(tier)
+      tier.cur = math.max(tier.cur, tier.limit)
+    end,
+
+    advance = function(tier, last, now)
+      local into = now % tier.period
+      local windows = (now - into - (last - last % tier.period)) / tier.period
+      if windows == 1 then
+        tier.prev, tier.cur = tier.cur, 0
+      elseif windows > 1 then
+        tier.prev, tier.cur = 0, 0
+      end
+      tier.into = into
+    end,
+
+    wait = function(tier, _, n)
+      local limit, period, into = tier.limit, tier.period, tier.into
+      if n > limit then return -1 end
+      if tier.prev * (period - into) + (tier.cur + n) * period <= limit * period then return 0 end
+      if tier.cur + n <= limit then
+        return period - limit_div_down((limit - tier.cur - n) * period, tier.prev) - into
+      end
+      -- Not within this window. In the next one, its count is the one before.
+      return 2 * period - into - limit_div_down((limit - n) * period, tier.cur)
+    end,
+
+    charge = function(tier, _, n)
+      tier.cur = math.min(tier.cur + n, 2 * tier.limit)
+    end,
+
+    refund = function(tier, _, n)
+      tier.cur = math.max(0, tier.cur - n)
+    end,
+
+    left = function(tier)
+      local rest = tier.period - tier.into
+      local weighed = limit_div_up(tier.prev * rest, tier.period)
+      local resets = tier.cur > 0 and rest + tier.period or tier.prev > 0 and rest or 0
+      return math.max(0, tier.limit - tier.cur - weighed), resets
+    end,
+  }
+  return rule
+end

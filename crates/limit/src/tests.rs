@@ -1,0 +1,17 @@
+//! The rules over a real Redis, and the ways to decide by them.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+/// A Redis of one test, and the rules on it at times of the test's choice.
+mod bench;
+/// Limits that change while they are in use.
+mod changes;
+/// Redis clocks that are set.
+mod clocks;
+/// The rules in Lua against those in Rust, over random operations.
+mod differential;
+/// The bucket against another implementation of it.
+mod oracle;
+/// Each rule's arithmetic, by example.
+mod rules;
+/// What scopes take in Redis, and how long they are kept.
+mod upkeep;

@@ -1,0 +1,114 @@
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, Script, ServerOptions, Store};
+use tempfile::TempDir;
+
+use crate::lua::{REFUND, ROOM, RULES};
+use crate::plan::KeyIndex;
+use crate::{Decision, KeyPart, Plan, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier};
+
+/// 2026-01-01, at noon.
+pub(crate) const NOON: u64 = 1_767_268_800_000_000;
+pub(crate) const SECOND: u64 = 1_000_000;
+
+/// A server of its own, with a store on it.
+pub(crate) struct Bench {
+    pub(crate) store: Store,
+    pub(crate) server: PrivateServer,
+    _dir: TempDir,
+}
+
+impl Bench {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ServerOptions { append_only: false, append_fsync: AppendFsync::No, ..ServerOptions::default() };
+        let server = PrivateServer::start(dir.path(), options).await.unwrap();
+        let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
+        let store = Store::connect(&settings).await.unwrap();
+        Self { store, server, _dir: dir }
+    }
+
+    /// Runs what is to be done, each step at its time; reports are there for those that judge.
+    pub(crate) async fn run(&self, steps: &[(u64, Step<'_>)]) -> Vec<Vec<i64>> {
+        static STEPS: LazyLock<Script> = LazyLock::new(|| {
+            Script::new("steps", &["local now_us = 0", RULES, REFUND, ROOM, include_str!("steps.lua")])
+        });
+        let mut keys = KeyIndex::default();
+        let packed: Vec<Vec<u8>> = steps.iter().map(|(now, step)| step.plan().pack(&mut keys, *now)).collect();
+        let mut call = STEPS.on(keys.keys());
+        for ((now, step), plan) in steps.iter().zip(&packed) {
+            call.arg(*now).arg(step.word()).arg(&plan[..]);
+        }
+        self.store.run(&call).await.unwrap()
+    }
+
+    pub(crate) async fn decide(&self, now: u64, plan: &Plan) -> Decision {
+        let report = self.run(&[(now, Step::Decide(plan))]).await.remove(0);
+        Decision::read(plan, &report).unwrap()
+    }
+
+    /// Whether a call of cost 1 passes.
+    pub(crate) async fn passes(&self, now: u64, policy: &Arc<Policy>) -> bool {
+        self.decide(now, &plan(policy, 1)).await.allowed
+    }
+}
+
+/// What is done at one time.
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'p> {
+    Decide(&'p Plan),
+    Refund(&'p Plan),
+    Release(&'p Plan),
+    /// Tells room and wait.
+    Room(&'p Plan),
+    Spend(&'p Plan),
+}
+
+impl<'p> Step<'p> {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Decide(_) => "decide",
+            Self::Refund(_) => "refund",
+            Self::Release(_) => "release",
+            Self::Room(_) => "room",
+            Self::Spend(_) => "spend",
+        }
+    }
+
+    fn plan(self) -> &'p Plan {
+        match self {
+            Self::Decide(plan) | Self::Refund(plan) | Self::Release(plan) | Self::Room(plan) | Self::Spend(plan) => {
+                plan
+            }
+        }
+    }
+}
+
+pub(crate) fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) fn keys() -> ScopeKeys {
+    ScopeKeys::new("dripfeed", "tigerfeeding")
+}
+
+/// An enforced policy per caller.
+pub(crate) fn settings(id: &str, tiers: Vec<Tier>) -> PolicySettings {
+    PolicySettings { key: vec![KeyPart::Caller], ..PolicySettings::new(id.parse().unwrap(), tiers) }
+}
+
+pub(crate) fn policy(tiers: Vec<Tier>) -> Arc<Policy> {
+    Arc::new(Policy::new(settings("limit", tiers)).unwrap())
+}
+
+/// A request of the caller `acme` that costs `n`, under one policy.
+pub(crate) fn plan(policy: &Arc<Policy>, n: u64) -> Plan {
+    plan_of(&[policy.as_ref().clone()], n)
+}
+
+pub(crate) fn plan_of(policies: &[Policy], n: u64) -> Plan {
+    let policies = Policies::new(policies.to_vec()).unwrap();
+    let request = Request { caller: Some("acme"), cost: Some(n), ..Request::new("GET", "/") };
+    Plan::new(&policies, &keys(), &request)
+}

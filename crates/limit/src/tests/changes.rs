@@ -1,0 +1,102 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Align, Policy, Tier, Wait};
+
+use super::bench::{Bench, NOON, SECOND, plan, policy, seconds};
+
+const EPOCH: Align = Align::Epoch { spread: None };
+
+async fn remaining(bench: &Bench, now: u64, policy: &Arc<Policy>) -> Vec<u64> {
+    bench.decide(now, &plan(policy, 0)).await.policies[0].tiers.iter().map(|tier| tier.remaining).collect()
+}
+
+/// Spends seven under `before`, and tells what is left under `after`.
+async fn left_after_seven(before: Tier, after: Tier) -> u64 {
+    let bench = Bench::new().await;
+    assert!(bench.decide(NOON, &plan(&policy(vec![before]), 7)).await.allowed);
+    remaining(&bench, NOON, &policy(vec![after])).await[0]
+}
+
+#[tokio::test]
+async fn a_changed_limit_keeps_what_was_consumed() {
+    let bucket = |limit, period, burst| Tier::bucket(limit, period, burst).unwrap();
+    let second = seconds(1);
+    assert_eq!(left_after_seven(bucket(10, second, 10), bucket(10, second, 20)).await, 13);
+    assert_eq!(left_after_seven(bucket(10, second, 10), bucket(100, second, 10)).await, 3);
+    assert_eq!(left_after_seven(bucket(10, second, 10), bucket(10, seconds(60), 10)).await, 3);
+    assert_eq!(left_after_seven(bucket(10, second, 10), bucket(7, Duration::from_micros(1_234_567), 12)).await, 5);
+    assert_eq!(left_after_seven(bucket(10, second, 10), bucket(10, second, 5)).await, 0);
+
+    for align in [EPOCH, Align::First] {
+        let fixed = |limit, period| Tier::fixed(limit, period, align.clone()).unwrap();
+        assert_eq!(left_after_seven(fixed(10, second), fixed(20, second)).await, 13);
+        assert_eq!(left_after_seven(fixed(10, second), fixed(5, second)).await, 0);
+        assert_eq!(left_after_seven(fixed(10, second), fixed(10, seconds(3600))).await, 3);
+    }
+    let sliding = |limit, period| Tier::sliding(limit, period).unwrap();
+    assert_eq!(left_after_seven(sliding(10, second), sliding(20, second)).await, 13);
+    assert_eq!(left_after_seven(sliding(10, second), sliding(10, seconds(60))).await, 3);
+    let log = |limit, period| Tier::log(limit, period, Duration::ZERO, false).unwrap();
+    assert_eq!(left_after_seven(log(10, second), log(20, seconds(60))).await, 13);
+    assert_eq!(left_after_seven(log(10, second), log(5, second)).await, 0);
+    let concurrent = |limit| Tier::concurrent(limit, second).unwrap();
+    assert_eq!(left_after_seven(concurrent(10), concurrent(8)).await, 1);
+}
+
+#[tokio::test]
+async fn a_lowered_limit_refuses_at_once_and_never_admits_without_end() {
+    let bench = Bench::new().await;
+    let before = policy(vec![Tier::fixed(100, seconds(60), EPOCH).unwrap()]);
+    assert!(bench.decide(NOON, &plan(&before, 50)).await.allowed);
+    let after = policy(vec![Tier::fixed(10, seconds(60), EPOCH).unwrap()]);
+    for _ in 0..20 {
+        assert_eq!(bench.decide(NOON, &plan(&after, 1)).await.wait, Wait::After(seconds(60)));
+    }
+    assert!(bench.decide(NOON + 60 * SECOND, &plan(&after, 10)).await.allowed);
+}
+
+#[tokio::test]
+async fn a_slower_rate_is_kept_for_as_long_as_it_needs_though_nothing_passes_under_it() {
+    let bench = Bench::new().await;
+    let before = policy(vec![Tier::bucket(100, seconds(1), 100).unwrap()]);
+    assert!(bench.decide(NOON, &plan(&before, 100)).await.allowed);
+    let after = policy(vec![Tier::bucket(1, seconds(1), 100).unwrap()]);
+    assert!(!bench.passes(NOON, &after).await);
+    let key = plan(&after, 1).scopes()[0].key.clone();
+    let ttl: i64 = bench.store.command(redis::cmd("PTTL").arg(key)).await.unwrap();
+    assert!(ttl > 99_000, "{ttl}");
+}
+
+#[tokio::test]
+async fn tiers_that_come_and_go_leave_the_others_as_they_are() {
+    let bench = Bench::new().await;
+    let second = || Tier::bucket(10, seconds(1), 10).unwrap();
+    let minute = || Tier::bucket(100, seconds(60), 100).unwrap();
+    let day = || Tier::fixed(1_000, seconds(86_400), EPOCH).unwrap();
+    assert!(bench.decide(NOON, &plan(&policy(vec![second(), minute()]), 4)).await.allowed);
+    let now = policy(vec![day(), minute(), second()]);
+    assert_eq!(remaining(&bench, NOON, &now).await, [1_000, 96, 6]);
+    assert!(bench.decide(NOON, &plan(&now, 1)).await.allowed);
+    assert_eq!(remaining(&bench, NOON, &policy(vec![minute()])).await, [95]);
+}
+
+#[tokio::test]
+async fn replicas_that_have_different_versions_for_a_moment_lose_nothing() {
+    let bench = Bench::new().await;
+    let old = policy(vec![Tier::fixed(100, seconds(60), EPOCH).unwrap()]);
+    let new = policy(vec![Tier::fixed(50, seconds(60), EPOCH).unwrap()]);
+    for _ in 0..20 {
+        assert!(bench.passes(NOON, &old).await && bench.passes(NOON, &new).await);
+    }
+    assert_eq!(remaining(&bench, NOON, &new).await, [10]);
+    assert_eq!(remaining(&bench, NOON, &old).await, [60]);
+}
+
+#[tokio::test]
+async fn another_kind_is_another_rule() {
+    assert_eq!(
+        left_after_seven(Tier::sliding(10, seconds(1)).unwrap(), Tier::bucket(10, seconds(1), 10).unwrap()).await,
+        10
+    );
+}

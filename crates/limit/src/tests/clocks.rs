@@ -1,0 +1,87 @@
+use std::time::Duration;
+
+use crate::{Align, Tier, Wait};
+
+use super::bench::{Bench, NOON, SECOND, plan, policy, seconds};
+
+const HOUR: u64 = 3_600 * SECOND;
+
+#[tokio::test]
+async fn a_clock_put_back_a_little_stands_still_until_it_was() {
+    let bench = Bench::new().await;
+    let policy = policy(vec![Tier::bucket(2, seconds(1), 2).unwrap()]);
+    assert!(bench.passes(NOON, &policy).await);
+    assert!(bench.passes(NOON - 300_000, &policy).await);
+    // What is told is by the clock as it is now.
+    assert_eq!(bench.decide(NOON - 300_000, &plan(&policy, 1)).await.wait, Wait::After(Duration::from_millis(800)));
+    assert!(!bench.passes(NOON + 499_999, &policy).await);
+    assert!(bench.passes(NOON + 500_000, &policy).await);
+}
+
+#[tokio::test]
+async fn jitter_of_the_clock_makes_no_calls() {
+    let bench = Bench::new().await;
+    let tiers = vec![
+        Tier::bucket(10, seconds(1), 10).unwrap(),
+        Tier::fixed(10, seconds(1), Align::Epoch { spread: None }).unwrap(),
+        Tier::log(10, seconds(1), Duration::ZERO, false).unwrap(),
+    ];
+    for (at, tier) in tiers.into_iter().enumerate() {
+        let start = NOON + u64::try_from(at).unwrap() * HOUR;
+        bench.store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+        let policy = policy(vec![tier]);
+        let mut passed = 0;
+        for step in 0..100 {
+            let now = start + 500 - (step % 2) * 1_000;
+            passed += usize::from(bench.passes(now, &policy).await);
+        }
+        // Ten before the second's border, at which the clock began, and ten behind it.
+        assert!(passed <= 20, "{passed} of tier {at}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_put_back_by_an_hour_costs_at_most_one_refill() {
+    let bench = Bench::new().await;
+    let tiers = [
+        Tier::bucket(10, seconds(1), 10).unwrap(),
+        Tier::gate(seconds(1)).unwrap(),
+        Tier::fixed(10, seconds(1), Align::Epoch { spread: None }).unwrap(),
+        Tier::fixed(10, seconds(1), Align::First).unwrap(),
+        Tier::sliding(10, seconds(1)).unwrap(),
+        Tier::log(10, seconds(1), Duration::ZERO, false).unwrap(),
+    ];
+    for tier in tiers {
+        bench.store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+        let shown = tier.to_string();
+        let policy = policy(vec![tier]);
+        assert!(bench.passes(NOON, &policy).await, "{shown}");
+        let back = NOON - HOUR;
+        // Nothing is left then: a clock that is set gives nobody a second burst.
+        assert!(!bench.passes(back, &policy).await, "{shown}");
+        assert!(bench.passes(back + 2 * SECOND, &policy).await, "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn leases_live_on_as_long_as_they_had_when_the_clock_is_put_back() {
+    let bench = Bench::new().await;
+    let policy = policy(vec![Tier::concurrent(1, seconds(10)).unwrap()]);
+    assert!(bench.passes(NOON, &policy).await);
+    let back = NOON - HOUR;
+    assert_eq!(bench.decide(back, &plan(&policy, 1)).await.wait, Wait::After(seconds(10)));
+    assert!(bench.passes(back + 10 * SECOND, &policy).await);
+}
+
+#[tokio::test]
+async fn a_day_is_not_lost_with_a_second_when_the_clock_is_put_back_by_a_minute() {
+    let bench = Bench::new().await;
+    let day = Tier::fixed(100, seconds(86_400), Align::Epoch { spread: None }).unwrap();
+    let policy = policy(vec![Tier::bucket(10, seconds(1), 10).unwrap(), day]);
+    assert!(bench.passes(NOON, &policy).await);
+    let back = NOON - 60 * SECOND;
+    assert!(!bench.passes(back, &policy).await);
+    let later = bench.decide(back + SECOND, &plan(&policy, 1)).await;
+    assert!(later.allowed);
+    assert_eq!(later.policies[0].tiers[1].remaining, 98);
+}

@@ -1,0 +1,193 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::local::LocalScope;
+use crate::wait::Wait;
+use crate::{Align, Calendar, Plan, Policy, Tier, Unit};
+
+use super::bench::{Bench, NOON, Step, plan, policy};
+
+const STEPS: usize = 10_000;
+/// Rules with random settings each.
+const RULES: usize = 20;
+const MOST_COST: u64 = 12;
+
+/// What the Rust rules say of a step, as a report of the Lua ones.
+fn report(scope: &mut LocalScope, n: u64, ahead: u64, lease: u64) -> Vec<i64> {
+    let verdict = scope.take(n, lease);
+    let told = |wait| match wait {
+        Wait::Ready => 0,
+        Wait::After(wait) => i64::try_from(wait.as_micros()).unwrap() + int(ahead),
+        Wait::Never => -1,
+    };
+    let worst = verdict.tiers.iter().map(|(wait, _)| *wait).max().unwrap();
+    let mut report = vec![i64::from(verdict.passed), told(worst), i64::from(verdict.passed), int(verdict.taken)];
+    for (wait, left) in verdict.tiers {
+        report.extend([told(wait), int(left.calls), int(left.resets) + int(ahead)]);
+    }
+    report
+}
+
+fn int(number: u64) -> i64 {
+    number.try_into().unwrap()
+}
+
+enum Done {
+    Decided(Vec<i64>),
+    Other,
+}
+
+/// One scope under random operations, told in Rust.
+struct Walk {
+    policy: Arc<Policy>,
+    scope: LocalScope,
+    now: u64,
+    /// When the state was written last: only there can the clock be put back without telling times apart.
+    written: bool,
+    /// The last plan that was charged.
+    charged: Option<Plan>,
+    /// The last wait that was told.
+    told: u64,
+}
+
+impl Walk {
+    fn new(tier: Tier, random: &mut fastrand::Rng) -> Self {
+        let policy = policy(vec![tier]);
+        let scope = plan(&policy, 1).scopes()[0].clone();
+        let now = NOON + random.u64(0..86_400_000_000);
+        let scope = LocalScope::new(scope.phases(now));
+        Self { policy, scope, now, written: false, charged: None, told: 0 }
+    }
+
+    /// How much of the period passes: nothing, a little, what was told to wait, or too little of that by 1 µs. Tells by how
+    /// much the clock is put back for this step.
+    fn pass(&mut self, random: &mut fastrand::Rng) -> u64 {
+        let period = self.policy.tiers()[0].period_us();
+        let limit = self.policy.tiers()[0].limit();
+        let back = random.u64(0..=(period / limit).min(50));
+        if self.written && random.u8(0..20) == 0 {
+            return back;
+        }
+        self.now += match random.u8(0..10) {
+            0..3 => random.u64(0..=period / limit / 2),
+            3..5 => random.u64(0..=period / limit * 3),
+            5 => random.u64(0..=period * 3),
+            6 | 7 => self.told,
+            8 => self.told.saturating_sub(1),
+            _ => 0,
+        };
+        0
+    }
+
+    fn step(&mut self, random: &mut fastrand::Rng) -> ((u64, bool, Plan), Done) {
+        let ahead = self.pass(random);
+        let at = self.now - ahead;
+        let plan_now = plan(&self.policy, if random.u8(0..3) == 0 { random.u64(0..MOST_COST) } else { 1 });
+        let scope = plan_now.scopes()[0].clone();
+        self.scope.advance(self.now, scope.phases(self.now));
+        self.written = false;
+        if random.u8(0..12) == 0
+            && let Some(charged) = self.charged.take()
+        {
+            self.scope.refund(charged.scopes()[0].cost, charged.id());
+            return ((at, false, charged), Done::Other);
+        }
+        let report = report(&mut self.scope, scope.cost, ahead, plan_now.id());
+        self.told = u64::try_from(report[1]).unwrap_or(0);
+        if report[0] == 1 && scope.cost > 0 {
+            self.charged = Some(plan_now.clone());
+            self.written = true;
+        }
+        ((at, true, plan_now), Done::Decided(report))
+    }
+}
+
+async fn walk(kind: impl Fn(&mut fastrand::Rng) -> Tier) {
+    let seed = fastrand::u64(..);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let bench = Bench::new().await;
+    let (mut passed, mut refused) = (0, 0);
+    for rule in 0..RULES {
+        let mut walk = Walk::new(kind(&mut random), &mut random);
+        let (steps, done): (Vec<_>, Vec<_>) = (0..STEPS / RULES).map(|_| walk.step(&mut random)).unzip();
+        let steps: Vec<(u64, Step<'_>)> = steps
+            .iter()
+            .map(|(now, decides, plan)| (*now, if *decides { Step::Decide(plan) } else { Step::Refund(plan) }))
+            .collect();
+        bench.store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+        let reports = bench.run(&steps).await;
+        for (at, (told, done)) in reports.iter().zip(&done).enumerate() {
+            let Done::Decided(expected) = done else { continue };
+            let tier = &walk.policy.tiers()[0];
+            assert_eq!(told, expected, "{tier}, {tier:?}, step {at} of rule {rule} with seed {seed}");
+            if told[0] == 1 { passed += 1 } else { refused += 1 }
+        }
+    }
+    assert!(passed > STEPS / 10 && refused > STEPS / 10, "{passed} passed and {refused} were refused: too one-sided");
+}
+
+fn period(random: &mut fastrand::Rng) -> Duration {
+    let most = 10_u64.pow(random.u32(2..11));
+    Duration::from_micros(random.u64(50..=most))
+}
+
+#[tokio::test]
+async fn bucket() {
+    walk(|random| Tier::bucket(random.u64(1..40), period(random), random.u64(1..40)).unwrap()).await;
+}
+
+#[tokio::test]
+async fn gate() {
+    walk(|random| Tier::gate(period(random)).unwrap()).await;
+}
+
+#[tokio::test]
+async fn fixed_by_epoch() {
+    walk(|random| Tier::fixed(random.u64(1..40), period(random), Align::Epoch { spread: None }).unwrap()).await;
+}
+
+#[tokio::test]
+async fn fixed_by_spread_epoch() {
+    let align = || Align::Epoch { spread: Some(crate::KeyPart::Caller) };
+    walk(|random| Tier::fixed(random.u64(1..40), period(random), align()).unwrap()).await;
+}
+
+#[tokio::test]
+async fn fixed_from_the_first() {
+    walk(|random| Tier::fixed(random.u64(1..40), period(random), Align::First).unwrap()).await;
+}
+
+#[tokio::test]
+async fn fixed_by_calendar() {
+    let units = [Unit::Day, Unit::Week, Unit::Month];
+    walk(|random| {
+        let unit = units[random.usize(0..units.len())];
+        Tier::calendar(random.u64(1..40), Calendar::new(unit, "Europe/Berlin").unwrap()).unwrap()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sliding() {
+    walk(|random| Tier::sliding(random.u64(1..40), period(random)).unwrap()).await;
+}
+
+#[tokio::test]
+async fn log() {
+    walk(|random| {
+        let period = period(random);
+        let gap = if random.bool() { period / random.u32(2..60) } else { Duration::ZERO };
+        Tier::log(random.u64(1..40), period, gap, false).unwrap()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn log_that_counts_the_denied() {
+    walk(|random| Tier::log(random.u64(1..40), period(random), Duration::ZERO, true).unwrap()).await;
+}
+
+#[tokio::test]
+async fn concurrent() {
+    walk(|random| Tier::concurrent(random.u64(1..40), period(random)).unwrap()).await;
+}

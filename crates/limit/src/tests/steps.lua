@@ -1,0 +1,33 @@
+-- Steps of a test, each at a time of its own, as if each were a script run.
+--
+-- ARGV  triples: µs of the clock, what to do, a plan
+-- Result  a report per step
+local reports = {}
+local queue = { length = 0, wait = function(excess) return excess * 1000 end }
+for i = 1, #ARGV, 3 do
+  now_us = tonumber(ARGV[i])
+  local what, text, report = ARGV[i + 1], ARGV[i + 2], {}
+  if what == 'decide' then
+    local verdict = limit_check(text, queue)
+    limit_charge(verdict)
+    report = limit_report(verdict)
+  elseif what == 'refund' then
+    limit_refund(text, 0)
+  elseif what == 'release' then
+    limit_release(text)
+  elseif what == 'room' then
+    report = { limit_room(text) }
+  elseif what == 'spend' then
+    limit_spend(text, 1)
+  end
+  limit_flush()
+  for key in pairs(limit_scopes) do
+    limit_scopes[key] = nil
+    -- The time of the test doesn't pass in Redis.
+    local ttl = redis.call('PTTL', KEYS[key])
+    if ttl == -1 then return redis.error_reply('a key without a time to live: ' .. KEYS[key]) end
+    if ttl > 0 then redis.call('PEXPIRE', KEYS[key], ttl + 3600000) end
+  end
+  reports[#reports + 1] = report
+end
+return reports

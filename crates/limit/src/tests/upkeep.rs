@@ -1,0 +1,125 @@
+use std::collections::HashSet;
+use std::time::Duration;
+
+use redis::cmd;
+
+use crate::clock::Clock;
+use crate::plan::KeyIndex;
+use crate::{
+    Align, Calendar, KeyPart, Match, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier, Unit, strict,
+};
+
+use super::bench::{Bench, plan_of, seconds, settings};
+
+impl Bench {
+    async fn memory(&self, key: &str) -> u64 {
+        self.store.command(cmd("MEMORY").arg("USAGE").arg(key)).await.unwrap()
+    }
+
+    /// Calls of scripts so far.
+    async fn script_calls(&self) -> u64 {
+        let info: String = self.store.command(cmd("INFO").arg("commandstats")).await.unwrap();
+        let lines = info.lines().filter(|line| line.starts_with("cmdstat_eval"));
+        let calls = lines.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok());
+        calls.sum()
+    }
+}
+
+fn all_kinds() -> Vec<Tier> {
+    vec![
+        Tier::bucket(10, seconds(1), 10).unwrap(),
+        Tier::gate(seconds(1)).unwrap(),
+        Tier::fixed(10, seconds(1), Align::Epoch { spread: Some(KeyPart::Caller) }).unwrap(),
+        Tier::fixed(10, seconds(1), Align::First).unwrap(),
+        Tier::calendar(10, Calendar::new(Unit::Day, "Europe/Berlin").unwrap()).unwrap(),
+        Tier::sliding(10, seconds(1)).unwrap(),
+        Tier::log(10, seconds(1), Duration::ZERO, true).unwrap(),
+        Tier::concurrent(10, seconds(1)).unwrap(),
+    ]
+}
+
+#[tokio::test]
+async fn every_key_has_a_time_to_live() {
+    let bench = Bench::new().await;
+    let policies: Vec<Policy> = all_kinds()
+        .into_iter()
+        .enumerate()
+        .map(|(at, tier)| Policy::new(settings(&format!("kind-{at}"), vec![tier])).unwrap())
+        .collect();
+    let plan = plan_of(&policies, 1);
+    for _ in 0..3 {
+        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+    }
+    for scope in plan.scopes() {
+        let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
+        assert!(ttl > 0 && ttl <= 25 * 3_600_000, "{}: {ttl}", scope.key);
+    }
+    strict::refund(&bench.store, &Clock::new(), &[(plan.clone(), 0)], strict::GiveBack::All).await.unwrap();
+    for scope in plan.scopes() {
+        let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
+        assert_ne!(ttl, -1, "{} stays for ever", scope.key);
+    }
+}
+
+#[tokio::test]
+async fn three_tiers_of_one_scope_take_at_most_200_bytes() {
+    let bench = Bench::new().await;
+    let windows = |tier: fn(u64, Duration) -> Tier| [1, 60, 86_400].map(|length| tier(100, seconds(length))).to_vec();
+    let lists = [
+        windows(|limit, period| Tier::bucket(limit, period, limit).unwrap()),
+        windows(|limit, period| Tier::fixed(limit, period, Align::Epoch { spread: None }).unwrap()),
+        windows(|limit, period| Tier::fixed(limit, period, Align::First).unwrap()),
+        windows(|limit, period| Tier::sliding(limit, period).unwrap()),
+    ];
+    let matching = Match::new(&["PUT"], Some("/v1/organizations/{org}/product/{id}")).unwrap();
+    let request = Request::new("PUT", "/v1/organizations/acme/product/7");
+    let keys = ScopeKeys::new("dripfeed", "tigerfeeding");
+    for tiers in lists {
+        let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
+        let settings = PolicySettings { key, matching: matching.clone(), ..settings("put-product", tiers) };
+        let policies = Policies::new(vec![Policy::new(settings).unwrap()]).unwrap();
+        let plan = crate::Plan::new(&policies, &keys, &request);
+        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+        let key = &plan.scopes()[0].key;
+        let bytes = bench.memory(key).await;
+        assert!(bytes <= 200, "{bytes} bytes for {key}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_log_stays_below_ten_kilobytes() {
+    let bench = Bench::new().await;
+    let tier = Tier::log(1_000, seconds(3_600), Duration::ZERO, true).unwrap();
+    let plan = plan_of(&[Policy::new(settings("log", vec![tier])).unwrap()], 1);
+    for _ in 0..1_200 {
+        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+    }
+    let bytes = bench.memory(&plan.scopes()[0].key).await;
+    assert!(bytes < 10 * 1_024 + 256, "{bytes}");
+}
+
+#[tokio::test]
+async fn one_script_call_whatever_the_number_of_tiers_and_scopes() {
+    let bench = Bench::new().await;
+    for (round, count) in [1, 3, 5].into_iter().enumerate() {
+        let tiers = || all_kinds().into_iter().cycle().take(count).collect::<Vec<_>>();
+        let policy = |at: usize| Policy::new(settings(&format!("policy-{round}-{at}"), tiers())).unwrap();
+        let plan = plan_of(&(0..count).map(policy).collect::<Vec<_>>(), 1);
+        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+        let before = bench.script_calls().await;
+        for _ in 0..10 {
+            strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+        }
+        assert_eq!(bench.script_calls().await - before, 10, "{count} tiers in each of {count} scopes");
+    }
+}
+
+#[test]
+fn all_keys_of_a_request_share_a_hash_tag() {
+    let policies: Vec<Policy> = ["a", "b", "c"].map(|id| Policy::new(settings(id, all_kinds())).unwrap()).into();
+    let plan = plan_of(&policies, 1);
+    let mut keys = KeyIndex::default();
+    plan.pack(&mut keys, 0);
+    let tags: HashSet<&str> = keys.keys().iter().filter_map(|key| key.split(['{', '}']).nth(1)).collect();
+    assert_eq!((keys.keys().len(), tags), (3, HashSet::from(["tigerfeeding"])));
+}
