@@ -1,4 +1,4 @@
-//! 7. A dead replica's jobs are back within the lease, and its consumer name is gone. A slow job of a live replica is never
+//! Promise 7: A dead replica's jobs are back within the lease, and its consumer name is gone. A slow job of a live replica is never
 //! taken from it, however long it runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! 3. Retry, delay and crash recovery change a job's owner in the pending list, never its id, and never copy it: so `XLEN`,
+//! Promise 3: Retry, delay and crash recovery change a job's owner in the pending list, never its id, and never copy it: so `XLEN`,
 //! `XPENDING` and `XRANGE` always tell the whole truth.
 
 use std::time::Duration;

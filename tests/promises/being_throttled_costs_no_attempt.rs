@@ -1,4 +1,4 @@
-//! 8. Pacing, an upstream's 429 or 503 with Retry-After, our own shutdown: the attempt number stays.
+//! Promise 8: Pacing, an upstream's 429 or 503 with Retry-After, our own shutdown: the attempt number stays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! 9. One job per idempotency key, also under a hundred parallel requests and after an unknown outcome.
+//! Promise 9: One job per idempotency key, also under a hundred parallel requests and after an unknown outcome.
 
 use std::collections::BTreeSet;
 

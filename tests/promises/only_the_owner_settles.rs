@@ -1,4 +1,4 @@
-//! 6. A replica that lost its jobs (paused, partitioned) can't complete, park or bury them.
+//! Promise 6: A replica that lost its jobs (paused, partitioned) can't complete, park or bury them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! 5. A token is got before a job is read; so jobs that must wait stay untaken, for any replica.
+//! Promise 5: A token is got before a job is read; so jobs that must wait stay untaken, for any replica.
 
 use dripfeed_job::State;
 use dripfeed_tests::buckets::{self, admitted, join, open, take, takes_nothing};

@@ -1,4 +1,4 @@
-//! 10. An entry that can't be read, or a job that kills its processor, is buried with the reason after a bounded number of
+//! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a bounded number of
 //! deliveries; everything else goes on.
 
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};

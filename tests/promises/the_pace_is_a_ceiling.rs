@@ -1,4 +1,4 @@
-//! 4. In any window w the upstream gets at most rate·w + burst calls, summed over all replicas, also during crashes,
+//! Promise 4: In any window w the upstream gets at most rate·w + burst calls, summed over all replicas, also during crashes,
 //! restarts and clock steps. When the shared pace can't be read, nothing is sent.
 
 use std::time::{Duration, Instant};
