@@ -18,6 +18,7 @@ mod redis;
 mod secret;
 mod selection;
 mod shown;
+mod signing;
 mod tree;
 mod upstream;
 

@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use dripfeed_bucket::{Claim, Permit, Replica, Settled, Settlement, Taken};
 use dripfeed_job::{Ending, Job};
 use futures::FutureExt;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::call::{self, Bounds, Called};
@@ -27,13 +28,14 @@ pub(crate) async fn run(course: &Course, replica: &Replica, taken: Taken) {
 async fn attempt(course: &Course, job: &Job, failures: u32, permit: Permit) -> Settlement {
     let route = course.route();
     let bucket = course.bucket().settings();
-    let request = match request::build(job, failures.saturating_add(1), &bucket.name, route.upstream()) {
+    let (attempt, upstream) = (failures.saturating_add(1), route.upstream());
+    let request = match request::build(job, attempt, &bucket.name, upstream, Timestamp::now()) {
         Ok(request) => request,
         Err(unsendable) => return uncalled(&unsendable),
     };
     let bounds = Bounds {
-        time: job.timeout.unwrap_or(route.upstream().timeout()),
-        read: route.upstream().max_answer(),
+        time: job.timeout.unwrap_or(upstream.timeout()),
+        read: upstream.max_answer(),
         kept: bucket.keep.answer_bytes,
     };
     if course.is_stopping() || !spend(permit) {

@@ -20,9 +20,11 @@ mod outage;
 mod processor;
 mod request;
 mod settings;
+mod signature;
 mod upstream;
 
 pub use connector::{Connector, ConnectorError};
 pub use processor::Processor;
 pub use settings::ProcessorSettings;
+pub use signature::{BadSigningSecret, SigningSecret};
 pub use upstream::{BadUpstream, Upstream, UpstreamSettings};

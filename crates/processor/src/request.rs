@@ -7,8 +7,10 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use http_body_util::Full;
+use jiff::Timestamp;
 use thiserror::Error;
 
+use crate::signature::{sign, webhook_id};
 use crate::upstream::Upstream;
 
 const DRIPFEED: HeaderValue = HeaderValue::from_static(concat!("dripfeed/", env!("CARGO_PKG_VERSION")));
@@ -24,17 +26,23 @@ const ATTEMPT: HeaderName = HeaderName::from_static("dripfeed-attempt");
 #[error("the job's {0} can't stand in a request")]
 pub(crate) struct Unsendable(&'static str);
 
-/// Builds the request for one attempt, counted from 1.
+/// Builds the request for one attempt, counted from 1, that is made `now`.
 pub(crate) fn build(
     job: &Job,
     attempt: u32,
     bucket: &BucketName,
     upstream: &Upstream,
+    now: Timestamp,
 ) -> Result<Request<Full<Bytes>>, Unsendable> {
+    let mut headers = headers(job, attempt, bucket, upstream)?;
+    if !upstream.signing_secrets().is_empty() {
+        let id = webhook_id(bucket, job.id);
+        sign(&mut headers, upstream.signing_secrets(), &id, now.as_second(), &job.body).ok_or(Unsendable("id"))?;
+    }
     let mut request = Request::new(Full::new(job.body.clone()));
     *request.method_mut() = job.method.as_ref().unwrap_or(upstream.method()).clone();
     *request.uri_mut() = join(upstream.url(), job.path.as_ref()).ok_or(Unsendable("path"))?;
-    *request.headers_mut() = headers(job, attempt, bucket, upstream)?;
+    *request.headers_mut() = headers;
     Ok(request)
 }
 
@@ -100,7 +108,7 @@ mod tests {
 
     fn built(submission: &Submission, upstream: UpstreamSettings) -> Request<Full<Bytes>> {
         let upstream = Upstream::new(upstream).unwrap();
-        build(&job(submission), 3, &"tigerfeeding".parse().unwrap(), &upstream).unwrap()
+        build(&job(submission), 3, &"tigerfeeding".parse().unwrap(), &upstream, Timestamp::now()).unwrap()
     }
 
     #[test]
@@ -172,11 +180,26 @@ mod tests {
     }
 
     #[test]
+    fn a_call_is_signed_where_a_secret_is_configured() {
+        let submission = Submission { body: Bytes::from_static(b"{}"), ..Submission::default() };
+        let secrets = crate::signature::tests::secrets();
+        let signing_secrets = secrets.iter().map(|secret| secret.parse().unwrap()).collect();
+        let signed = built(&submission, UpstreamSettings { signing_secrets, ..settings("http://h/feed") });
+        assert_eq!(signed.headers()["webhook-id"], "tigerfeeding/1700000000000-0");
+        for secret in secrets {
+            let upstream = standardwebhooks::Webhook::new(&secret).unwrap();
+            assert!(upstream.verify(b"{}", signed.headers()).is_ok());
+        }
+        let unsigned = built(&submission, settings("http://h/feed"));
+        assert!(unsigned.headers().keys().all(|name| !name.as_str().starts_with("webhook-")));
+    }
+
+    #[test]
     fn an_entry_by_hand_that_no_request_can_carry_says_why() {
         let mut job = job(&Submission::default());
         job.content_type = Some("text/plain\r\nX: y".to_owned());
         let upstream = Upstream::new(settings("http://h/feed")).unwrap();
-        let error = build(&job, 1, &"b".parse().unwrap(), &upstream).unwrap_err();
+        let error = build(&job, 1, &"b".parse().unwrap(), &upstream, Timestamp::now()).unwrap_err();
         assert_eq!(error.to_string(), "the job's content type can't stand in a request");
     }
 }

@@ -11,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
 use crate::address::is_public;
+use crate::signature::SigningSecret;
 
 /// What an upstream is set to, before it is checked.
 pub struct UpstreamSettings {
@@ -24,6 +25,8 @@ pub struct UpstreamSettings {
     pub connect_timeout: Duration,
     /// Sent with every call; they win over what a job brings. Credentials belong here.
     pub headers: Vec<(String, SecretString)>,
+    /// Every call carries a signature of each. None: calls aren't signed.
+    pub signing_secrets: Vec<SigningSecret>,
     /// Whether it may be in a private network or on this machine.
     pub allow_private: bool,
     /// Bytes of an answer's body that are read at most; of a longer one the rest is left and the connection closed.
@@ -38,6 +41,7 @@ pub struct Upstream {
     timeout: Duration,
     connect_timeout: Duration,
     headers: HeaderMap,
+    signing_secrets: Vec<SigningSecret>,
     allow_private: bool,
     max_answer: u64,
 }
@@ -69,7 +73,16 @@ impl Upstream {
     /// # Errors
     /// The first rule that is broken.
     pub fn new(settings: UpstreamSettings) -> Result<Self, BadUpstream> {
-        let UpstreamSettings { url, method, timeout, connect_timeout, headers, allow_private, max_answer } = settings;
+        let UpstreamSettings {
+            url,
+            method,
+            timeout,
+            connect_timeout,
+            headers,
+            signing_secrets,
+            allow_private,
+            max_answer,
+        } = settings;
         let url = checked_url(&url, allow_private)?;
         if [Method::CONNECT, Method::TRACE].contains(&method) {
             return Err(BadUpstream::Method(method));
@@ -80,7 +93,7 @@ impl Upstream {
             }
         }
         let headers = secret_headers(&headers)?;
-        Ok(Self { url, method, timeout, connect_timeout, headers, allow_private, max_answer })
+        Ok(Self { url, method, timeout, connect_timeout, headers, signing_secrets, allow_private, max_answer })
     }
 
     pub(crate) const fn url(&self) -> &Uri {
@@ -101,6 +114,10 @@ impl Upstream {
 
     pub(crate) const fn headers(&self) -> &HeaderMap {
         &self.headers
+    }
+
+    pub(crate) fn signing_secrets(&self) -> &[SigningSecret] {
+        &self.signing_secrets
     }
 
     pub(crate) const fn allow_private(&self) -> bool {
@@ -167,6 +184,7 @@ pub(crate) mod tests {
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(2),
             headers: Vec::new(),
+            signing_secrets: Vec::new(),
             allow_private: true,
             max_answer: 1 << 20,
         }

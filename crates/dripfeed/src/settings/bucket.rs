@@ -41,6 +41,8 @@ struct Section {
     connect_timeout: Duration,
     headers: super::headers::SecretHeaders,
     headers_file: std::path::PathBuf,
+    signing_secret: super::signing::SigningSecrets,
+    signing_secret_file: std::path::PathBuf,
     allow_private: bool,
     #[serde(deserialize_with = "quantity::size")]
     max_answer: u64,
@@ -149,11 +151,20 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         refuse_for_list(reader, &path, &section);
     }
     check_key(reader, &place, &section.key);
-    let Section {
-        upstream, method, timeout, connect_timeout, headers, headers_file, allow_private, max_answer, ..
-    } = section;
-    let keys =
-        UpstreamKeys { upstream, method, timeout, connect_timeout, headers, headers_file, allow_private, max_answer };
+    let Section { upstream, method, timeout, connect_timeout, headers, headers_file, .. } = section;
+    let Section { signing_secret, signing_secret_file, allow_private, max_answer, .. } = section;
+    let keys = UpstreamKeys {
+        upstream,
+        method,
+        timeout,
+        connect_timeout,
+        headers,
+        headers_file,
+        signing_secret,
+        signing_secret_file,
+        allow_private,
+        max_answer,
+    };
     let upstream = super::upstream::read(reader, &place, keys)?;
     let Section { capacity, capacity_bytes, key, leak, retry, deliveries, keep, .. } = section;
     let settings = BucketSettings {

@@ -296,6 +296,35 @@ fn secrets_come_from_files_that_others_cannot_read() {
 }
 
 #[test]
+fn signing_secrets_are_one_or_more_wherever_they_stand() {
+    let folder = Folder::new();
+    let [old, new] = ["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4"];
+    let both = folder.secret("secrets", &format!("{new}\n{old}\n"), 0o600);
+    let upstream = |settings: &str, arguments: &[String]| {
+        let file = folder.file("dripfeed.toml", format!("[buckets.mail]\nupstream = \"http://h/\"\n{settings}"));
+        let settings = load(&Layers { arguments: arguments.to_vec(), ..layers([file]) });
+        settings.buckets.get("mail").unwrap().upstream.clone()
+    };
+    let unsigned = upstream("", &[]);
+    let one = upstream(&format!("signing_secret = \"{old}\""), &[]);
+    let two = upstream(&format!("signing_secret = [\"{new}\", \"{old}\"]"), &[]);
+    assert!(unsigned != one && one != two);
+    assert_eq!(upstream(&format!("signing_secret_file = \"{}\"", both.display()), &[]), two);
+    let argument = |value: String| upstream("", &[format!("buckets.mail.signing_secret={value}")]);
+    assert_eq!(argument(old.to_owned()), one);
+    assert_eq!(argument(format!("[\"{new}\", \"{old}\"]")), two);
+
+    folder.secret("secrets", &format!("{new}\ncanary\n"), 0o600);
+    let told = told(&format!(
+        "[buckets.mail]\nupstream = \"http://h/\"\nsigning_secret_file = \"{0}\"\n\
+         [buckets.sms]\nupstream = \"http://h/\"\nsigning_secret_file = \"{0}\"\nsigning_secret = \"{new}\"",
+        both.display()
+    ));
+    assert!(told.contains("line 2 isn't a signing secret") && told.contains("signing_secret is set too"), "{told}");
+    assert!(!told.contains("canary") && !told.contains("whsec_Z"), "{told}");
+}
+
+#[test]
 fn no_error_shows_a_secret() {
     let told = told(
         r#"
@@ -310,6 +339,15 @@ fn no_error_shows_a_secret() {
             [buckets.c]
             upstream = "http://127.0.0.1:1/"
             headers = [["Authorization", "canary"]]
+            [buckets.d]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = "whsec_canary"
+            [buckets.e]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = ["canary", 7, "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"]
+            [buckets.f]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = { canary = "canary" }
         "#,
     );
     assert!(!told.contains("canary"), "{told}");
@@ -326,6 +364,10 @@ fn shown_settings_have_an_origin_and_no_secrets() {
             [buckets.mail]
             upstream = "http://127.0.0.1:1/feed?key=canary"
             headers = { Authorization = "canary" }
+            signing_secret = "whsec_Y2FuYXJ5IGNhbmFyeSBjYW5hcnkgY2FuYXJ5"
+            [buckets.sms]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = ["whsec_Y2FuYXJ5IGNhbmFyeSBjYW5hcnkgY2FuYXJ5"]
         "#,
     );
     let arguments = vec!["buckets.mail.capacity=5".to_owned()];
@@ -334,7 +376,7 @@ fn shown_settings_have_an_origin_and_no_secrets() {
     let dir = format!("{}/", folder.0.path().display());
     let lines: Vec<_> = lines.into_iter().filter(|line| !line.ends_with(" default")).collect();
     let lines = lines.join("\n").replace(&dir, "");
-    assert!(!lines.contains("canary"), "{lines}");
+    assert!(!lines.contains("canary") && !lines.contains("Y2FuYXJ5"), "{lines}");
     insta::assert_snapshot!(lines);
 }
 

@@ -1,6 +1,6 @@
 //! The keys of a bucket that say whom it calls, and how.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dripfeed_processor::{BadUpstream, Upstream, UpstreamSettings};
@@ -9,6 +9,7 @@ use http::Method;
 use super::headers::{self, SecretHeaders};
 use super::read::{Place, Reader};
 use super::secret;
+use super::signing::{self, SigningSecrets};
 
 /// As they stand in the section.
 pub(super) struct UpstreamKeys {
@@ -18,6 +19,8 @@ pub(super) struct UpstreamKeys {
     pub(super) connect_timeout: Duration,
     pub(super) headers: SecretHeaders,
     pub(super) headers_file: PathBuf,
+    pub(super) signing_secret: SigningSecrets,
+    pub(super) signing_secret_file: PathBuf,
     pub(super) allow_private: bool,
     pub(super) max_answer: u64,
 }
@@ -29,12 +32,19 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKey
     let method = reader.told(&place.key(reader.tree, "method"), parse_method(&keys.method));
     let headers = if in_file { headers_of_file(&keys.headers_file, &keys.headers) } else { Ok(keys.headers) };
     let headers = reader.told(&place.key(reader.tree, headers_key), headers);
+    let signing_secrets = if keys.signing_secret_file.as_os_str().is_empty() {
+        Some(keys.signing_secret)
+    } else {
+        let secrets = signing_secrets_of_file(&keys.signing_secret_file, &keys.signing_secret);
+        reader.told(&place.key(reader.tree, "signing_secret_file"), secrets)
+    };
     let upstream = Upstream::new(UpstreamSettings {
         url: url?,
         method: method?,
         timeout: keys.timeout,
         connect_timeout: keys.connect_timeout,
         headers: headers?.0,
+        signing_secrets: signing_secrets?.0,
         allow_private: keys.allow_private,
         max_answer: keys.max_answer,
     });
@@ -61,9 +71,16 @@ fn parse_method(text: &str) -> Result<Method, String> {
     })
 }
 
-fn headers_of_file(file: &std::path::Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {
+fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {
     if !beside.0.is_empty() {
         return Err("headers is set too: take one of the two out".to_owned());
     }
     headers::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
+}
+
+fn signing_secrets_of_file(file: &Path, beside: &SigningSecrets) -> Result<SigningSecrets, String> {
+    if !beside.0.is_empty() {
+        return Err("signing_secret is set too: take one of the two out".to_owned());
+    }
+    signing::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
 }

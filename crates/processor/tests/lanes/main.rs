@@ -14,6 +14,8 @@ mod journey;
 mod reload;
 /// Whether the wait that a refusal tells is honest.
 mod retry_after;
+/// Calls that an upstream can verify.
+mod signing;
 /// The Redis, the buckets and the processor of one test.
 mod stage;
 /// An upstream that a test answers by hand.

@@ -65,12 +65,17 @@ impl Feed {
     }
 
     pub fn upstream(&self) -> Upstream {
+        self.upstream_that_is_signed_for(&[])
+    }
+
+    pub fn upstream_that_is_signed_for(&self, secrets: &[&str]) -> Upstream {
         let settings = UpstreamSettings {
             url: self.url.clone(),
             method: Method::POST,
             timeout: PATIENCE,
             connect_timeout: PATIENCE,
             headers: Vec::new(),
+            signing_secrets: secrets.iter().map(|secret| secret.parse().unwrap()).collect(),
             allow_private: true,
             max_answer: 1 << 20,
         };
