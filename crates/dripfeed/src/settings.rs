@@ -88,10 +88,16 @@ impl Settings {
 
     /// The sections that `other` sets otherwise and that take a restart to change.
     pub(crate) fn restart_needed(&self, other: &Self) -> Vec<&'static str> {
-        ["redis", "intake", "processor"]
-            .into_iter()
-            .filter(|name| self.tree.section(name) != other.tree.section(name))
-            .collect()
+        // One certificate takes the place of another; to begin or end with TLS is another matter.
+        let both_tls = self.intake.tls.is_some() && other.intake.tls.is_some();
+        let told = |settings: &Self, name: &str| {
+            let mut section = settings.tree.json(&[name.into()]);
+            if let Some(section) = section.as_object_mut().filter(|_| both_tls) {
+                section.retain(|key, _| !matches!(key.as_str(), "tls_cert" | "tls_key"));
+            }
+            section
+        };
+        ["redis", "intake", "processor"].into_iter().filter(|name| told(self, name) != told(other, name)).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod framing;
 mod strict;
+mod tls;
 
 use std::io;
 use std::sync::Arc;
@@ -16,13 +17,16 @@ use http::Request;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
 use self::strict::Strict;
+pub use self::tls::{Tls, TlsError, TlsIdentity};
 use crate::head;
 
 /// A kept connection stays open this long after the stop, so that a request which is on its way gets an answer and not
@@ -35,10 +39,31 @@ const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(100);
 pub struct ConnectionLimits {
     /// Connections at once; at least 1.
     pub most: usize,
-    /// For a request's head to arrive, counted from the end of the request before.
+    /// For a request's head to arrive, counted from the end of the request before; and for a TLS handshake.
     pub head_timeout: Duration,
     /// How long running requests may go on after the stop.
     pub drain: Duration,
+}
+
+/// A port, and what is spoken there.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    /// None: HTTP in clear text.
+    tls: Option<Tls>,
+}
+
+impl Listener {
+    #[must_use]
+    pub const fn new(tcp: TcpListener, tls: Option<Tls>) -> Self {
+        Self { tcp, tls }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(tcp: TcpListener) -> Self {
+        Self::new(tcp, None)
+    }
 }
 
 /// Serves until `stop`; then accepts nothing more, and returns when the running requests have ended, or their time has.
@@ -46,15 +71,17 @@ pub struct ConnectionLimits {
 /// # Errors
 /// When the listener breaks.
 pub async fn serve(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     router: Router,
     limits: ConnectionLimits,
     stop: CancellationToken,
 ) -> io::Result<()> {
+    let Listener { tcp: listener, tls } = listener.into();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let room = Arc::new(Semaphore::new(limits.most));
-    let server = Server { http: Arc::new(http(limits.head_timeout)), router, stop, cut: cut.clone() };
+    let http = Arc::new(http(limits.head_timeout));
+    let server = Server { http, router, tls, handshake_timeout: limits.head_timeout, stop, cut: cut.clone() };
     let ended = tokio::select! {
         ended = accept_all(&listener, &server, &room, &connections) => ended,
         () = server.stop.cancelled() => Ok(()),
@@ -82,6 +109,8 @@ fn http(head_timeout: Duration) -> http1::Builder {
 struct Server {
     http: Arc<http1::Builder>,
     router: Router,
+    tls: Option<Tls>,
+    handshake_timeout: Duration,
     /// Ends what is idle.
     stop: CancellationToken,
     /// Ends everything.
@@ -122,15 +151,36 @@ impl Server {
         }
         let cut = self.cut.clone();
         tokio::select! {
-            served = self.requests(stream) => if let Err(error) = served {
-                tracing::debug!(%error, "a connection broke");
-            },
+            () = self.serve(stream) => {}
             () = cut.cancelled() => {}
         }
     }
 
-    async fn requests(self, stream: TcpStream) -> hyper::Result<()> {
-        let router = self.router.map_request(|request: Request<hyper::body::Incoming>| request.map(Body::new));
+    async fn serve(self, stream: TcpStream) {
+        let served = match &self.tls {
+            None => self.requests(stream).await,
+            Some(tls) => match self.handshake(tls, stream).await {
+                Some(stream) => self.requests(stream).await,
+                None => return,
+            },
+        };
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection broke");
+        }
+    }
+
+    /// None: there was none, or it is too late for one.
+    async fn handshake(&self, tls: &Tls, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+        tokio::select! {
+            shaken = tokio::time::timeout(self.handshake_timeout, tls.acceptor().accept(stream)) => {
+                shaken.ok()?.inspect_err(|error| tracing::debug!(%error, "a connection is no TLS that we speak")).ok()
+            }
+            () = self.stop.cancelled() => None,
+        }
+    }
+
+    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin) -> hyper::Result<()> {
+        let router = self.router.clone().map_request(|request: Request<hyper::body::Incoming>| request.map(Body::new));
         let connection =
             self.http.serve_connection(TokioIo::new(Strict::new(stream)), TowerToHyperService::new(router));
         tokio::pin!(connection);

@@ -45,7 +45,7 @@ mod surface;
 mod time;
 mod wait;
 
-pub use accept::{ConnectionLimits, serve};
+pub use accept::{ConnectionLimits, Listener, Tls, TlsError, TlsIdentity, serve};
 pub use gauges::Gauges;
 pub use health::Health;
 pub use intake::Intake;

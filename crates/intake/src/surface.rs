@@ -8,7 +8,6 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use http::{HeaderValue, header};
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi as _;
@@ -17,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::accept::{self, ConnectionLimits};
+use crate::accept::{self, ConnectionLimits, Listener};
 use crate::health::Health;
 use crate::intake::Intake;
 use crate::problem::Problem;
@@ -62,7 +61,7 @@ impl Intake {
     ///
     /// # Errors
     /// When the listener breaks.
-    pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
+    pub async fn serve(&self, listener: impl Into<Listener>, stop: CancellationToken) -> io::Result<()> {
         let settings = self.settings();
         let limits = ConnectionLimits {
             most: settings.max_connections,

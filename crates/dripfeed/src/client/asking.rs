@@ -1,9 +1,13 @@
 //! Which server an operator's command asks, with which key, and how it prints the answer.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use http::{HeaderValue, Uri};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::server::Server;
@@ -22,6 +26,9 @@ pub(crate) struct Asking {
     /// A file that holds the key; else it is that of the environment, DRIPFEED_KEY
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// A PEM file with the certificates to trust instead of the well-known ones, for an https server
+    #[arg(long, value_name = "FILE", env = "DRIPFEED_CA")]
+    ca: Option<PathBuf>,
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub(crate) output: Format,
@@ -35,7 +42,10 @@ impl Asking {
             let message = format!("`{}` is no server: write it like http://127.0.0.1:7180", self.server);
             return Err(Failure::new(Exit::Usage, message));
         }
-        Ok(Server::new(self.server.clone(), self.key()?.as_ref().map(authorization).transpose()?))
+        let key = self.key()?.as_ref().map(authorization).transpose()?;
+        let authorities = self.ca.as_deref().map(authorities).transpose();
+        let authorities = authorities.map_err(|message| Failure::new(Exit::Configuration, message))?;
+        Ok(Server::new(self.server.clone(), key, authorities))
     }
 
     fn key(&self) -> Result<Option<SecretString>, Failure> {
@@ -44,6 +54,16 @@ impl Asking {
             None => Ok(std::env::var(KEY).ok().filter(|key| !key.is_empty()).map(SecretString::from)),
         }
     }
+}
+
+fn authorities(file: &Path) -> Result<RootCertStore, String> {
+    let unusable = |error: &dyn Display| format!("{} holds no certificates to trust: {error}", file.display());
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
+        let certificate = certificate.map_err(|error| unusable(&error))?;
+        roots.add(certificate).map_err(|error| unusable(&error))?;
+    }
+    if roots.is_empty() { Err(unusable(&"there is none in PEM form")) } else { Ok(roots) }
 }
 
 fn authorization(key: &SecretString) -> Result<HeaderValue, Failure> {

@@ -9,6 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
+use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value as Json;
 
 use super::problem::{Problem, RequestError};
@@ -42,12 +43,20 @@ impl Answer {
 }
 
 impl Server {
-    pub(super) fn new(base: Uri, key: Option<HeaderValue>) -> Self {
+    /// `authorities` are trusted instead of the well-known ones.
+    pub(super) fn new(base: Uri, key: Option<HeaderValue>, authorities: Option<RootCertStore>) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIME));
-        let https = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().wrap_connector(tcp);
+        let tls = HttpsConnectorBuilder::new();
+        let tls = match authorities {
+            None => tls.with_webpki_roots(),
+            Some(roots) => {
+                tls.with_tls_config(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+            }
+        };
+        let https = tls.https_or_http().enable_http1().wrap_connector(tcp);
         Self { client: Client::builder(TokioExecutor::new()).build(https), base, key }
     }
 

@@ -18,6 +18,7 @@ impl Welcome<'_> {
     /// On standard error: standard output has the lines of the echo.
     pub(super) fn print(&self) {
         let Self { intake, echo, settings, files } = self;
+        let intake = format!("{}://{intake}", if settings.intake.tls.is_some() { "https" } else { "http" });
         let names: Vec<&str> = settings.buckets.keys().map(|name| name.as_str()).collect();
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
@@ -25,14 +26,14 @@ impl Welcome<'_> {
         let program = std::env::args().next().unwrap_or_else(|| "dripfeed".to_owned());
         let bucket = names.first().copied().unwrap_or("NAME");
         output::say(format_args!(
-            "\n  intake    http://{intake}          /docs to try the API\n  \
+            "\n  intake    {intake}          /docs to try the API\n  \
              upstream  http://{echo}/echo     ?status=500&delay=2s&retry_after=5\n  \
              Redis     {redis_cli}\n  \
              buckets   {}     from {}\n\n  \
              Hand in a job, and see it arrive here:\n    \
-             curl -i http://{intake}/v1/buckets/{bucket}/jobs --json '{{\"hello\":\"world\"}}'\n  \
+             curl -i {intake}/v1/buckets/{bucket}/jobs --json '{{\"hello\":\"world\"}}'\n  \
              Many, and look how they leak:\n    \
-             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | {program} push {bucket} --ndjson - --server http://{intake}\n    \
+             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | {program} push {bucket} --ndjson - --server {intake}\n    \
              {redis_cli} XPENDING '{}:{{{bucket}}}:jobs' processors\n  \
              Ctrl-C drains and ends everything.\n",
             names.join(", "),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dripfeed_bucket::Buckets;
-use dripfeed_intake::{Gauges, Health, Intake, IntakeMetrics, Keys};
+use dripfeed_intake::{Gauges, Health, Intake, IntakeMetrics, Keys, Listener, Tls};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,8 @@ pub(crate) struct IntakeRole {
     connected: Connected,
     keys: Arc<Keys>,
     buckets: Arc<Buckets>,
+    /// None: HTTP in clear text.
+    tls: Option<Tls>,
     intake: Intake,
 }
 
@@ -58,7 +60,8 @@ impl IntakeRole {
         let intake = settings.intake.settings.clone();
         let intake = Intake::new(intake, Arc::clone(&keys), Arc::clone(&buckets), metrics, health);
         let listener = listen("intake.listen", settings.intake.listen).await?;
-        Ok(Some((Self { connected, keys, buckets, intake }, listener)))
+        let tls = settings.intake.tls.clone().map(Tls::new);
+        Ok(Some((Self { connected, keys, buckets, tls, intake }, listener)))
     }
 
     /// Serves until `stop`, then drains.
@@ -66,8 +69,9 @@ impl IntakeRole {
     /// # Errors
     /// When the listener breaks.
     pub(crate) async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {
-        tracing::info!("listening on http://{}", listener.local_addr()?);
-        self.intake.serve(listener, stop).await?;
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        tracing::info!("listening on {scheme}://{}", listener.local_addr()?);
+        self.intake.serve(Listener::new(listener, self.tls.clone()), stop).await?;
         tracing::info!("the intake has ended");
         Ok(())
     }
@@ -75,5 +79,8 @@ impl IntakeRole {
     fn reload(&self, settings: &Settings) {
         self.buckets.replace(buckets::configured(settings, |_| true, &self.connected, &self.buckets));
         self.keys.replace(settings.keys.iter().cloned());
+        if let (Some(tls), Some(identity)) = (&self.tls, &settings.intake.tls) {
+            tls.replace(identity.clone());
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! `[intake]`
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_intake::IntakeSettings;
+use dripfeed_intake::{IntakeSettings, TlsError, TlsIdentity};
+use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
 use super::quantity;
 use super::read::Reader;
+use super::secret;
+use super::tree::Step;
 
 /// Bodies are held in memory and in Redis as a whole.
 const LARGEST_BODY: u64 = 256 << 20;
@@ -17,6 +21,8 @@ const LARGEST_BATCH: usize = 1000;
 #[derive(Clone, Debug)]
 pub(crate) struct IntakeRole {
     pub(crate) listen: SocketAddr,
+    /// None: HTTP in clear text.
+    pub(crate) tls: Option<TlsIdentity>,
     pub(crate) settings: IntakeSettings,
 }
 
@@ -25,6 +31,8 @@ pub(crate) struct IntakeRole {
 struct Section {
     #[serde(deserialize_with = "quantity::address")]
     listen: SocketAddr,
+    tls_cert: PathBuf,
+    tls_key: PathBuf,
     #[serde(deserialize_with = "quantity::size")]
     max_body: u64,
     #[serde(deserialize_with = "quantity::one_or_more")]
@@ -42,7 +50,6 @@ struct Section {
 
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
-    let key = |name: &str| ["intake".into(), name.into()];
     let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
     if !section.listen.ip().is_loopback() && !has_keys && !anyone_may_call {
         let message = format!(
@@ -60,6 +67,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
             format!("use at most {LARGEST_BATCH}: a batch keeps all others waiting in Redis"),
         );
     }
+    let tls = tls(reader, &section);
     let settings = IntakeSettings {
         max_body: section.max_body,
         max_connections: section.max_connections,
@@ -69,5 +77,34 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         x_ratelimit_headers: section.x_ratelimit_headers,
         max_batch: section.max_batch,
     };
-    Some(IntakeRole { listen: section.listen, settings })
+    Some(IntakeRole { listen: section.listen, tls, settings })
+}
+
+fn key(name: &str) -> [Step; 2] {
+    ["intake".into(), name.into()]
+}
+
+/// None comes without both files, or with a fault.
+fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> Option<TlsIdentity> {
+    let half = match (tls_cert.as_os_str().is_empty(), tls_key.as_os_str().is_empty()) {
+        (true, true) => return None,
+        (true, false) => Some(("tls_cert", "tls_key")),
+        (false, true) => Some(("tls_key", "tls_cert")),
+        (false, false) => None,
+    };
+    if let Some((missing, there)) = half {
+        reader.fault(&key(missing), format!("is missing, and intake.{there} is set: TLS takes both"));
+        return None;
+    }
+    let certificates = reader.told(&key("tls_cert"), secret::read_public(tls_cert));
+    let private = reader.told(&key("tls_key"), secret::read_secret(tls_key));
+    TlsIdentity::from_pem(&certificates?, private?.expose_secret())
+        .map_err(|error| {
+            let (name, file) = match &error {
+                TlsError::Certificate(_) => ("tls_cert", tls_cert),
+                TlsError::Key(_) | TlsError::Pair(_) => ("tls_key", tls_key),
+            };
+            reader.fault(&key(name), format!("{} {error}", file.display()));
+        })
+        .ok()
 }

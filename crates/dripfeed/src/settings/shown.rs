@@ -52,7 +52,7 @@ fn masked(path: &[Step], value: &Json) -> Json {
         ([.., "headers", _], _) => Json::from(MASK),
         // From the environment a table comes as text.
         ([.., "headers"], Json::String(_)) => Json::from(MASK),
-        ([.., "signing_secret"], secret) if *secret != Json::from("") => Json::from(MASK),
+        ([.., "signing_secret"], secret) if *secret != "" => Json::from(MASK),
         (["keys"], Json::String(_)) => Json::from(MASK),
         _ => value.clone(),
     }

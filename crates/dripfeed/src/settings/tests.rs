@@ -324,6 +324,29 @@ fn signing_secrets_are_one_or_more_wherever_they_stand() {
     assert!(!told.contains("canary") && !told.contains("whsec_Z"), "{told}");
 }
 
+fn tls(certificate: &Path, key: &Path) -> Layers {
+    let set = |name: &str, path: &Path| format!("intake.tls_{name}={}", path.display());
+    Layers { arguments: vec![set("cert", certificate), set("key", key)], ..layers([]) }
+}
+
+#[test]
+fn tls_takes_a_certificate_and_its_key() {
+    let folder = Folder::new();
+    let made = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (mine, other) = (made(), made());
+    let certificate = folder.file("cert.pem", mine.cert.pem());
+    let key = folder.secret("key.pem", mine.signing_key.serialize_pem().trim_end(), 0o600);
+    let others = folder.secret("other.pem", &other.signing_key.serialize_pem(), 0o640);
+    let open = folder.secret("open.pem", &mine.signing_key.serialize_pem(), 0o644);
+    assert!(load(&tls(&certificate, &key)).intake.tls.is_some());
+    assert!(load(&layers([])).intake.tls.is_none());
+    let none = Path::new("");
+    let told =
+        [(&*certificate, none), (none, &key), (&certificate, &others), (&certificate, &open), (&key, &certificate)]
+            .map(|(certificate, key)| folder.told(&tls(certificate, key)));
+    insta::assert_snapshot!(told.join("\n"));
+}
+
 #[test]
 fn no_error_shows_a_secret() {
     let told = told(
@@ -390,4 +413,15 @@ fn a_reload_tells_what_takes_a_restart() {
     assert_eq!(changed("intake.listen=127.0.0.1:0"), ["intake"]);
     assert_eq!(changed("redis.prefix=other"), ["redis"]);
     assert!(changed("log.level=debug").is_empty());
+    let folder = Folder::new();
+    let with_tls = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate = folder.file(&format!("{name}.cert"), made.cert.pem());
+        let key = folder.secret(&format!("{name}.key"), &made.signing_key.serialize_pem(), 0o600);
+        load(&tls(&certificate, &key))
+    };
+    let (one, two) = (with_tls("one"), with_tls("two"));
+    assert!(one.restart_needed(&two).is_empty(), "a certificate is replaced");
+    assert_eq!(before.restart_needed(&one), ["intake"]);
+    assert_eq!(one.restart_needed(&before), ["intake"]);
 }

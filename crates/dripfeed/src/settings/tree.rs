@@ -35,10 +35,6 @@ impl Tree {
         keys(&self.merged)
     }
 
-    pub(super) fn section(&self, name: &str) -> Option<&Value> {
-        find(&self.merged, &[name.into()])
-    }
-
     /// The names below a table, sorted.
     pub(super) fn names(&self, path: &[Step]) -> Vec<String> {
         find(&self.merged, path).map(keys).unwrap_or_default()

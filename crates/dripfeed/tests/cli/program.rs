@@ -74,8 +74,8 @@ impl Running {
 
     /// The address after `listening on`.
     pub(crate) fn address(&self) -> String {
-        let line = self.says("listening on http://");
-        line[line.find("http://").unwrap()..].split_whitespace().next().unwrap().to_owned()
+        let line = self.says("listening on http");
+        line[line.find("http").unwrap()..].split_whitespace().next().unwrap().to_owned()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

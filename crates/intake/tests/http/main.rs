@@ -28,5 +28,7 @@ mod server;
 mod stage;
 /// One job in one request.
 mod submitting;
+/// The same over TLS, with certificates made here.
+mod tls;
 /// Waiting for the upstream's answer.
 mod waiting;

@@ -1,7 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use dripfeed_intake::IntakeSettings;
+use dripfeed_intake::{IntakeSettings, Listener, Tls};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -18,13 +18,17 @@ pub struct Server {
 
 impl Server {
     pub async fn start(stage: &Stage, settings: IntakeSettings) -> Self {
+        Self::start_with(stage, settings, None).await
+    }
+
+    pub async fn start_with(stage: &Stage, settings: IntakeSettings, tls: Option<Tls>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let (intake, _) = stage.intake(settings);
         let serving = tokio::spawn({
             let stop = stop.clone();
-            async move { intake.serve(listener, stop).await }
+            async move { intake.serve(Listener::new(listener, tls), stop).await }
         });
         Self { address, stop, serving }
     }
