@@ -1,7 +1,12 @@
 //! Promise 9: One job per idempotency key, also under a hundred parallel requests and after an unknown outcome.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use dripfeed_bucket::Bucket;
+use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_tests::buckets::{self, admitted};
+use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 use futures::future::join_all;
@@ -71,4 +76,28 @@ async fn after_an_unknown_outcome_the_same_request_makes_no_second_job() {
     let bodies: Vec<String> = upstream.calls().iter().map(|call| call.text().to_owned()).collect();
     assert_eq!((bodies.len(), bodies.iter().collect::<BTreeSet<_>>().len()), (20, 20), "{bodies:?}");
     assert_eq!(service.counts("b").await.accepted, 20);
+}
+
+/// Without a key, too: the bucket itself asks again, under a token of its own.
+#[tokio::test]
+async fn when_the_answer_comes_too_late_the_job_is_asked_for_again_and_is_one() {
+    let redis = TestRedis::start().await;
+    let hasty = RedisSettings {
+        response_timeout: Duration::from_millis(100),
+        ..RedisSettings::new(redis.server.address(), "dripfeed", Durability::Everysec)
+    };
+    let bucket = Bucket::new(Store::connect(&hasty).await.unwrap(), buckets::settings("b"));
+    let first = buckets::submit(&bucket, buckets::job("Redis knows the script from now on")).await;
+    // Each call that was sent meanwhile is carried out when Redis goes on, one after the other.
+    redis.server.pause().unwrap();
+    let submitting = tokio::spawn({
+        let bucket = bucket.clone();
+        async move { bucket.admit(buckets::job("x")).await }
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    redis.server.resume().unwrap();
+    let admitted = admitted(submitting.await.unwrap());
+    let calm = Bucket::new(redis.store().await, buckets::settings("b"));
+    let jobs = calm.jobs(None, None, 10).await.unwrap().items;
+    assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [first.id, admitted.id]);
 }

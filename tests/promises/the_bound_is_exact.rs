@@ -12,7 +12,7 @@ use dripfeed_tests::buckets::{self, admitted, open, refused, submit};
 use dripfeed_tests::client::Client;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
-use dripfeed_tests::upstream::Upstream;
+use dripfeed_tests::upstream::{Answer, Upstream};
 use futures::future::join_all;
 use tokio::sync::watch;
 
@@ -32,7 +32,12 @@ struct Seen {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_level_never_passes_the_capacity_with_64_writers_over_two_intakes() {
-    let upstream = Upstream::willing().await;
+    // Slow enough that the bucket is full nearly always, also when its capacity is lowered.
+    let upstream = Upstream::start(|_| async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        Answer::Status(200)
+    })
+    .await;
     let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 100", upstream.url())).await;
     let intakes = [service.intake().await, service.intake().await];
     let _processor = service.processor().await;
