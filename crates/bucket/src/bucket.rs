@@ -153,6 +153,12 @@ impl Bucket {
         self.core.examine(mend).await
     }
 
+    /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None: before
+    /// Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
+    pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
+        self.core.denied().await
+    }
+
     pub async fn report(&self, window: Duration) -> Result<Report, BucketError> {
         self.core.report(window).await
     }

@@ -28,6 +28,7 @@ mod list;
 mod list_kind;
 mod outcomes;
 mod page;
+mod permission;
 mod purge;
 mod recover;
 mod replica;

@@ -8,9 +8,13 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::settings::{Layers, Settings};
 
+const GRANT: &str = "grant our user what config/deploy/redis-acl.conf grants";
+const UNASKED: &str = "whether the ACL of Redis allows all that is needed can't be asked: that takes Redis 7.0, and \
+                       `+acl|whoami +acl|dryrun` for our user";
+
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Look at Redis too: its version, memory policy and persistence
+    /// Look at Redis too: its version, memory policy, persistence and ACL
     #[arg(long)]
     connect: bool,
 }
@@ -31,12 +35,26 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
         let severity = if finding.severity == Severity::Error { "error" } else { "warning" };
         output::line(format!("{severity}: {}: {}", finding.what, finding.what_to_do))?;
     }
+    let mut errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    let mut can_be_asked = true;
     for (name, bucket) in &settings.buckets {
-        // Run as our user on our keys: an ACL that is too narrow shows.
-        let census = Bucket::new(store.clone(), bucket.settings(settings.redis.durability)).census().await?;
-        output::line(format!("bucket {name}: {} of {} jobs", census.level, census.capacity))?;
+        let bucket = Bucket::new(store.clone(), bucket.settings(settings.redis.durability));
+        let denied = bucket.denied().await?;
+        can_be_asked &= denied.is_some();
+        let denied = denied.unwrap_or_default();
+        if denied.is_empty() {
+            let census = bucket.census().await?;
+            output::line(format!("bucket {name}: {} of {} jobs", census.level, census.capacity))?;
+        } else {
+            errors += 1;
+            let denied = denied.join("; ");
+            output::line(format!("error: bucket {name}: the ACL of Redis is too narrow: {denied}: {GRANT}"))?;
+        }
     }
-    match findings.iter().filter(|finding| finding.severity == Severity::Error).count() {
+    if !can_be_asked {
+        output::line(format!("warning: {UNASKED}"))?;
+    }
+    match errors {
         0 => Ok(output::line(format!("accepted jobs are kept with the class {}", settings.redis.durability))?),
         errors => {
             Err(Failure::new(Exit::Configuration, format!("this Redis can't be used as configured: {errors} errors")))
