@@ -80,9 +80,9 @@ impl Counted {
         self.dirty.clone()
     }
 
-    /// The shortest time in which a scope that is in use wants to be told of.
-    pub(crate) fn soonest(&self) -> Duration {
-        self.untold().iter().map(|account| sync(&lock(account).scope)).min().unwrap_or(Duration::from_secs(1))
+    /// The shortest time in which one of the scopes wants to be told of; None: there is nothing to tell.
+    pub(crate) fn soonest(&self) -> Option<Duration> {
+        self.untold().iter().map(|account| sync(&lock(account).scope)).min()
     }
 
     /// Tells Redis all that was counted, and learns what the others have.

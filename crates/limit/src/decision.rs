@@ -89,6 +89,11 @@ impl Decision {
         Some(Self::of(scopes.iter().zip(verdicts).map(told).collect()))
     }
 
+    /// Whether it holds leases, which expire unless they are released.
+    pub fn has_leases(&self) -> bool {
+        self.charges.iter().any(|charge| charge.scope.policy.has_leases())
+    }
+
     /// None: it was allowed, or waiting doesn't help.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.wait {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::decision::ScopeVerdict;
 use crate::local::Left;
@@ -13,11 +13,25 @@ use crate::plan::{Plan, Scope};
 use crate::wait::Wait;
 
 /// One of so many calls that are left is taken ahead: the less is left, the less a replica holds back from the others.
-pub(crate) const SHARE: u16 = 32;
+pub(crate) const SHARE: u16 = 100;
+/// What isn't spent by then is given back, so that it isn't missing elsewhere to the end of a long window.
+const LONGEST: Duration = Duration::from_secs(5);
 const MOST: u64 = 100_000;
 
 #[derive(Debug)]
-pub(crate) struct Leases(Cache<String, Arc<Mutex<Account>>>);
+pub(crate) struct Leases {
+    accounts: Cache<String, Arc<Mutex<Account>>>,
+    /// There is something that will have to be spent or given back.
+    held: Arc<Notify>,
+}
+
+/// What is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Withdraw {
+    All,
+    /// What was not spent in its time.
+    Expired,
+}
 
 /// What this replica holds for one scope.
 #[derive(Debug)]
@@ -27,6 +41,7 @@ pub(crate) struct Account {
     scope: Scope,
     /// As Redis told it last.
     tiers: Vec<Left>,
+    held: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -41,14 +56,23 @@ struct Stock {
 
 impl Leases {
     pub(crate) fn new() -> Self {
-        Self(Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build())
+        Self {
+            accounts: Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build(),
+            held: Arc::default(),
+        }
+    }
+
+    /// Is notified when something is taken ahead, and when this is dropped.
+    pub(crate) fn held(&self) -> Arc<Notify> {
+        self.held.clone()
     }
 
     /// The account of a scope, for one request at a time: while one asks Redis, those that come meanwhile wait for what it
     /// brings.
     pub(crate) async fn account(&self, scope: &Scope) -> OwnedMutexGuard<Account> {
-        let fresh = || Account { stock: VecDeque::new(), scope: scope.clone(), tiers: Vec::new() };
-        let account = self.0.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
+        let fresh =
+            || Account { stock: VecDeque::new(), scope: scope.clone(), tiers: Vec::new(), held: self.held.clone() };
+        let account = self.accounts.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
         let mut account = account.lock_owned().await;
         if account.scope.policy.fingerprint() != scope.policy.fingerprint() {
             // Taken under other tiers: not to be spent under these.
@@ -57,10 +81,26 @@ impl Leases {
         account
     }
 
-    /// Empties all accounts that nobody uses right now: what can be given back, and before when.
-    pub(crate) fn withdraw(&self) -> Vec<(Plan, u64)> {
-        let accounts = self.0.iter().filter_map(|(_, account)| account.try_lock_owned().ok());
-        accounts.flat_map(|mut account| account.withdraw()).collect()
+    /// Takes from the accounts that nobody uses right now what is to be given back, each before a time of the Redis clock.
+    pub(crate) fn withdraw(&self, what: Withdraw) -> Vec<(Plan, u64)> {
+        let mut back = Vec::new();
+        for (_, account) in &self.accounts {
+            match account.try_lock_owned() {
+                Ok(mut account) => back.extend(account.withdraw(what)),
+                // In use: the next time, then.
+                Err(_) => self.held.notify_one(),
+            }
+        }
+        back
+    }
+}
+
+/// How often it is looked after what is held.
+pub(crate) const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+impl Drop for Leases {
+    fn drop(&mut self) {
+        self.held.notify_one();
     }
 }
 
@@ -68,21 +108,17 @@ impl Account {
     /// Spends `n` if they are there.
     pub(crate) fn spend(&mut self, n: u64) -> Option<ScopeVerdict> {
         let now = Instant::now();
-        self.stock.retain(|stock| now < stock.until);
-        if self.stock.iter().map(|stock| stock.calls).sum::<u64>() < n || self.tiers.is_empty() {
+        let mut good: Vec<&mut Stock> = self.stock.iter_mut().filter(|stock| now < stock.until).collect();
+        if good.iter().map(|stock| stock.calls).sum::<u64>() < n || self.tiers.is_empty() {
             return None;
         }
         let mut rest = n;
-        while let Some(oldest) = self.stock.front_mut()
-            && rest > 0
-        {
-            let part = rest.min(oldest.calls);
-            oldest.calls -= part;
+        for stock in &mut good {
+            let part = rest.min(stock.calls);
+            stock.calls -= part;
             rest -= part;
-            if oldest.calls == 0 {
-                self.stock.pop_front();
-            }
         }
+        self.stock.retain(|stock| stock.calls > 0);
         let tiers = self.tiers.iter().map(|left| (Wait::Ready, *left)).collect();
         Some(ScopeVerdict { passed: true, taken: n, tiers })
     }
@@ -94,10 +130,11 @@ impl Account {
         let windows = || scope.policy.tiers().iter().zip(&self.tiers).filter(|(tier, _)| tier.lease().is_none());
         let ends = windows().map(|(_, left)| left.resets).min();
         let lease = scope.policy.tiers().iter().filter_map(|tier| tier.lease()).min();
-        let Some(good_for) = ends.map(Duration::from_micros).into_iter().chain(lease).min() else { return };
+        let good_for = ends.map(Duration::from_micros).into_iter().chain(lease).min().unwrap_or_default().min(LONGEST);
         if calls > 0 {
             let before_us = ends.map_or(0, |ends| now_us + ends);
             self.stock.push_back(Stock { calls, taken: sent, until: sent + good_for, before_us });
+            self.held.notify_one();
         }
     }
 
@@ -108,15 +145,21 @@ impl Account {
         }
     }
 
-    fn withdraw(&mut self) -> Vec<(Plan, u64)> {
+    fn withdraw(&mut self, what: Withdraw) -> Vec<(Plan, u64)> {
         let now = Instant::now();
         let stock = std::mem::take(&mut self.stock);
-        let still_good = stock.into_iter().filter(|stock| now < stock.until);
-        let back = still_good.filter_map(|stock| {
+        let is_due = |stock: &Stock| what == Withdraw::All || now >= stock.until;
+        let (due, kept) = stock.into_iter().partition(is_due);
+        self.stock = kept;
+        if !self.stock.is_empty() {
+            self.held.notify_one();
+        }
+        let back = |stock: Stock| {
             let calls = stock.calls.saturating_sub(self.drained(stock.taken));
             (calls > 0).then(|| (Plan::of(vec![self.scope.costing(calls)]), stock.before_us))
-        });
-        back.collect()
+        };
+        let due: VecDeque<Stock> = due;
+        due.into_iter().filter_map(back).collect()
     }
 
     /// Calls that a bucket has drained since: it has room for others in their place, so they can't be given back.

@@ -1,5 +1,44 @@
-//! Limits: how much of what may pass in what time, for whom.
-#![allow(dead_code)]
+//! Limits: how much may pass in what time, for whom. One model serves admission to a bucket, the check API, a bucket's pace,
+//! and any HTTP service behind a [`LimitLayer`]:
+//!
+//! ```no_run
+//! use dripfeed_limit::{Identity, LimitLayer, Limiter, load};
+//! use dripfeed_store::Store;
+//! use http::{Request, Response};
+//! use tower::{Layer, service_fn};
+//!
+//! # async fn example(store: Store) -> Result<(), Box<dyn std::error::Error>> {
+//! let policies = load::yaml(
+//!     "
+//! policies:
+//!   - id: put-product
+//!     match: { methods: [PUT], path: '/v1/organizations/{org}/product/{id}' }
+//!     key: [tenant, endpoint]
+//!     tiers:
+//!       - { kind: bucket, rate: 10/s, burst: 20 }
+//!       - { kind: fixed, rate: 10000/day }
+//!     message: retry-with-exponential-backoff
+//! ",
+//! )?;
+//! let limiter = Limiter::new(store, "shop", policies)?;
+//! let limit = LimitLayer::new(limiter)?.identify(|head| Identity {
+//!     caller: head.headers.get("x-api-key").and_then(|key| key.to_str().ok()).map(str::to_owned),
+//!     ..Identity::default()
+//! });
+//! let service = limit.layer(service_fn(|_: Request<String>| async {
+//!     Ok::<_, std::convert::Infallible>(Response::new("done".to_owned()))
+//! }));
+//! # drop(service);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A decision is one script call in Redis, whatever the number of policies and tiers, and all or nothing: a refused request
+//! is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is told in `rules/`, a file each;
+//! scripts of others decide in one go with what else they do by joining [`lua::RULES`] and packing a [`Plan`].
+//!
+//! **Architecture invariant:** a policy, a tier or a match that exists was checked; what it asks for is enforced where it is
+//! used, or refused there by name.
 
 mod calendar;
 mod clock;
@@ -8,9 +47,12 @@ mod cost;
 mod counted;
 mod decision;
 mod error;
+pub mod fields;
 mod keys;
+mod layer;
 mod leased;
 mod limiter;
+pub mod load;
 mod local;
 pub mod lua;
 mod matching;
@@ -25,6 +67,8 @@ mod round;
 mod scope;
 mod strict;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod tier;
 mod wait;
 
@@ -34,7 +78,9 @@ pub use cost::Cost;
 pub use decision::{Decision, PolicyVerdict, TierVerdict};
 pub use error::LimitError;
 pub use keys::ScopeKeys;
+pub use layer::{Identity, LimitLayer, Limited};
 pub use limiter::Limiter;
+pub use load::{Fault, LoadError};
 pub use matching::{BadMatch, Match, Template};
 pub use plan::{KeyIndex, Plan};
 pub use policies::{DuplicateId, Policies};
@@ -44,6 +90,3 @@ pub use scope::{BadKeyPart, KeyPart};
 pub use tally::Counts;
 pub use tier::{Align, BadTier, Kind, Tier};
 pub use wait::Wait;
-
-#[cfg(test)]
-mod tests;

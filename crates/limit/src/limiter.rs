@@ -1,7 +1,9 @@
 //! The limiter of a service: policies, and the ways to decide by them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use dripfeed_store::Store;
@@ -12,17 +14,21 @@ use crate::counted::Counted;
 use crate::decision::{Charge, ChargedIn, Decision};
 use crate::error::LimitError;
 use crate::keys::ScopeKeys;
-use crate::leased::Leases;
+use crate::leased::{LOOK_AFTER, Leases, Withdraw};
 use crate::outage::Outage;
 use crate::plan::Plan;
 use crate::policies::Policies;
-use crate::policy::PolicyId;
+use crate::policy::{Policy, PolicyId};
 use crate::refusals::Refusals;
 use crate::request::Request;
 use crate::round::Round;
+use crate::scope::KeyPart;
 use crate::strict::{self, GiveBack};
 use crate::tally::{Counts, Tally};
 use crate::tier::Kind;
+
+/// A decision is there within 50 ms: the rest is for what is then done without Redis, on a busy machine.
+const PATIENCE: Duration = Duration::from_millis(35);
 
 /// Decides on requests by a set of policies. Cheap to clone; clones are one limiter. Lives in a tokio runtime.
 #[derive(Clone, Debug)]
@@ -33,8 +39,12 @@ pub struct Limiter {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) store: Store,
+    /// How long Redis is waited for.
+    pub(crate) patience: Duration,
     keys: ScopeKeys,
     policies: ArcSwap<Policies>,
+    /// Whoever asks sees no bodies.
+    heads_only: AtomicBool,
     pub(crate) clock: Clock,
     pub(crate) refusals: Refusals,
     pub(crate) leases: Leases,
@@ -49,11 +59,22 @@ impl Limiter {
     /// # Errors
     /// When a policy has a tier of the kind `backlog`: a service has no queue here.
     pub fn new(store: Store, tag: &str, policies: Policies) -> Result<Self, LimitError> {
-        check(&policies)?;
+        Self::with_patience(store, tag, policies, PATIENCE)
+    }
+
+    pub(crate) fn with_patience(
+        store: Store,
+        tag: &str,
+        policies: Policies,
+        patience: Duration,
+    ) -> Result<Self, LimitError> {
+        check(&policies, false)?;
         let inner = Inner {
             keys: ScopeKeys::new(store.prefix(), tag),
             store,
+            patience,
             policies: ArcSwap::from_pointee(policies),
+            heads_only: AtomicBool::new(false),
             clock: Clock::new(),
             refusals: Refusals::new(),
             leases: Leases::new(),
@@ -63,6 +84,7 @@ impl Limiter {
         };
         let inner = Arc::new(inner);
         tokio::spawn(keep_telling(Arc::downgrade(&inner), inner.counted.dirty()));
+        tokio::spawn(keep_giving_back(Arc::downgrade(&inner), inner.leases.held()));
         Ok(Self { inner })
     }
 
@@ -71,7 +93,7 @@ impl Limiter {
     /// # Errors
     /// As [`Limiter::new`]; the policies stay as they were.
     pub fn replace(&self, policies: Policies) -> Result<(), LimitError> {
-        check(&policies)?;
+        check(&policies, self.inner.heads_only.load(Ordering::Relaxed))?;
         self.inner.policies.store(Arc::new(policies));
         self.inner.refusals.forget_all();
         Ok(())
@@ -80,6 +102,12 @@ impl Limiter {
     /// How many replicas are alive, this one included: each enforces its part while Redis is away.
     pub fn set_replicas(&self, replicas: u64) {
         self.inner.outage.set_replicas(replicas);
+    }
+
+    /// From now on, policies that count by a field of the body are refused: whoever asks sees heads alone.
+    pub(crate) fn see_heads_only(&self) -> Result<(), LimitError> {
+        self.inner.heads_only.store(true, Ordering::Relaxed);
+        check(&self.inner.policies.load(), true)
     }
 
     /// What became of requests so far, by policy.
@@ -119,28 +147,48 @@ impl Limiter {
     /// When Redis can't be reached. What was taken ahead is then missing until it would have expired.
     pub async fn close(&self) -> Result<(), LimitError> {
         self.inner.counted.tell(&self.inner.store, &self.inner.clock).await;
-        self.inner.withdraw().await
+        self.inner.withdraw(Withdraw::All).await
     }
 }
 
-fn check(policies: &Policies) -> Result<(), LimitError> {
-    let has_queue = |kind: &Kind| matches!(kind, Kind::Backlog);
-    match policies.iter().find(|policy| policy.tiers().iter().any(|tier| has_queue(tier.kind()))) {
-        Some(policy) => {
-            Err(LimitError::NotHere { policy: policy.id().clone(), what: "a backlog, which only a bucket has" })
+/// Policies that ask for what isn't there would be heeded in part only.
+fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
+    let not_here = |policy: &Policy, what| Err(LimitError::NotHere { policy: policy.id().clone(), what });
+    for policy in policies.iter() {
+        if policy.tiers().iter().any(|tier| *tier.kind() == Kind::Backlog) {
+            return not_here(policy, "a backlog, which only a bucket has");
         }
-        None => Ok(()),
+        if heads_only && policy.settings().key.iter().any(|part| matches!(part, KeyPart::Field(_))) {
+            return not_here(policy, "a field of the body, which isn't read here");
+        }
     }
+    Ok(())
 }
 
 /// Tells Redis what was counted, for as long as the limiter is there.
 async fn keep_telling(limiter: Weak<Inner>, untold: Arc<Notify>) {
     loop {
         untold.notified().await;
-        let Some(pause) = limiter.upgrade().map(|limiter| limiter.counted.soonest()) else { return };
+        let Some(soonest) = limiter.upgrade().map(|limiter| limiter.counted.soonest()) else { return };
+        let Some(pause) = soonest else { continue };
         tokio::time::sleep(pause).await;
         let Some(limiter) = limiter.upgrade() else { return };
         limiter.counted.tell(&limiter.store, &limiter.clock).await;
+    }
+}
+
+/// Gives back what was taken ahead and not spent in its time, for as long as the limiter is there.
+async fn keep_giving_back(limiter: Weak<Inner>, held: Arc<Notify>) {
+    loop {
+        held.notified().await;
+        if limiter.strong_count() == 0 {
+            return;
+        }
+        tokio::time::sleep(LOOK_AFTER).await;
+        let Some(limiter) = limiter.upgrade() else { return };
+        if let Err(error) = limiter.withdraw(Withdraw::Expired).await {
+            tracing::warn!(%error, "what was taken ahead and not spent is missing until its window ends");
+        }
     }
 }
 
@@ -177,8 +225,8 @@ impl Inner {
         self.refund(&plans, what).await
     }
 
-    async fn withdraw(&self) -> Result<(), LimitError> {
-        self.refund(&self.leases.withdraw(), GiveBack::All).await
+    async fn withdraw(&self, what: Withdraw) -> Result<(), LimitError> {
+        self.refund(&self.leases.withdraw(what), GiveBack::All).await
     }
 
     async fn refund(&self, plans: &[(Plan, u64)], what: GiveBack) -> Result<(), LimitError> {

@@ -105,7 +105,7 @@ impl Plan {
     }
 
     pub(crate) fn has_leases(&self) -> bool {
-        self.policies().any(|policy| policy.tiers().iter().any(|tier| *tier.kind() == Kind::Concurrent))
+        self.policies().any(Policy::has_leases)
     }
 
     pub(crate) fn id(&self) -> u64 {

@@ -208,6 +208,10 @@ impl Policy {
         self.settings.enabled && self.settings.mode != Mode::Off
     }
 
+    pub(crate) fn has_leases(&self) -> bool {
+        self.tiers().iter().any(|tier| *tier.kind() == Kind::Concurrent)
+    }
+
     pub(crate) fn is_shadow(&self) -> bool {
         self.settings.mode == Mode::Shadow
     }

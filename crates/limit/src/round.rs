@@ -86,7 +86,8 @@ impl<'l> Round<'l> {
         let scopes = asked.iter().map(|asked| asked.scope.clone()).collect();
         let plan = Plan::with_id(self.lease, scopes);
         let sent = Instant::now();
-        match strict::decide(&self.limiter.store, &self.limiter.clock, &plan).await {
+        let Inner { store, clock, patience, .. } = self.limiter;
+        match strict::decide(store, clock, &plan, *patience).await {
             Ok(answer) => {
                 self.learn(asked, answer, sent);
                 Ok(())

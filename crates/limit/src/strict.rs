@@ -16,9 +16,6 @@ static COUNT: LazyLock<Script> = LazyLock::new(|| Script::new("count", &[NOW, RU
 static GIVE_BACK: LazyLock<Script> =
     LazyLock::new(|| Script::new("refund", &[NOW, RULES, REFUND, include_str!("refund.lua")]));
 
-/// A decision is there within 50 ms, this and what is done without Redis together.
-const PATIENCE: Duration = Duration::from_millis(45);
-
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum Unasked {
@@ -42,14 +39,14 @@ pub(crate) struct Answer {
     pub(crate) now_us: u64,
 }
 
-/// Judges a plan and, if all that is enforced passes, charges it.
-pub(crate) async fn decide(store: &Store, clock: &Clock, plan: &Plan) -> Result<Answer, Unasked> {
+/// Judges a plan and, if all that is enforced passes, charges it; an answer that stays out for longer than `patience` is none.
+pub(crate) async fn decide(store: &Store, clock: &Clock, plan: &Plan, patience: Duration) -> Result<Answer, Unasked> {
     let mut keys = KeyIndex::default();
     let packed = plan.pack(&mut keys, clock.now_us());
     let mut call = DECIDE.on(keys.keys());
     call.arg(&packed[..]);
     let sent = Instant::now();
-    let reply = timeout(PATIENCE, store.run::<(u64, Vec<i64>)>(&call)).await;
+    let reply = timeout(patience, store.run::<(u64, Vec<i64>)>(&call)).await;
     let (now_us, report) = reply.map_err(|_| Unasked::Away(None))?.map_err(|error| Unasked::Away(Some(error)))?;
     clock.learn(now_us, sent);
     let verdicts = read_report(plan.scopes(), &report).ok_or(Unasked::Reply)?;

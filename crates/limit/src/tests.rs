@@ -7,10 +7,18 @@ mod bench;
 mod changes;
 /// Redis clocks that are set.
 mod clocks;
+/// Shares taken ahead, and counts told later.
+mod consistency;
 /// The rules in Lua against those in Rust, over random operations.
 mod differential;
+/// The tower layer.
+mod layer;
+/// Decisions as a service makes them.
+mod limiter;
 /// The bucket against another implementation of it.
 mod oracle;
+/// Redis away.
+mod outage;
 /// Each rule's arithmetic, by example.
 mod rules;
 /// What scopes take in Redis, and how long they are kept.

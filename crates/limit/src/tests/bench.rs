@@ -4,9 +4,10 @@ use std::time::Duration;
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, Script, ServerOptions, Store};
 use tempfile::TempDir;
 
+use crate::clock::Clock;
 use crate::lua::{REFUND, ROOM, RULES};
 use crate::plan::KeyIndex;
-use crate::{Decision, KeyPart, Plan, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier};
+use crate::{Decision, KeyPart, Limiter, Plan, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier, strict};
 
 /// 2026-01-01, at noon.
 pub(crate) const NOON: u64 = 1_767_268_800_000_000;
@@ -27,6 +28,35 @@ impl Bench {
         let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
         let store = Store::connect(&settings).await.unwrap();
         Self { store, server, _dir: dir }
+    }
+
+    /// A limiter on a connection of its own, as another replica has one.
+    pub(crate) async fn limiter(&self, policies: Vec<PolicySettings>) -> Limiter {
+        Limiter::new(self.connect().await, "shop", self::policies(policies)).unwrap()
+    }
+
+    /// The same, with time for Redis however busy the machine is: for tests that count.
+    pub(crate) async fn patient_limiter(&self, policies: Vec<PolicySettings>) -> Limiter {
+        Limiter::with_patience(self.connect().await, "shop", self::policies(policies), seconds(60)).unwrap()
+    }
+
+    async fn connect(&self) -> Store {
+        let settings = RedisSettings::new(self.server.address(), "dripfeed", Durability::Process);
+        Store::connect(&settings).await.unwrap()
+    }
+
+    pub(crate) async fn decide_now(&self, plan: &Plan) -> Decision {
+        let answer = strict::decide(&self.store, &Clock::new(), plan, seconds(60)).await.unwrap();
+        let told = |(scope, verdict): (&crate::plan::Scope, crate::decision::ScopeVerdict)| verdict.of(scope);
+        Decision::of(plan.scopes().iter().zip(answer.verdicts).map(told).collect())
+    }
+
+    /// Calls of scripts so far.
+    pub(crate) async fn script_calls(&self) -> u64 {
+        let info: String = self.store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+        let lines = info.lines().filter(|line| line.starts_with("cmdstat_eval"));
+        let calls = lines.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok());
+        calls.sum()
     }
 
     /// Runs what is to be done, each step at its time; reports are there for those that judge.
@@ -111,4 +141,13 @@ pub(crate) fn plan_of(policies: &[Policy], n: u64) -> Plan {
     let policies = Policies::new(policies.to_vec()).unwrap();
     let request = Request { caller: Some("acme"), cost: Some(n), ..Request::new("GET", "/") };
     Plan::new(&policies, &keys(), &request)
+}
+
+pub(crate) fn policies(settings: Vec<PolicySettings>) -> Policies {
+    Policies::new(settings.into_iter().map(|settings| Policy::new(settings).unwrap()).collect()).unwrap()
+}
+
+/// A call of one caller.
+pub(crate) fn call(caller: &str) -> Request<'_> {
+    Request { caller: Some(caller), ..Request::new("GET", "/") }
 }

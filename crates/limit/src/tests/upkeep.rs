@@ -15,14 +15,6 @@ impl Bench {
     async fn memory(&self, key: &str) -> u64 {
         self.store.command(cmd("MEMORY").arg("USAGE").arg(key)).await.unwrap()
     }
-
-    /// Calls of scripts so far.
-    async fn script_calls(&self) -> u64 {
-        let info: String = self.store.command(cmd("INFO").arg("commandstats")).await.unwrap();
-        let lines = info.lines().filter(|line| line.starts_with("cmdstat_eval"));
-        let calls = lines.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok());
-        calls.sum()
-    }
 }
 
 fn all_kinds() -> Vec<Tier> {
@@ -48,7 +40,7 @@ async fn every_key_has_a_time_to_live() {
         .collect();
     let plan = plan_of(&policies, 1);
     for _ in 0..3 {
-        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+        bench.decide_now(&plan).await;
     }
     for scope in plan.scopes() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
@@ -79,7 +71,7 @@ async fn three_tiers_of_one_scope_take_at_most_200_bytes() {
         let settings = PolicySettings { key, matching: matching.clone(), ..settings("put-product", tiers) };
         let policies = Policies::new(vec![Policy::new(settings).unwrap()]).unwrap();
         let plan = crate::Plan::new(&policies, &keys, &request);
-        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+        bench.decide_now(&plan).await;
         let key = &plan.scopes()[0].key;
         let bytes = bench.memory(key).await;
         assert!(bytes <= 200, "{bytes} bytes for {key}");
@@ -92,7 +84,7 @@ async fn a_full_log_stays_below_ten_kilobytes() {
     let tier = Tier::log(1_000, seconds(3_600), Duration::ZERO, true).unwrap();
     let plan = plan_of(&[Policy::new(settings("log", vec![tier])).unwrap()], 1);
     for _ in 0..1_200 {
-        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+        bench.decide_now(&plan).await;
     }
     let bytes = bench.memory(&plan.scopes()[0].key).await;
     assert!(bytes < 10 * 1_024 + 256, "{bytes}");
@@ -105,10 +97,10 @@ async fn one_script_call_whatever_the_number_of_tiers_and_scopes() {
         let tiers = || all_kinds().into_iter().cycle().take(count).collect::<Vec<_>>();
         let policy = |at: usize| Policy::new(settings(&format!("policy-{round}-{at}"), tiers())).unwrap();
         let plan = plan_of(&(0..count).map(policy).collect::<Vec<_>>(), 1);
-        strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+        bench.decide_now(&plan).await;
         let before = bench.script_calls().await;
         for _ in 0..10 {
-            strict::decide(&bench.store, &Clock::new(), &plan).await.unwrap();
+            bench.decide_now(&plan).await;
         }
         assert_eq!(bench.script_calls().await - before, 10, "{count} tiers in each of {count} scopes");
     }

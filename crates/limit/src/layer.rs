@@ -1,0 +1,194 @@
+//! The limiter as a tower layer, before any HTTP service.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderValue, Request as HttpRequest, Response, StatusCode};
+use serde_json::{Value as Json, json};
+use tower::{Layer, Service};
+
+use crate::decision::Decision;
+use crate::error::LimitError;
+use crate::limiter::Limiter;
+use crate::request::Request;
+
+/// Who sent a request, as the application knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    pub caller: Option<String>,
+    pub tenant: Option<String>,
+    pub ip: Option<IpAddr>,
+}
+
+type Identify = Arc<dyn Fn(&Parts) -> Identity + Send + Sync>;
+
+/// Refuses requests that are over a limit before they reach the service: 429 with the policy's message and `Retry-After`, and
+/// 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls tell what is left.
+///
+/// Leases of `concurrent` tiers are out until the service has answered.
+#[derive(Clone)]
+pub struct LimitLayer {
+    limiter: Limiter,
+    identify: Identify,
+    older_fields: bool,
+}
+
+impl LimitLayer {
+    /// Callers are unknown, until [`LimitLayer::identify`] says how to know them.
+    ///
+    /// # Errors
+    /// When a policy counts by a field of the body: this layer leaves bodies alone.
+    pub fn new(limiter: Limiter) -> Result<Self, LimitError> {
+        limiter.see_heads_only()?;
+        Ok(Self { limiter, identify: Arc::new(|_| Identity::default()), older_fields: false })
+    }
+
+    /// Knows who sent a request by its head.
+    #[must_use]
+    pub fn identify(self, identify: impl Fn(&Parts) -> Identity + Send + Sync + 'static) -> Self {
+        Self { identify: Arc::new(identify), ..self }
+    }
+
+    /// Tells `x-ratelimit-*` too.
+    #[must_use]
+    pub fn with_older_fields(self) -> Self {
+        Self { older_fields: true, ..self }
+    }
+}
+
+impl<S> Layer<S> for LimitLayer {
+    type Service = Limited<S>;
+
+    fn layer(&self, inner: S) -> Limited<S> {
+        Limited { inner, layer: self.clone() }
+    }
+}
+
+/// A service behind a [`LimitLayer`].
+#[derive(Clone)]
+pub struct Limited<S> {
+    inner: S,
+    layer: LimitLayer,
+}
+
+impl<S, B, R> Service<HttpRequest<B>> for Limited<S>
+where
+    S: Service<HttpRequest<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    B: Send + 'static,
+    R: From<String>,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<R>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: HttpRequest<B>) -> Self::Future {
+        // The one that was polled ready is the one to call.
+        let next = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, next);
+        let layer = self.layer.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let decision = match layer.decide(&head).await {
+                Ok(decision) => decision,
+                Err(error) => return Ok(unavailable(&error)),
+            };
+            if !decision.allowed {
+                return Ok(layer.with_fields(refused(&decision), &decision));
+            }
+            let held = Held { limiter: layer.limiter.clone(), decision };
+            let response = inner.call(HttpRequest::from_parts(head, body)).await?;
+            Ok(layer.with_fields(response, &held.decision))
+        })
+    }
+}
+
+impl LimitLayer {
+    async fn decide(&self, head: &Parts) -> Result<Decision, LimitError> {
+        let identity = (self.identify)(head);
+        let request = Request {
+            headers: Some(&head.headers),
+            caller: identity.caller.as_deref(),
+            tenant: identity.tenant.as_deref(),
+            ip: identity.ip,
+            ..Request::new(head.method.as_str(), head.uri.path())
+        };
+        self.limiter.decide(&request).await
+    }
+
+    fn with_fields<R>(&self, mut response: Response<R>, decision: &Decision) -> Response<R> {
+        response.headers_mut().extend(decision.fields());
+        if self.older_fields {
+            response.headers_mut().extend(decision.older_fields());
+        }
+        response
+    }
+}
+
+/// A call under way. However it ends, its leases are given back.
+struct Held {
+    limiter: Limiter,
+    decision: Decision,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.decision.has_leases() {
+            let (limiter, decision) = (self.limiter.clone(), self.decision.clone());
+            tokio::spawn(async move {
+                if let Err(error) = limiter.release(decision).await {
+                    tracing::warn!(%error, "a lease could not be given back, and expires");
+                }
+            });
+        }
+    }
+}
+
+fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
+    let violated: Vec<&str> = decision.violated().map(|verdict| verdict.policy.id().as_str()).collect();
+    let retry = decision.retry_after().map(dripfeed_job::duration::ms_up);
+    problem(
+        StatusCode::TOO_MANY_REQUESTS,
+        &json!({
+            "type": "about:blank",
+            "title": "Too many requests",
+            "status": 429,
+            "code": "caller_limit",
+            "detail": decision.message().unwrap_or_else(|| "this caller is over a limit".to_owned()),
+            "violated_policies": violated,
+            "retry_after_ms": retry,
+        }),
+    )
+}
+
+fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
+    tracing::warn!(%error, "refused a request unchecked");
+    let mut response = problem(
+        StatusCode::SERVICE_UNAVAILABLE,
+        &json!({
+            "type": "about:blank",
+            "title": "Limits can't be checked now",
+            "status": 503,
+            "code": "store_unavailable",
+            "detail": "the store of the limits can't be reached: try again shortly",
+        }),
+    );
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn problem<R: From<String>>(status: StatusCode, problem: &Json) -> Response<R> {
+    let mut response = Response::new(R::from(problem.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    response
+}

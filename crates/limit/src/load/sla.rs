@@ -1,0 +1,86 @@
+//! The published service levels: how often each tenant may call an endpoint, counted per window of so many seconds.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::{Fault, Faults, keep, shape};
+use crate::matching::Match;
+use crate::policy::{Policy, PolicySettings};
+use crate::scope::KeyPart;
+use crate::tier::{Align, BadTier, Tier};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    id: String,
+    #[serde(default = "enabled")]
+    enabled: bool,
+    r#match: RawMatch,
+    tiers: RawTiers,
+}
+
+fn enabled() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawMatch {
+    #[serde(default)]
+    methods: Vec<String>,
+    path_pattern: String,
+}
+
+/// One tier may stand without a list.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a tier with a period in seconds and a threshold, or a list of them")]
+enum RawTiers {
+    Many(Vec<RawTier>),
+    One(RawTier),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTier {
+    /// Seconds.
+    period: u64,
+    threshold: u64,
+}
+
+pub(super) fn read(item: Json) -> Result<Policy, Faults> {
+    let raw: Raw = shape(item)?;
+    let mut faults = Faults::new();
+    let id = keep(&mut faults, "id", raw.id.parse());
+    let pattern = template(&raw.r#match.path_pattern);
+    let matching = keep(&mut faults, "match", Match::new(&raw.r#match.methods, Some(&pattern)));
+    let tiers = match raw.tiers {
+        RawTiers::Many(tiers) => tiers,
+        RawTiers::One(tier) => vec![tier],
+    };
+    let tiers = tiers.iter().enumerate();
+    let tiers = tiers.filter_map(|(at, raw)| keep(&mut faults, &format!("tiers[{at}]"), tier(*raw))).collect();
+    let (Some(id), Some(matching), true) = (id, matching, faults.is_empty()) else { return Err(faults) };
+    let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
+    let settings = PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) };
+    Policy::new(settings).map_err(|bad| vec![Fault { place: bad.place(), message: bad.to_string() }])
+}
+
+fn tier(raw: RawTier) -> Result<Tier, BadTier> {
+    Tier::fixed(raw.threshold, Duration::from_secs(raw.period), Align::Epoch { spread: None })
+}
+
+/// A pattern with the wildcards of regular expressions as a template; what is more of a regular expression than that isn't
+/// one of ours, and is refused as such.
+fn template(pattern: &str) -> String {
+    let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
+    let pattern = pattern.strip_suffix('$').unwrap_or(pattern);
+    let segment = |segment| match segment {
+        ".*" | ".+" | "[^/]*" | "[^/]+" => "*",
+        // A slash within brackets has parted them.
+        other => other,
+    };
+    let whole = pattern.replace("[^/]", ".");
+    whole.split('/').map(segment).collect::<Vec<_>>().join("/")
+}

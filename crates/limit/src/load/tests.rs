@@ -1,0 +1,194 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use super::*;
+use crate::consistency::{Consistency, OnStoreError};
+use crate::cost::Cost;
+use crate::policy::Mode;
+use crate::request::Request;
+use crate::tier::{Align, Kind};
+
+const YAML: &str = "
+policies:
+  - id: put-product
+    enabled: true
+    mode: shadow
+    match: { methods: [PUT], path: '/v1/organizations/{org}/product/{id}' }
+    key: [tenant, endpoint, 'header:x-region', 'path:id']
+    cost: { header: x-cost }
+    tiers:
+      - { kind: bucket, limit: 10, period: 1s, burst: 20 }
+      - { kind: gate, period: 250ms }
+      - { kind: fixed, rate: 200/500ms, spread: tenant }
+      - { kind: fixed, limit: 10000, period: day, align: calendar(Europe/Berlin) }
+      - { kind: sliding, rate: 100/m }
+      - { kind: log, limit: 300, period: 10s, min_gap: 10ms, count_denied: true }
+      - { kind: concurrent, limit: 5, lease: 30s }
+    on_store_error: open
+    message: retry-with-exponential-backoff
+";
+
+fn faults(result: Result<Policies, LoadError>) -> Vec<String> {
+    result.unwrap_err().to_string().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_policy_reads_as_it_is_documented() {
+    let policies = yaml(YAML).unwrap();
+    let policy = policies.iter().next().unwrap();
+    let settings = policy.settings();
+    assert_eq!((settings.mode, settings.enabled), (Mode::Shadow, true));
+    assert_eq!(settings.cost, Cost::Header("x-cost".parse().unwrap()));
+    assert_eq!(settings.on_store_error, OnStoreError::Open);
+    assert_eq!(settings.message.as_deref(), Some("retry-with-exponential-backoff"));
+    let key: Vec<String> = settings.key.iter().map(ToString::to_string).collect();
+    assert_eq!(key, ["tenant", "endpoint", "header:x-region", "path:id"]);
+    let tiers: Vec<String> = settings.tiers.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        tiers,
+        [
+            "bucket of 10 per 1s",
+            "gate of 1 per 250ms",
+            "fixed of 200 per 500ms",
+            "fixed of 10000 per 24h",
+            "sliding of 100 per 1m",
+            "log of 300 per 10s",
+            "concurrent of 5 per 30s",
+        ]
+    );
+    assert_eq!(settings.tiers[0].kind(), &Kind::Bucket { burst: 20 });
+}
+
+#[test]
+fn toml_and_json_read_the_same() {
+    let from_toml = toml(
+        "[[policies]]\nid = \"a\"\nkey = [\"caller\"]\nconsistency = \"async\"\nsync = \"500ms\"\n\
+         tiers = [{ kind = \"bucket\", rate = \"10/s\" }]\n",
+    );
+    let from_json = json(
+        r#"{"policies":[{"id":"a","key":["caller"],"consistency":"async","sync":"500ms","tiers":[{"kind":"bucket","limit":10,"period":"1s"}]}]}"#,
+    );
+    let (from_toml, from_json) = (from_toml.unwrap(), from_json.unwrap());
+    let settings = |policies: &Policies| policies.iter().next().map(|policy| format!("{:?}", policy.settings()));
+    assert_eq!(settings(&from_toml), settings(&from_json));
+    let policy = from_toml.iter().next().unwrap();
+    assert_eq!(policy.settings().consistency, Consistency::Async { sync: Duration::from_millis(500) });
+    // Without a burst, a period's worth may come at once.
+    assert_eq!(policy.tiers()[0].kind(), &Kind::Bucket { burst: 10 });
+}
+
+#[test]
+fn the_published_service_levels_load_as_they_are() {
+    let policies = yaml(
+        "
+slas:
+  - id: get-product
+    enabled: true
+    match:
+      methods:
+        - GET
+      pathPattern: /v1/organizations/{orgId}/product/{id}
+    tiers:
+      - period: 1
+        threshold: 100
+      - period: 60
+        threshold: 1000
+  - id: put-product
+    enabled: false
+    match:
+      methods: [PUT]
+      pathPattern: '^/v1/organizations/[^/]+/product/.*$'
+    tiers:
+      period: 1
+      threshold: 10
+",
+    )
+    .unwrap();
+    let [get, put] = policies.iter().collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!(get.tiers()[1].to_string(), "fixed of 1000 per 1m");
+    assert_eq!(get.tiers()[0].kind(), &Kind::Fixed(Align::Epoch { spread: None }));
+    assert!(!put.is_active());
+    assert_eq!(put.settings().matching.path().unwrap().to_string(), "/v1/organizations/*/product/*");
+    let scope = |org: &str| {
+        let path = format!("/v1/organizations/{org}/product/7");
+        let request = Request::new("GET", &path);
+        let (policy, variables) = policies.of(&request).remove(0);
+        policy.values(&request, &variables)
+    };
+    assert_eq!(scope("acme")[0], "acme");
+    assert_eq!(scope("acme")[1], scope("globex")[1]);
+}
+
+#[test]
+fn all_that_is_wrong_is_told_with_its_place() {
+    let told = faults(yaml(
+        "
+policies:
+  - { id: a b, key: [caller, user], cost: -1, tiers: [{ kind: bucket, limit: 10, period: 10 }] }
+  - id: b
+    match: { path: v1 }
+    tiers:
+      - { kind: log, limit: 10, period: 1s, burst: 3 }
+      - { kind: leaky, limit: 10, period: 1s }
+      - { kind: bucket, limit: 0, period: 1s }
+      - { kind: gate, limit: 2, period: 1s }
+      - { kind: sliding, limit: 1, period: 1s, rate: 1/s }
+      - { kind: concurrent, limit: 1 }
+      - { kind: fixed, limit: 1, period: 1h, align: calendar(UTC) }
+      - { kind: fixed, limit: 1, period: 1s, align: first, spread: tenant }
+  - { id: c, tiers: [], limit: 3 }
+  - { id: d, tiers: [] }
+  - { id: e, sync: 1s, tiers: [{ kind: bucket, rate: 10 per second }] }
+  - { id: f, cost: 3, tiers: [{ kind: bucket, rate: 10/s }, { kind: gate, period: 1s }] }
+  - nothing
+",
+    ));
+    let expected = [
+        "policies[0].id: `a b` is no id",
+        "policies[0].key[1]: `user` is no part of a key",
+        "policies[0].cost: a cost is a whole number",
+        "policies[0].tiers[0]",
+        "policies[1].match: the path template `v1` doesn't begin with a slash",
+        "policies[1].tiers[0]: `burst` has no meaning for the kind `log`",
+        "policies[1].tiers[1]: `leaky` is no kind",
+        "policies[1].tiers[2]: a limit of 0 lets nothing pass",
+        "policies[1].tiers[3]: a gate's limit is 1, not 2",
+        "policies[1].tiers[4]: a limit is given twice",
+        "policies[1].tiers[5]: a lease must end some time",
+        "policies[1].tiers[6]: `1h` is no unit of the calendar",
+        "policies[1].tiers[7]: only windows with align `epoch` can be spread",
+        "policies[2].limit: unknown field `limit`",
+        "policies[3].tiers: a policy without tiers limits nothing",
+        "policies[4].tiers[0]: `10 per second` is no rate",
+        "policies[4].sync: a sync has a meaning for consistency async alone",
+        "policies[5].tiers[1]: a cost of 3 never passes this tier",
+        "policies[6]: this is no object",
+    ];
+    // A number where a text with a unit belongs is told by its shape, before all else of that policy.
+    assert_eq!(told[0], "policies[0].tiers[0].period: invalid type: integer `10`, expected a string");
+    for (told, expected) in told[1..].iter().zip(&expected[4..]) {
+        assert!(told.starts_with(expected), "{told}\n{expected}");
+    }
+    assert_eq!(told.len(), expected.len() - 3);
+
+    let told =
+        faults(yaml("policies: [{ id: a b, key: [caller, user], cost: -1, tiers: [{ kind: bucket, rate: 1/s }] }]"));
+    for (told, expected) in told.iter().zip(&expected[..3]) {
+        assert!(told.starts_with(expected), "{told}\n{expected}");
+    }
+}
+
+#[test]
+fn a_document_is_one_list_with_each_id_once() {
+    let twice =
+        "policies: [{ id: a, tiers: [{ kind: bucket, rate: 1/s }] }, { id: a, tiers: [{ kind: bucket, rate: 1/s }] }]";
+    assert_eq!(faults(yaml(twice)), ["policies[1].id: two policies have the id `a`"]);
+    for text in ["", "policies: 1", "rules: []", "policies: []\nslas: []", "- 1"] {
+        assert_eq!(faults(yaml(text)).len(), 1, "{text}");
+    }
+    assert!(faults(yaml("policies: [")).join("\n").contains("line"), "{:?}", faults(yaml("policies: [")));
+    assert!(faults(toml("policies = [")).join("\n").contains("line 1"));
+    assert!(faults(json("{\"policies\":[}")).join("\n").contains("line 1"));
+    assert!(yaml("policies: []").unwrap().is_empty());
+}

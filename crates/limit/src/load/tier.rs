@@ -1,0 +1,142 @@
+use std::time::Duration;
+
+use dripfeed_job::duration;
+use serde::Deserialize;
+
+use crate::calendar::{Calendar, Unit};
+use crate::scope::KeyPart;
+use crate::tier::{Align, Tier};
+
+/// The members of all kinds. Which of them a kind has is checked in [`read`].
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Raw {
+    kind: String,
+    /// `limit` and `period`, or both in one as `rate`: "10/s".
+    limit: Option<u64>,
+    period: Option<String>,
+    rate: Option<String>,
+    burst: Option<u64>,
+    align: Option<String>,
+    spread: Option<String>,
+    min_gap: Option<String>,
+    count_denied: Option<bool>,
+    lease: Option<String>,
+}
+
+type Read<T> = Result<T, String>;
+
+pub(super) fn read(raw: &Raw) -> Read<Tier> {
+    match raw.kind.as_str() {
+        "bucket" => {
+            raw.only(&["burst"])?;
+            let (limit, period) = raw.limit_per_period()?;
+            told(Tier::bucket(limit, period, raw.burst.unwrap_or(limit)))
+        }
+        "gate" => {
+            raw.only(&[])?;
+            match raw.limit_per(Some(1))? {
+                (1, period) => told(Tier::gate(time(&period)?)),
+                (limit, _) => Err(format!("a gate's limit is 1, not {limit}: use the kind `bucket`")),
+            }
+        }
+        "fixed" => fixed(raw),
+        "sliding" => {
+            raw.only(&[])?;
+            let (limit, period) = raw.limit_per_period()?;
+            told(Tier::sliding(limit, period))
+        }
+        "log" => {
+            raw.only(&["min_gap", "count_denied"])?;
+            let (limit, period) = raw.limit_per_period()?;
+            let gap = raw.min_gap.as_deref().map(time).transpose()?.unwrap_or_default();
+            told(Tier::log(limit, period, gap, raw.count_denied.unwrap_or(false)))
+        }
+        "concurrent" => {
+            raw.only(&["lease"])?;
+            if raw.period.is_some() || raw.rate.is_some() {
+                return Err("leases have no period: say how long one lives as `lease`".to_owned());
+            }
+            let lease = raw.lease.as_deref().ok_or("a lease must end some time: say when, as `lease`")?;
+            told(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
+        }
+        "backlog" => {
+            raw.only(&[])?;
+            if raw.period.is_some() || raw.rate.is_some() {
+                return Err("a backlog has no period".to_owned());
+            }
+            told(Tier::backlog(raw.limit.ok_or(NO_LIMIT)?))
+        }
+        other => Err(format!("`{other}` is no kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
+    }
+}
+
+const NO_LIMIT: &str = "there is no limit: give `limit` and `period`, or a `rate` such as 10/s";
+
+fn fixed(raw: &Raw) -> Read<Tier> {
+    raw.only(&["align", "spread"])?;
+    let (limit, period) = raw.limit_per(None)?;
+    let align = raw.align.as_deref().unwrap_or("epoch");
+    let spread = raw.spread.as_deref().map(|part| told(part.parse::<KeyPart>())).transpose()?;
+    if spread.is_some() && align != "epoch" {
+        return Err("only windows with align `epoch` can be spread".to_owned());
+    }
+    let zone = align.strip_prefix("calendar(").and_then(|zone| zone.strip_suffix(')'));
+    match (align, zone) {
+        ("epoch", _) => told(Tier::fixed(limit, time(&period)?, Align::Epoch { spread })),
+        ("first", _) => told(Tier::fixed(limit, time(&period)?, Align::First)),
+        (_, Some(zone)) => {
+            let unit = told(Unit::parse(&period))?;
+            told(Tier::calendar(limit, told(Calendar::new(unit, zone.trim()))?))
+        }
+        _ => Err(format!("`{align}` is no alignment: use epoch, first, or calendar(<time zone>)")),
+    }
+}
+
+impl Raw {
+    /// Refuses what has no meaning for this kind, rather than not to heed it.
+    fn only(&self, members: &[&str]) -> Read<()> {
+        let given = [
+            ("burst", self.burst.is_some()),
+            ("align", self.align.is_some()),
+            ("spread", self.spread.is_some()),
+            ("min_gap", self.min_gap.is_some()),
+            ("count_denied", self.count_denied.is_some()),
+            ("lease", self.lease.is_some()),
+        ];
+        match given.iter().find(|(name, given)| *given && !members.contains(name)) {
+            Some((name, _)) => Err(format!("`{name}` has no meaning for the kind `{}`", self.kind)),
+            None => Ok(()),
+        }
+    }
+
+    fn limit_per_period(&self) -> Read<(u64, Duration)> {
+        let (limit, period) = self.limit_per(None)?;
+        Ok((limit, time(&period)?))
+    }
+
+    /// The limit, and the period as text, with its unit.
+    fn limit_per(&self, default_limit: Option<u64>) -> Read<(u64, String)> {
+        match (self.limit, &self.period, &self.rate) {
+            (None, None, Some(rate)) => {
+                let bad = || format!("`{rate}` is no rate: write calls per time, such as 10/s, 200/500ms or 10000/day");
+                let (limit, period) = rate.split_once('/').ok_or_else(bad)?;
+                let limit = limit.trim().parse().map_err(|_| bad())?;
+                // `10/s` is `10/1s`.
+                let one = if period.trim().starts_with(|c: char| c.is_ascii_alphabetic()) { "1" } else { "" };
+                Ok((limit, format!("{one}{}", period.trim())))
+            }
+            (limit, Some(period), None) => Ok((limit.or(default_limit).ok_or(NO_LIMIT)?, period.clone())),
+            (_, None, None) => Err(NO_LIMIT.to_owned()),
+            _ => Err("a limit is given twice: use either `rate`, or `limit` and `period`".to_owned()),
+        }
+    }
+}
+
+fn time(text: &str) -> Read<Duration> {
+    told(duration::parse(text))
+}
+
+fn told<T, E: ToString>(result: Result<T, E>) -> Read<T> {
+    result.map_err(|error| error.to_string())
+}

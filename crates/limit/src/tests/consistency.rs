@@ -1,0 +1,182 @@
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+
+use crate::{Align, Consistency, Limiter, PolicySettings, Tier};
+
+use super::bench::{Bench, call, policies, seconds, settings};
+
+const DAY: Align = Align::Epoch { spread: None };
+
+fn leased(tiers: Vec<Tier>) -> PolicySettings {
+    PolicySettings { consistency: Consistency::Leased, ..settings("leased", tiers) }
+}
+
+fn counted(tiers: Vec<Tier>, sync: Duration) -> PolicySettings {
+    PolicySettings { consistency: Consistency::Async { sync }, ..settings("counted", tiers) }
+}
+
+/// A window that doesn't end in a test, whatever the time of day.
+fn long(limit: u64) -> Tier {
+    Tier::fixed(limit, seconds(100_000_000 / 4), DAY).unwrap()
+}
+
+async fn ask(limiter: &Limiter, caller: &str, count: usize) -> u64 {
+    let mut allowed = 0;
+    for _ in 0..count {
+        allowed += u64::from(limiter.decide(&call(caller)).await.unwrap().allowed);
+    }
+    allowed
+}
+
+async fn replicas(bench: &Bench, count: usize, settings: &PolicySettings) -> Vec<Limiter> {
+    join_all((0..count).map(|_| bench.patient_limiter(vec![settings.clone()]))).await
+}
+
+#[tokio::test]
+async fn leased_eight_replicas_are_never_over_and_use_it_up_with_few_calls() {
+    let bench = Bench::new().await;
+    let replicas = replicas(&bench, 8, &leased(vec![long(10_000)])).await;
+    let asked = replicas.iter().map(|limiter| async { ask(limiter, "acme", 2_000).await });
+    let allowed: u64 = join_all(asked).await.into_iter().sum();
+    assert!((9_900..=10_000).contains(&allowed), "{allowed}");
+    let calls = bench.script_calls().await;
+    assert!(calls < 2_000, "{calls} calls for 16,000 decisions");
+}
+
+#[tokio::test]
+async fn leased_a_bucket_stays_within_its_burst_and_rate() {
+    let bench = Bench::new().await;
+    let tier = Tier::bucket(400, seconds(1), 400).unwrap();
+    let replicas = replicas(&bench, 4, &leased(vec![tier])).await;
+    let asked = replicas.iter().map(|limiter| async move {
+        let mut passed = Vec::new();
+        let until = Instant::now() + seconds(3);
+        while Instant::now() < until {
+            let before = Instant::now();
+            if limiter.decide(&call("acme")).await.unwrap().allowed {
+                passed.push((before, Instant::now()));
+            }
+            tokio::time::sleep(Duration::from_micros(fastrand::u64(0..3_000))).await;
+        }
+        passed
+    });
+    let mut passed: Vec<(Instant, Instant)> = join_all(asked).await.concat();
+    passed.sort();
+    // A call took place between two times: counted in a window only if surely in it.
+    for (at, (begin, _)) in passed.iter().enumerate().step_by(7) {
+        for length in [50, 200, 700, 2_000].map(Duration::from_millis) {
+            let within = passed[at..].iter().filter(|(_, end)| *end <= *begin + length).count();
+            let bound = 400.0 + 400.0 * length.as_secs_f64();
+            assert!(within as f64 <= bound, "{within} of {bound} in {length:?}");
+        }
+    }
+    assert!(passed.len() > 1_000, "{} passed in 3 s", passed.len());
+}
+
+#[tokio::test]
+async fn leased_what_was_not_spent_is_given_back() {
+    let bench = Bench::new().await;
+    let settings = leased(vec![long(1_000)]);
+    let [one, other] = replicas(&bench, 2, &settings).await.try_into().unwrap();
+    assert_eq!(ask(&one, "acme", 1).await, 1);
+    one.close().await.unwrap();
+    drop(one);
+    assert_eq!(ask(&other, "acme", 1_000).await, 999);
+}
+
+#[tokio::test]
+async fn leased_what_was_not_spent_in_its_time_is_given_back() {
+    let bench = Bench::new().await;
+    let [idle, busy] = replicas(&bench, 2, &leased(vec![long(1_000)])).await.try_into().unwrap();
+    assert_eq!(ask(&idle, "acme", 1).await, 1);
+    assert_eq!(ask(&busy, "acme", 1_000).await, 990);
+    let since = Instant::now();
+    let mut late = 0;
+    while late < 9 {
+        assert!(since.elapsed() < seconds(10), "{late} came back");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        late += ask(&busy, "acme", 20).await;
+    }
+    assert_eq!(late, 9);
+}
+
+#[tokio::test]
+async fn leased_all_or_nothing_over_strict_and_leased_policies() {
+    let bench = Bench::new().await;
+    let strict = settings("strict", vec![long(5)]);
+    let limiter = bench.patient_limiter(vec![leased(vec![long(100)]), strict]).await;
+    assert_eq!(ask(&limiter, "acme", 20).await, 5);
+    limiter.replace(policies(vec![leased(vec![long(100)])])).unwrap();
+    assert_eq!(ask(&limiter, "acme", 200).await, 95, "refused requests charged nothing");
+}
+
+#[tokio::test]
+async fn leased_expires_and_is_asked_for_again() {
+    let bench = Bench::new().await;
+    // The lease of a bucket is a quarter of its refill: 50 ms.
+    let limiter = bench.patient_limiter(vec![leased(vec![Tier::bucket(5_000, seconds(1), 1_000).unwrap()])]).await;
+    assert_eq!(ask(&limiter, "acme", 1).await, 1);
+    let before = bench.script_calls().await;
+    assert_eq!(ask(&limiter, "acme", 1).await, 1);
+    assert_eq!(bench.script_calls().await, before, "spent from what was taken ahead");
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    assert_eq!(ask(&limiter, "acme", 1).await, 1);
+    assert_eq!(bench.script_calls().await, before + 1);
+}
+
+#[tokio::test]
+async fn async_counts_are_told_in_one_call_per_sync_for_all_scopes() {
+    let bench = Bench::new().await;
+    let replicas = replicas(&bench, 3, &counted(vec![long(1_000)], Duration::from_millis(200))).await;
+    let tenants: Vec<String> = (0..25).map(|tenant| format!("tenant-{tenant}")).collect();
+    let started = Instant::now();
+    while started.elapsed() < seconds(1) {
+        for limiter in &replicas {
+            for tenant in &tenants {
+                assert!(limiter.decide(&call(tenant)).await.unwrap().allowed);
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let calls = bench.script_calls().await;
+    assert!((3..=3 * 7).contains(&calls), "{calls} calls in a second, of 3 replicas with 25 tenants");
+}
+
+#[tokio::test]
+async fn async_replicas_see_each_other_after_a_sync_and_overshoot_is_bounded() {
+    let bench = Bench::new().await;
+    let sync = Duration::from_millis(100);
+    let replicas = replicas(&bench, 3, &counted(vec![long(90)], sync)).await;
+    let (mut allowed, mut most_in_a_sync) = (0, 0);
+    for _ in 0..12 {
+        let round: Vec<u64> = join_all(replicas.iter().map(|limiter| ask(limiter, "acme", 10))).await;
+        allowed += round.iter().sum::<u64>();
+        most_in_a_sync = most_in_a_sync.max(10);
+        tokio::time::sleep(2 * sync).await;
+    }
+    assert!(allowed >= 90 && allowed <= 90 + 2 * most_in_a_sync, "{allowed}");
+    assert_eq!(join_all(replicas.iter().map(|limiter| ask(limiter, "acme", 5))).await, [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn async_counts_that_were_not_told_are_told_at_the_end() {
+    let bench = Bench::new().await;
+    let settings = counted(vec![long(100)], seconds(60));
+    let [one, other] = replicas(&bench, 2, &settings).await.try_into().unwrap();
+    assert_eq!(ask(&one, "acme", 70).await, 70);
+    one.close().await.unwrap();
+    let strict = PolicySettings { consistency: Consistency::Strict, ..settings };
+    other.replace(policies(vec![strict])).unwrap();
+    assert_eq!(ask(&other, "acme", 70).await, 30);
+}
+
+#[tokio::test]
+async fn async_a_refund_takes_back_what_was_counted() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![counted(vec![long(1)], seconds(60))]).await;
+    let decision = limiter.decide(&call("acme")).await.unwrap();
+    assert_eq!(ask(&limiter, "acme", 3).await, 0);
+    limiter.refund(decision).await.unwrap();
+    assert_eq!(ask(&limiter, "acme", 3).await, 1);
+}

@@ -1,0 +1,170 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::{Counts, LimitError, Limiter, Mode, PolicySettings, Request, Tier, Wait, load};
+
+use super::bench::{Bench, call, policies, seconds, settings};
+
+fn bucket(limit: u64) -> Tier {
+    Tier::bucket(limit, seconds(3_600), limit).unwrap()
+}
+
+async fn passed(limiter: &Limiter, request: &Request<'_>, count: usize) -> usize {
+    let mut passed = 0;
+    for _ in 0..count {
+        passed += usize::from(limiter.decide(request).await.unwrap().allowed);
+    }
+    passed
+}
+
+#[tokio::test]
+async fn each_caller_has_a_scope_of_its_own() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![settings("a", vec![bucket(3)])]).await;
+    assert_eq!(passed(&limiter, &call("acme"), 5).await, 3);
+    assert_eq!(passed(&limiter, &call("globex"), 5).await, 3);
+    assert_eq!(passed(&limiter, &Request::new("GET", "/"), 5).await, 3, "who is unknown is limited too");
+}
+
+#[tokio::test]
+async fn a_decision_tells_what_the_check_api_answers() {
+    let bench = Bench::new().await;
+    let settings = PolicySettings { message: Some("slow down".to_owned()), ..settings("a", vec![bucket(1)]) };
+    let limiter = bench.patient_limiter(vec![settings]).await;
+    let allowed = serde_json::to_value(limiter.decide(&call("acme")).await.unwrap()).unwrap();
+    let tier = json!({ "kind": "bucket", "limit": 1, "remaining": 0, "reset_ms": 3_600_000 });
+    let policy = json!({ "id": "a", "mode": "enforce", "allowed": true, "tiers": [tier] });
+    assert_eq!(allowed, json!({ "allowed": true, "retry_after_ms": null, "message": null, "policies": [policy] }));
+    let refused = serde_json::to_value(limiter.decide(&call("acme")).await.unwrap()).unwrap();
+    assert_eq!((&refused["allowed"], &refused["message"]), (&json!(false), &json!("slow down")));
+    assert!(refused["retry_after_ms"].as_u64().unwrap() > 3_590_000, "{refused}");
+}
+
+#[tokio::test]
+async fn what_no_policy_is_about_passes_without_asking() {
+    let bench = Bench::new().await;
+    let off = PolicySettings { mode: Mode::Off, ..settings("off", vec![bucket(1)]) };
+    let limiter = bench.patient_limiter(vec![off]).await;
+    assert_eq!(passed(&limiter, &call("acme"), 5).await, 5);
+    assert_eq!(bench.script_calls().await, 0);
+}
+
+#[tokio::test]
+async fn a_refusal_is_remembered_until_it_is_over() {
+    let bench = Bench::new().await;
+    let limiter =
+        bench.patient_limiter(vec![settings("a", vec![Tier::gate(Duration::from_millis(300)).unwrap()])]).await;
+    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
+    let first = limiter.decide(&call("acme")).await.unwrap();
+    let before = bench.script_calls().await;
+    let again = limiter.decide(&call("acme")).await.unwrap();
+    assert_eq!(bench.script_calls().await, before, "no call of Redis for what is known");
+    assert!(!again.allowed && again.retry_after() < first.retry_after());
+    // A cheaper one isn't known to be refused.
+    let peek = Request { cost: Some(0), ..call("acme") };
+    assert!(limiter.decide(&peek).await.unwrap().allowed);
+    assert_eq!(bench.script_calls().await, before + 1);
+    tokio::time::sleep(again.retry_after().unwrap()).await;
+    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
+}
+
+#[tokio::test]
+async fn a_raised_limit_works_at_once_and_keeps_what_was_consumed() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![settings("a", vec![bucket(3)])]).await;
+    assert_eq!(passed(&limiter, &call("acme"), 5).await, 3);
+    limiter.replace(policies(vec![settings("a", vec![bucket(5)])])).unwrap();
+    assert_eq!(passed(&limiter, &call("acme"), 5).await, 2);
+    limiter.replace(policies(vec![settings("a", vec![bucket(4)])])).unwrap();
+    assert_eq!(passed(&limiter, &call("acme"), 5).await, 0);
+}
+
+#[tokio::test]
+async fn a_refund_lets_the_next_one_pass_at_once() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![settings("a", vec![bucket(1)])]).await;
+    let decision = limiter.decide(&call("acme")).await.unwrap();
+    assert_eq!(passed(&limiter, &call("acme"), 3).await, 0);
+    limiter.refund(decision).await.unwrap();
+    assert_eq!(passed(&limiter, &call("acme"), 3).await, 1);
+}
+
+#[tokio::test]
+async fn policies_that_ask_for_what_is_not_there_are_refused_and_the_old_ones_stay() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![settings("a", vec![bucket(1)])]).await;
+    let backlog = vec![settings("b", vec![Tier::backlog(3).unwrap()])];
+    let error = limiter.replace(policies(backlog.clone())).unwrap_err();
+    assert!(matches!(&error, LimitError::NotHere { policy, .. } if policy.as_str() == "b"), "{error}");
+    assert!(Limiter::new(bench.store.clone(), "shop", policies(backlog)).is_err());
+    assert_eq!(passed(&limiter, &call("acme"), 3).await, 1);
+}
+
+#[tokio::test]
+async fn what_became_of_requests_is_counted_also_for_shadows() {
+    let bench = Bench::new().await;
+    let shadow = PolicySettings { mode: Mode::Shadow, ..settings("shadow", vec![bucket(1)]) };
+    let limiter = bench.patient_limiter(vec![settings("real", vec![bucket(3)]), shadow]).await;
+    assert_eq!(passed(&limiter, &call("acme"), 5).await, 3);
+    let tally = limiter.tally();
+    let of = |id: &str| tally[&id.parse().unwrap()];
+    assert_eq!(of("real"), Counts { allowed: 3, refused: 2, ..Counts::default() });
+    // The last refusal was known already: the shadow wasn't asked.
+    assert_eq!(of("shadow"), Counts { allowed: 1, shadow_refused: 3, ..Counts::default() });
+}
+
+#[tokio::test]
+async fn the_published_service_levels_are_enforced_per_tenant_and_endpoint() {
+    let bench = Bench::new().await;
+    let slas = "
+slas:
+  - id: put-product
+    enabled: true
+    match: { methods: [PUT], pathPattern: '/v1/organizations/{orgId}/product/{id}' }
+    tiers: [{ period: 86400, threshold: 2 }]
+";
+    let limiter = Limiter::with_patience(bench.store.clone(), "shop", load::yaml(slas).unwrap(), seconds(60)).unwrap();
+    let put = |path| Request::new("PUT", path);
+    assert_eq!(passed(&limiter, &put("/v1/organizations/acme/product/1"), 2).await, 2);
+    assert_eq!(passed(&limiter, &put("/v1/organizations/acme/product/2"), 2).await, 0, "the same endpoint");
+    assert_eq!(passed(&limiter, &put("/v1/organizations/globex/product/1"), 2).await, 2);
+    assert_eq!(passed(&limiter, &Request::new("GET", "/v1/organizations/acme/product/1"), 5).await, 5);
+}
+
+#[tokio::test]
+async fn a_cost_from_a_header_counts() {
+    let bench = Bench::new().await;
+    let yaml = "policies: [{ id: a, cost: { header: x-cost }, tiers: [{ kind: bucket, rate: 10/h }] }]";
+    let limiter = Limiter::with_patience(bench.store.clone(), "shop", load::yaml(yaml).unwrap(), seconds(60)).unwrap();
+    let mut headers = http::HeaderMap::new();
+    headers.insert("x-cost", http::HeaderValue::from_static("7"));
+    let costly = Request { headers: Some(&headers), ..Request::new("GET", "/") };
+    let decision = limiter.decide(&costly).await.unwrap();
+    assert_eq!((decision.allowed, decision.policies[0].tiers[0].remaining), (true, 3));
+    assert!(!limiter.decide(&costly).await.unwrap().allowed);
+    headers.insert("x-cost", http::HeaderValue::from_static("99999999999999999999"));
+    let costly = Request { headers: Some(&headers), ..Request::new("GET", "/") };
+    assert_eq!(limiter.decide(&costly).await.unwrap().wait, Wait::Never);
+}
+
+/// Three replicas, each with its own connection, ask as fast as they can.
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_together_stay_within_the_bound() {
+    let bench = Bench::new().await;
+    let tiers = vec![Tier::bucket(200, seconds(1), 20).unwrap()];
+    let started = std::time::Instant::now();
+    let replicas =
+        futures::future::join_all((0..3).map(|_| bench.patient_limiter(vec![settings("a", tiers.clone())]))).await;
+    let ask = |limiter: Limiter| async move {
+        let mut allowed = 0_u64;
+        while started.elapsed() < seconds(2) {
+            allowed += u64::from(limiter.decide(&call("acme")).await.unwrap().allowed);
+        }
+        allowed
+    };
+    let tasks = replicas.into_iter().flat_map(|limiter| vec![limiter; 4]).map(|limiter| tokio::spawn(ask(limiter)));
+    let allowed: u64 = futures::future::join_all(tasks).await.into_iter().map(Result::unwrap).sum();
+    let most = 20 + u64::try_from(started.elapsed().as_millis()).unwrap() / 5 + 1;
+    assert!(allowed <= most && allowed >= most / 2, "{allowed} of {most}");
+}

@@ -1,0 +1,118 @@
+use std::time::{Duration, Instant};
+
+use crate::{Align, Consistency, LimitError, Limiter, OnStoreError, PolicySettings, Tier};
+
+use super::bench::{Bench, call, seconds, settings};
+
+fn on_error(on_store_error: OnStoreError, tier: Tier) -> PolicySettings {
+    PolicySettings { on_store_error, ..settings("a", vec![tier]) }
+}
+
+fn ten() -> Tier {
+    Tier::fixed(10, seconds(86_400), Align::First).unwrap()
+}
+
+/// Decides, within the time that a decision may take.
+async fn decide(limiter: &Limiter) -> Result<bool, LimitError> {
+    let started = Instant::now();
+    let decision = limiter.decide(&call("acme")).await;
+    let took = started.elapsed();
+    assert!(took <= Duration::from_millis(50), "{took:?}");
+    decision.map(|decision| decision.allowed)
+}
+
+async fn passed(limiter: &Limiter, count: usize) -> usize {
+    let mut passed = 0;
+    for _ in 0..count {
+        passed += usize::from(decide(limiter).await.unwrap());
+    }
+    passed
+}
+
+#[tokio::test]
+async fn closed_lets_nothing_pass() {
+    let mut bench = Bench::new().await;
+    let limiter = bench.limiter(vec![on_error(OnStoreError::Closed, ten())]).await;
+    bench.server.kill().await.unwrap();
+    for _ in 0..5 {
+        assert!(matches!(decide(&limiter).await, Err(LimitError::Unavailable { .. })));
+    }
+}
+
+#[tokio::test]
+async fn open_lets_all_pass_and_counts_it() {
+    let mut bench = Bench::new().await;
+    let limiter = bench.limiter(vec![on_error(OnStoreError::Open, ten())]).await;
+    bench.server.kill().await.unwrap();
+    assert_eq!(passed(&limiter, 20).await, 20);
+    assert_eq!(limiter.tally()[&"a".parse().unwrap()].unchecked, 20);
+}
+
+#[tokio::test]
+async fn local_lets_each_replica_have_its_part() {
+    let mut bench = Bench::new().await;
+    let limiter = bench.limiter(vec![on_error(OnStoreError::Local, ten())]).await;
+    limiter.set_replicas(3);
+    bench.server.kill().await.unwrap();
+    assert_eq!(passed(&limiter, 20).await, 3);
+}
+
+#[tokio::test]
+async fn local_without_one_call_for_each_replica_lets_nothing_pass() {
+    let mut bench = Bench::new().await;
+    let gate = Tier::gate(seconds(1)).unwrap();
+    let limiter = bench.limiter(vec![on_error(OnStoreError::Local, gate)]).await;
+    limiter.set_replicas(2);
+    bench.server.kill().await.unwrap();
+    assert!(decide(&limiter).await.is_err());
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_is_not_waited_for() {
+    let bench = Bench::new().await;
+    let limiter = bench.limiter(vec![on_error(OnStoreError::Local, ten())]).await;
+    assert_eq!(passed(&limiter, 1).await, 1);
+    limiter.set_replicas(2);
+    bench.server.pause().unwrap();
+    assert_eq!(passed(&limiter, 8).await, 5);
+    bench.server.resume().unwrap();
+}
+
+#[tokio::test]
+async fn limits_are_shared_again_when_redis_is_back() {
+    let mut bench = Bench::new().await;
+    let limiter = bench.limiter(vec![on_error(OnStoreError::Closed, ten())]).await;
+    bench.server.kill().await.unwrap();
+    assert!(decide(&limiter).await.is_err());
+    bench.server.start_again().await.unwrap();
+    let back = Instant::now();
+    while decide(&limiter).await.is_err() {
+        assert!(back.elapsed() < seconds(3));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(passed(&limiter, 20).await <= 10);
+}
+
+#[tokio::test]
+async fn counts_go_on_for_two_syncs_and_then_as_the_policy_says() {
+    let mut bench = Bench::new().await;
+    let sync = Duration::from_millis(50);
+    let counted = PolicySettings {
+        consistency: Consistency::Async { sync },
+        ..on_error(OnStoreError::Closed, Tier::fixed(1_000, seconds(86_400), Align::First).unwrap())
+    };
+    let limiter = bench.limiter(vec![counted]).await;
+    bench.server.kill().await.unwrap();
+    assert!(decide(&limiter).await.unwrap(), "a replica counts by itself");
+    let since = Instant::now();
+    while decide(&limiter).await.is_ok() {
+        assert!(since.elapsed() < seconds(3));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    bench.server.start_again().await.unwrap();
+    let back = Instant::now();
+    while decide(&limiter).await.is_err() {
+        assert!(back.elapsed() < seconds(3));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
