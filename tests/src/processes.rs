@@ -133,7 +133,8 @@ async fn read(stderr: ChildStderr, log: Arc<Mutex<Vec<String>>>, told: watch::Se
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         if let Some((_, address)) = line.split_once("listening on http://") {
-            told.send_replace(address.trim().parse().ok());
+            // In a line of JSON it ends with its quote.
+            told.send_replace(address.split(['"', ' ']).next().and_then(|address| address.parse().ok()));
         }
         log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
