@@ -30,8 +30,9 @@ const MOST: usize = 500;
 const PROMPT: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(1);
 /// A question may be so much longer on its way to Redis than the one before: without this allowance the time between them,
-/// as the replica measures it, would fall short of what has passed, and the pace with it.
-const JITTER: Duration = Duration::from_millis(10);
+/// as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put forward gains no
+/// more than that, for which pace.lua keeps room.
+const JITTER: Duration = Duration::from_millis(25);
 
 /// What a replica got.
 #[derive(Debug)]
