@@ -63,6 +63,11 @@ impl Connector {
         Ok(Self { tls: Arc::new(tls) })
     }
 
+    #[cfg(test)]
+    pub(crate) fn trusting(tls: ClientConfig) -> Self {
+        Self { tls: Arc::new(tls) }
+    }
+
     /// A client with connections of its own: one that was made for an upstream in a private network is never used
     /// for another upstream that must not be in one.
     pub(crate) fn client(&self, upstream: &Upstream) -> HttpClient {

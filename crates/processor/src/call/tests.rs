@@ -6,10 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Request;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
 
 use super::*;
 use crate::connector::Connector;
@@ -247,6 +251,41 @@ async fn a_tls_upstream_that_does_not_speak_tls_is_not_reached() {
     .await;
     let called = call_at(&server.url.replace("http", "https"), BOUNDS).await;
     assert_eq!(called.class, "connect", "{called:?}");
+}
+
+#[tokio::test]
+async fn only_an_upstream_with_a_trusted_certificate_of_its_name_gets_the_request() {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let _ = ring::default_provider().install_default();
+    let served = ServerConfig::builder().with_no_client_auth();
+    let acceptor = TlsAcceptor::from(Arc::new(served.with_single_cert(vec![made.cert.der().clone()], key).unwrap()));
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&requests);
+    let server = Server::start(move |stream| {
+        let (acceptor, counted) = (acceptor.clone(), Arc::clone(&counted));
+        async move {
+            let Ok(mut stream) = acceptor.accept(stream).await else { return };
+            if stream.read(&mut [0; 1024]).await.is_ok_and(|bytes| bytes > 0) {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+            }
+        }
+    })
+    .await;
+    let by_address = server.url.replace("http", "https");
+    let by_name = by_address.replace("127.0.0.1", "localhost");
+
+    let called = call_at(&by_name, BOUNDS).await;
+    assert!(why(&called).contains("invalid peer certificate"), "{called:?}");
+    let mut roots = RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    let trusting = Connector::trusting(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth());
+    let client = |url: &str| trusting.client(&Upstream::new(settings(url)).unwrap());
+    let called = call_with(&client(&by_address), &by_address, BOUNDS).await;
+    assert!(why(&called).contains("invalid peer certificate"), "{called:?}");
+    assert_eq!(requests.load(Ordering::SeqCst), 0);
+    assert_eq!(status(&call_with(&client(&by_name), &by_name, BOUNDS).await), 200);
 }
 
 #[tokio::test]
