@@ -54,7 +54,9 @@ end
 -- Makes a job of a text that somebody else has put there: all of it is the body.
 local function adopt(tally, text)
   local head = { id = next_id(tally), deliveries = 0 }
-  return head, make_element(head, '{"body":' .. cjson.encode(text) .. '}')
+  -- One of ours that has lost its head keeps the mark, so that it is known to be corrupt.
+  local last = string.sub(text, -#MARK) == MARK and MARK or '}'
+  return head, make_element(head, '{"body":' .. cjson.encode(text) .. last)
 end
 
 -- As fields of a dead letter.

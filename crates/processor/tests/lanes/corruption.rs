@@ -1,4 +1,4 @@
-use dripfeed_bucket::{Bucket, BucketSettings, Kind};
+use dripfeed_bucket::{Bucket, BucketSettings, DeadFilter, Kind};
 use dripfeed_job::{Ending, JobId};
 use redis::{FromRedisValue, Value};
 
@@ -69,6 +69,28 @@ async fn an_element_whose_body_is_not_the_one_that_was_admitted_is_never_sent() 
     call.ok();
     buried_as_corrupt(&bucket, changed).await;
     assert_eq!(outcome(&bucket, whole).await.outcome.result, Ending::Delivered);
+    assert!(feed.has_no_call());
+    work.ended().await;
+}
+
+#[tokio::test]
+async fn an_element_that_has_lost_its_id_is_not_taken_for_anybodys_text() {
+    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let bucket = stage.bucket(BucketSettings { kind: Kind::List, ..settings("feed") });
+    admitted(&bucket, job("meat")).await;
+    let element: String = run(&stage, &[b"LINDEX", JOBS.as_bytes(), b"-1"]).await;
+    let headless = element.replacen("id", "ID", 1);
+    run::<Value>(&stage, &[b"LSET", JOBS.as_bytes(), b"-1", headless.as_bytes()]).await;
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    let letter = loop {
+        let letters = bucket.dead_letters(&DeadFilter::default(), None, 1).await.unwrap();
+        if let Some(letter) = letters.items.into_iter().next() {
+            break letter;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert!(letter.outcome.reason.unwrap().starts_with("corrupt"));
+    assert_eq!(letter.body, headless);
     assert!(feed.has_no_call());
     work.ended().await;
 }
