@@ -16,10 +16,9 @@ local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, CONTROL, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local ONCE = 6
 
-if ARGV[1] == '1' then
-  local answered = redis.call('GET', TOKEN)
-  if answered then return cmsgpack.unpack(answered) end
-end
+-- The first call looks, too: it may come after the one that repeats it.
+local answered = redis.call('GET', TOKEN)
+if answered then return cmsgpack.unpack(answered) end
 
 local force = settings_in_force(CONTROL, ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], 0)
 local once_ttl, token_ttl = ARGV[7], ARGV[8]
@@ -99,8 +98,9 @@ if accepted > 0 then
   redis.call('HINCRBY', TALLY, 'accepted', accepted)
   redis.call('HINCRBY', TALLY, 'bytes', whole(added))
   meter_count(METER, 'accepted', accepted)
-  redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl)
 end
+-- A refusal, too, is the answer to a first call that is still on its way.
+if accepted > 0 or ARGV[1] == '1' then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
 local denied = 0
 for reason, count in pairs(refused) do
   redis.call('HINCRBY', TALLY, 'refused:' .. reason, count)

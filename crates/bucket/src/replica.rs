@@ -106,7 +106,7 @@ impl Replica {
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let consumer = member.consumer.as_str();
-        member.core.give_back_strays(consumer, &member.held, member.takes.load(Ordering::Relaxed)).await?;
+        member.core.give_back_strays(consumer, &member.held, &member.takes).await?;
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,8 +19,8 @@ local consumer, batch = ARGV[1], ARGV[2]
 local most_dead = tonumber(ARGV[5])
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end
--- A batch whose answer was lost comes again.
-if redis.call('HGET', BATCHES, consumer) == batch then return 'settled' end
+-- A batch whose answer was lost comes again, and its first call may come after batches behind it.
+if tonumber(batch) <= tonumber(redis.call('HGET', BATCHES, consumer) or 0) then return 'settled' end
 
 -- What is finished leaves first and needs no memory: so it settles at maxmemory too.
 local finished = {}

@@ -93,9 +93,12 @@ pub(crate) fn start(core: Arc<Core>, consumer: String) -> Settlements {
             _ => element,
         }
     };
-    Batches::start(LIMITS, weigh, move |batch: Vec<Ended>| {
+    Batches::start(LIMITS, weigh, move |mut batch: Vec<Ended>| {
         let (core, consumer) = (core.clone(), consumer.clone());
         let number = number.fetch_add(1, Ordering::Relaxed) + 1;
+        for ended in &mut batch {
+            ended.claim.hold.settle_in(number);
+        }
         async move {
             let settled = core.settle(&consumer, number, &batch).await;
             vec![settled; batch.len()]

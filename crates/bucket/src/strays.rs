@@ -1,7 +1,8 @@
 //! Strays: jobs that a living replica holds without knowing it, because the answer to a take was lost. Nobody takes a
 //! job from a living replica, so it gives them back itself, before it takes again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -26,10 +27,18 @@ pub(crate) struct Held(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// A job that was parked and taken again may have two claims for a moment.
     claims: HashMap<Bytes, u32>,
+    settling: Settling,
     /// There may be others.
     doubt: bool,
+}
+
+/// The batch that is on its way, or has no answer yet. Its jobs are held as long as it has not been carried out: one that it
+/// parked may be taken again meanwhile, and so have another claim, or be a stray.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Settling {
+    batch: u64,
+    jobs: HashSet<Bytes>,
 }
 
 /// Lives as long as the claim that it is part of.
@@ -37,23 +46,24 @@ struct Known {
 pub(crate) struct Hold {
     job: Bytes,
     held: Held,
+    settling: bool,
 }
 
 impl Held {
     /// `job` as its kind names it: the id, or in a list the element.
     pub(crate) fn hold(&self, job: Bytes) -> Hold {
         *self.known().claims.entry(job.clone()).or_default() += 1;
-        Hold { job, held: self.clone() }
+        Hold { job, held: self.clone(), settling: false }
     }
 
     pub(crate) fn doubt(&self) {
         self.known().doubt = true;
     }
 
-    /// The jobs that are known, where there may be others.
-    fn in_doubt(&self) -> Option<Vec<Bytes>> {
+    /// The jobs that are known, and those that are being settled, where there may be others.
+    fn in_doubt(&self) -> Option<(Vec<Bytes>, Settling)> {
         let known = self.known();
-        known.doubt.then(|| known.claims.keys().cloned().collect())
+        known.doubt.then(|| (known.claims.keys().cloned().collect(), known.settling.clone()))
     }
 
     fn sure(&self) {
@@ -65,27 +75,54 @@ impl Held {
     }
 }
 
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let mut known = self.held.known();
-        if let Some(claims) = known.claims.get_mut(&self.job) {
+impl Known {
+    fn release(&mut self, job: &Bytes) {
+        if let Some(claims) = self.claims.get_mut(job) {
             *claims -= 1;
             if *claims == 0 {
-                known.claims.remove(&self.job);
+                self.claims.remove(job);
             }
         }
     }
 }
 
+impl Hold {
+    /// Into a batch. One batch is settled at a time.
+    pub(crate) fn settle_in(&mut self, batch: u64) {
+        let mut known = self.held.known();
+        known.release(&self.job);
+        known.settling.batch = batch;
+        known.settling.jobs.insert(self.job.clone());
+        self.settling = true;
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut known = self.held.known();
+        if self.settling {
+            known.settling.jobs.remove(&self.job);
+        } else {
+            known.release(&self.job);
+        }
+    }
+}
+
 impl Core {
-    /// Where there is doubt, gives back what `consumer` holds beyond `held`. `take` is the number of its last take.
-    pub(crate) async fn give_back_strays(&self, consumer: &str, held: &Held, take: u64) -> Result<(), BucketError> {
-        while let Some(known) = held.in_doubt() {
+    /// Where there is doubt, gives back what `consumer` holds beyond `held`. `takes` counts its takes, and such questions.
+    pub(crate) async fn give_back_strays(
+        &self,
+        consumer: &str,
+        held: &Held,
+        takes: &AtomicU64,
+    ) -> Result<(), BucketError> {
+        while let Some((known, settling)) = held.in_doubt() {
             let keys = &self.keys;
-            let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes()];
+            let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes(), keys.batches()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
-            call.arg(consumer).arg(take).arg(MOST);
-            for job in known {
+            call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(MOST);
+            call.arg(settling.batch).arg(settling.jobs.len());
+            for job in settling.jobs.into_iter().chain(known) {
                 call.arg(&job[..]);
             }
             let given_back: usize = self.store.run(&call).await?;
@@ -102,16 +139,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_known_as_long_as_one_of_its_claims_lives() {
+    fn a_job_is_known_as_long_as_its_claim_lives() {
         let (held, job) = (Held::default(), Bytes::from_static(b"1-0"));
-        let (parked, again) = (held.hold(job.clone()), held.hold(job.clone()));
+        let claim = held.hold(job.clone());
         assert_eq!(held.in_doubt(), None);
         held.doubt();
-        drop(parked);
-        assert_eq!(held.in_doubt(), Some(vec![job]));
-        drop(again);
-        assert_eq!(held.in_doubt(), Some(Vec::new()));
+        assert_eq!(held.in_doubt(), Some((vec![job], Settling::default())));
+        drop(claim);
+        assert_eq!(held.in_doubt(), Some((Vec::new(), Settling::default())));
         held.sure();
         assert_eq!(held.in_doubt(), None);
+    }
+
+    #[test]
+    fn a_job_that_is_parked_and_taken_again_is_known_apart_from_its_settlement() {
+        let (held, job) = (Held::default(), Bytes::from_static(b"1-0"));
+        let mut parked = held.hold(job.clone());
+        parked.settle_in(7);
+        held.doubt();
+        let settling = Settling { batch: 7, jobs: HashSet::from([job.clone()]) };
+        assert_eq!(held.in_doubt(), Some((Vec::new(), settling.clone())));
+        let again = held.hold(job.clone());
+        assert_eq!(held.in_doubt(), Some((vec![job.clone()], settling)));
+        drop(parked);
+        assert_eq!(held.in_doubt(), Some((vec![job], Settling { batch: 7, jobs: HashSet::new() })));
+        drop(again);
     }
 }

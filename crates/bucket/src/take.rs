@@ -62,7 +62,7 @@ pub struct Claim {
     pub(crate) failures: u32,
     pub(crate) caller: Option<String>,
     pub(crate) taken: Instant,
-    _hold: Hold,
+    pub(crate) hold: Hold,
 }
 
 impl Claim {
@@ -187,6 +187,6 @@ fn read_job(reply: &mut Reply, kind: Kind, asked: Instant, held: &Held) -> Resul
     let name = element.clone().unwrap_or_else(|| id.to_string().into());
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
     let came = Instant::now();
-    let claim = Claim { id, element, bytes, failures, caller, taken: came, _hold: held.hold(name) };
+    let claim = Claim { id, element, bytes, failures, caller, taken: came, hold: held.hold(name) };
     Ok(Taken { claim, permit: Permit { asked, came }, job })
 }
