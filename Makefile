@@ -10,6 +10,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 CHECK_JSONSCHEMA_VERSION := 0.39.0
 CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/check-jsonschema
 
+SCHEMATHESIS_VERSION := 4.32.5
+SCHEMATHESIS := $(TARGET)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
+
 # $(call apt_install,package): as root, or through sudo; where that can't be, it tells what is missing.
 define apt_install
 	as_root=; if [ "$$(id -u)" != 0 ]; then as_root=sudo; fi; \
@@ -33,9 +36,16 @@ dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
 # The whole workspace is built before the tests, because they start `dripfeed` as a process; and not that package alone,
 # because then its dependencies would be built a second time with other features.
 .PHONY: test
-test: redis check-compose ## Run all tests, over a real Redis and real processes
+test: redis check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis and real processes
 	cargo build --locked --workspace
 	cargo test --locked --workspace --no-fail-fast
+	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 200
+
+# With another seed each time, which it prints; SEED=… runs that one again.
+.PHONY: fuzz-api
+fuzz-api: redis $(SCHEMATHESIS) ## Call the API with generated requests for long: EXAMPLES=2000 for each operation
+	cargo build --locked --package dripfeed
+	tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed $(or $(EXAMPLES),2000)
 
 .PHONY: lint
 lint: ## Check format, lints, and dependencies when cargo-deny is installed
@@ -62,8 +72,16 @@ key: ## Make the callers' key for docker compose: printed once, its hash kept in
 redis:
 	@if ! command -v redis-server valkey-server >/dev/null; then $(call apt_install,redis-server); fi
 
-# Debian's python3 comes without ensurepip, which a venv needs.
+# $(call python_tool,package,version): in a virtual environment of its own. Debian's python3 comes without ensurepip, which
+# that needs.
+define python_tool
+	if ! python3 -c 'import ensurepip' 2>/dev/null; then $(call apt_install,python3-venv); fi
+	python3 -m venv --clear $(TARGET)/$(1)-$(2)
+	$(TARGET)/$(1)-$(2)/bin/pip install --quiet $(1)==$(2)
+endef
+
 $(CHECK_JSONSCHEMA):
-	@if ! python3 -c 'import ensurepip' 2>/dev/null; then $(call apt_install,python3-venv); fi
-	python3 -m venv --clear $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)
-	$(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/pip install --quiet check-jsonschema==$(CHECK_JSONSCHEMA_VERSION)
+	@$(call python_tool,check-jsonschema,$(CHECK_JSONSCHEMA_VERSION))
+
+$(SCHEMATHESIS):
+	@$(call python_tool,schemathesis,$(SCHEMATHESIS_VERSION))

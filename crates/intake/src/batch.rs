@@ -31,7 +31,7 @@ use crate::{body, options, parameters, refusals};
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
     request_body(
-        content((Vec<item::Item> = "application/json"), (item::Item = "application/x-ndjson")),
+        content((item::Items = "application/json"), (item::Item = "application/x-ndjson")),
         description = "Items, as an array or one a line"
     ),
     responses(

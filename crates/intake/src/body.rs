@@ -1,11 +1,15 @@
 //! Reading a request's body: no more of it, and for no longer, than is allowed.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use bytes::Bytes;
 use dripfeed_job::{duration, size};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::problem::{Code, Problem};
 use crate::settings::IntakeSettings;
@@ -21,6 +25,21 @@ pub(crate) async fn read(body: Body, settings: &IntakeSettings) -> Result<Bytes,
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(settings.max_body)),
         Ok(Err(_)) => Err(Problem::new(Code::BadBody, "the body ended early, or its framing is broken")),
         Err(_) => Err(too_slow(settings.body_timeout)),
+    }
+}
+
+/// Bytes of any kind, for the API description.
+pub(crate) struct Any;
+
+impl PartialSchema for Any {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+    }
+}
+
+impl ToSchema for Any {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Any")
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Patch {
 struct LeakPatch {
     /// Calls per time: `200/500ms`.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>, example = "200/500ms")]
+    #[schema(value_type = Option<String>, example = "200/500ms", pattern = "^[1-9][0-9]{0,2}/(s|m|h|[1-9][0-9]{0,2}(ms|s))$")]
     rate: Option<Option<Rate>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u64>, minimum = 1)]
@@ -79,7 +79,7 @@ struct LeakPatch {
 #[serde(deny_unknown_fields)]
 struct Target {
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>, example = "200/500ms")]
+    #[schema(value_type = Option<String>, example = "200/500ms", pattern = "^[1-9][0-9]{0,2}/(s|m|h|[1-9][0-9]{0,2}(ms|s))$")]
     target: Option<Option<Rate>>,
 }
 

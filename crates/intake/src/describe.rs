@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use utoipa::openapi::schema::{Schema, SchemaType, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{InfoBuilder, OpenApi, PathItem, path::Operation};
+use utoipa::openapi::{InfoBuilder, OpenApi, PathItem, RefOr, path::Operation};
 
 use crate::refusals;
 
@@ -29,6 +30,7 @@ pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
         SecurityRequirement::default(),
     ]);
     name_operations_apart(&mut api);
+    api.paths.paths.values_mut().flat_map(operations).for_each(|(_, operation)| parameters_are_never_null(operation));
     api
 }
 
@@ -41,6 +43,20 @@ fn name_operations_apart(api: &mut OpenApi) {
             if !taken.insert(id.clone()) {
                 *id = format!("{id}_{method}");
                 taken.insert(id.clone());
+            }
+        }
+    }
+}
+
+/// A header or a part of a query is left out, or it is text.
+fn parameters_are_never_null(operation: &mut Operation) {
+    for parameter in operation.parameters.iter_mut().flatten() {
+        let RefOr::T(parameter) = parameter else { continue };
+        let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema else { continue };
+        if let SchemaType::Array(types) = &mut schema.schema_type {
+            types.retain(|one| *one != Type::Null);
+            if let [only] = types.as_slice() {
+                schema.schema_type = SchemaType::Type(only.clone());
             }
         }
     }

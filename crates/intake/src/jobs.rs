@@ -17,6 +17,7 @@ use crate::{parameters, refusals};
 pub(crate) struct Filter {
     /// `waiting`, `in_flight`, `parked`; or ended: `delivered`, `dead`, `expired`, `cancelled`. All in the bucket when
     /// left out.
+    #[param(pattern = "^(waiting|in_flight|parked|delivered|dead|expired|cancelled)$")]
     state: Option<String>,
     #[param(ignore)]
     limit: Option<String>,

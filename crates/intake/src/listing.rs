@@ -39,14 +39,13 @@ pub(crate) fn bad(name: &str, reason: impl std::fmt::Display) -> Problem {
     Problem::new(Code::BadQuery, format!("{name}: {reason}")).at(place)
 }
 
-/// A parameter; one that is empty is as none.
+/// A parameter.
 pub(crate) fn param<T>(
     name: &str,
     text: Option<&str>,
     read: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Problem> {
-    let given = text.filter(|text| !text.is_empty());
-    given.map(|text| read(text).map_err(|reason| bad(name, reason))).transpose()
+    text.map(|text| read(text).map_err(|reason| bad(name, reason))).transpose()
 }
 
 /// A parameter that a type of its own reads.
@@ -105,9 +104,8 @@ mod tests {
     #[test]
     fn a_limit_is_within_bounds() {
         assert_eq!(limit(None).unwrap(), 100);
-        assert_eq!(limit(Some("")).unwrap(), 100);
         assert_eq!(limit(Some("1000")).unwrap(), 1000);
-        for text in ["0", "-1", "1001", "1000000000", "ten", "1.5", "99999999999999999999999"] {
+        for text in ["", "0", "-1", "1001", "1000000000", "ten", "1.5", "99999999999999999999999"] {
             assert_eq!(limit(Some(text)).unwrap_err().code(), Code::BadQuery, "{text}");
         }
     }

@@ -30,6 +30,7 @@ pub(crate) struct Filter {
     #[param(format = DateTime)]
     since: Option<String>,
     /// Only `delivered`, `dead`, `expired` or `cancelled`.
+    #[param(pattern = "^(delivered|dead|expired|cancelled)$")]
     outcome: Option<String>,
     #[param(ignore)]
     limit: Option<String>,
@@ -65,7 +66,7 @@ pub(crate) async fn outcomes(
 #[into_params(parameter_in = Query)]
 pub(crate) struct Window {
     /// How far to look back: `1h` when left out, at least `1s`, at most `366d`.
-    #[param(example = "1h")]
+    #[param(example = "1h", pattern = "^([1-9][0-9]{0,5}s|[1-9][0-9]{0,3}m|[1-9][0-9]{0,2}h|[1-9][0-9]?d)$")]
     window: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use axum::response::Response;
 use dripfeed_job::Submission;
 use dripfeed_job::forward::ForwardHeaders;
 use dripfeed_job::path::UpstreamPath;
-use http::{HeaderMap, Method, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::admit::{admit, counted};
 use crate::caller::{At, Caller, Submit};
@@ -23,12 +23,12 @@ use crate::{body, parameters, refusals, submit};
     method(get, post, put, patch, delete, head, options), path = "/v1/buckets/{bucket}/proxy/{path}", tag = "jobs",
     params(parameters::Bucket, parameters::Options,
         ("path" = String, Path, description = "Path and query under the bucket's upstream")),
-    request_body(content = Vec<u8>, content_type = "*/*", description = "The payload, sent on as it is"),
+    request_body(content = body::Any, content_type = "*/*", description = "The payload, sent on as it is"),
     responses(
         (status = 202, description = "Admitted, and kept as `durability` says", body = Receipt,
             headers(("Location" = String, description = "The job"))),
         (status = 200, description = "The upstream's answer, which came within `Prefer: wait=…`",
-            content_type = "*/*", body = Vec<u8>),
+            content_type = "*/*", body = body::Any),
         refusals::OfSubmission,
     )
 )]
@@ -42,7 +42,9 @@ pub(crate) async fn proxy(
 ) -> Result<Response, Problem> {
     if matches!(method, Method::CONNECT | Method::TRACE) {
         // They speak to the connection's other end, not to an upstream behind a queue.
-        return Err(Problem::new(Code::MethodNotAllowed, format!("{method} can't be handed in as work")));
+        let allow = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+        let detail = format!("{method} can't be handed in as work");
+        return Err(Problem::new(Code::MethodNotAllowed, detail).with([(header::ALLOW, allow)]));
     }
     let read = read(&intake, &caller, method, &uri, &headers, body).await;
     let submission = counted(&intake, bucket.name(), read)?;

@@ -44,7 +44,7 @@ pub(crate) async fn replay(
 /// Hands in all dead letters that the filter matches, as far as there is room.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/replay", tag = "dead letters", params(parameters::Bucket),
-    request_body(content = Option<Which>, description = "Which ones; all, when left out"),
+    request_body(content = Option<Which>, description = "Which ones; all, when left out or null"),
     responses((status = 200, description = "Done", body = Many), refusals::OfChange)
 )]
 pub(crate) async fn replay_many(
@@ -53,7 +53,8 @@ pub(crate) async fn replay_many(
     body: Body,
 ) -> Result<Json<Many>, Problem> {
     let body = body::read(body, intake.settings()).await?;
-    let which = if body.is_empty() { Which::default() } else { json::read(&body)? };
+    let all = body.is_empty() || body.trim_ascii() == b"null";
+    let which = if all { Which::default() } else { json::read(&body)? };
     let rate = which.rate;
     Ok(Json(bucket.replay_many(&which.into(), rate).await?.into()))
 }
@@ -78,7 +79,7 @@ pub(crate) struct Which {
     #[schema(value_type = Option<String>, format = DateTime)]
     until: Option<u64>,
     /// How fast they come back, such as `10/s`; at the bucket's own pace when left out.
-    #[schema(value_type = Option<String>, example = "10/s")]
+    #[schema(value_type = Option<String>, example = "10/s", pattern = "^[1-9][0-9]{0,2}/(s|m|h|[1-9][0-9]{0,2}(ms|s))$")]
     rate: Option<Rate>,
 }
 

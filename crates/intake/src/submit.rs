@@ -19,7 +19,7 @@ use crate::{body, parameters, refusals};
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs", tag = "jobs",
     params(parameters::Bucket, parameters::Options, parameters::MethodAndPath),
-    request_body(content = Vec<u8>, content_type = "*/*", description = "The payload, sent on as it is"),
+    request_body(content = body::Any, content_type = "*/*", description = "The payload, sent on as it is"),
     responses(
         (status = 202, description = "Admitted, and kept as `durability` says", body = Receipt, headers(
             ("Location" = String, description = "The job"),
@@ -27,7 +27,7 @@ use crate::{body, parameters, refusals};
             ("Preference-Applied" = String, description = "`wait=…`: the outcome was waited for in vain"),
         )),
         (status = 200, description = "The upstream's answer, which came within `Prefer: wait=…`",
-            content_type = "*/*", body = Vec<u8>),
+            content_type = "*/*", body = body::Any),
         refusals::OfSubmission,
     )
 )]

@@ -1,5 +1,6 @@
 //! One item of a batch: a body and its options.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use base64::Engine as _;
@@ -11,8 +12,11 @@ use http::HeaderValue;
 use jiff::Timestamp;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Number;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::json::{object, without_place};
 use crate::problem::{BadOption, Code, Place, Problem};
@@ -23,7 +27,9 @@ use crate::problem::{BadOption, Code, Place, Problem};
 struct Written<'a> {
     #[serde(default, borrow, deserialize_with = "as_written")]
     body: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "as_text")]
     body_base64: Option<String>,
+    #[serde(default, deserialize_with = "as_text")]
     content_type: Option<String>,
     #[serde(default, borrow)]
     options: Members<'a>,
@@ -32,6 +38,11 @@ struct Written<'a> {
 /// `null` is a body too.
 fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// And `null` is no text.
+fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(deserializer).map(Some)
 }
 
 /// Reads an item; `text` is its part of `batch`.
@@ -80,7 +91,7 @@ fn apply(name: &str, value: &RawValue, submission: &mut Submission, now: Timesta
     }
     let applied = Opt::of_member(name)
         .ok_or_else(|| "there is no such option".to_owned())
-        .and_then(|option| Ok((option, text(value)?)))
+        .and_then(|option| Ok((option, text(option, value)?)))
         .and_then(|(option, text)| option.apply(&text, submission, now).map_err(|reason| reason.to_string()));
     applied.err().map(|reason| BadOption { name: name.to_owned(), reason }).into_iter().collect()
 }
@@ -98,14 +109,14 @@ fn forward(value: &RawValue, submission: &mut Submission) -> Vec<BadOption> {
     headers.0.iter().filter_map(push).collect()
 }
 
-/// An option's value in the form its header would have: text, or a number as it is written.
-fn text(value: &RawValue) -> Result<String, String> {
-    let written = value.get();
-    let is_number = written.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    if is_number {
-        return Ok(written.to_owned());
+/// An option's value in the form its header would have. What counts is a number, all else is text.
+fn text(option: Opt, value: &RawValue) -> Result<String, String> {
+    match option {
+        Opt::Retries => serde_json::from_str::<Number>(value.get())
+            .map(|number| number.to_string())
+            .map_err(|_| "write it as a number".to_owned()),
+        _ => serde_json::from_str(value.get()).map_err(|_| "write it as text".to_owned()),
     }
-    serde_json::from_str(written).map_err(|_| "write it as text".to_owned())
 }
 
 /// The members of an object, in order; none is given twice.
@@ -139,41 +150,90 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// One job of a batch, for the API description: `body` (any JSON, sent as that text) or `body_base64`.
-#[derive(ToSchema)]
+/// At least one.
+pub(super) struct Items;
+
+impl PartialSchema for Items {
+    fn schema() -> RefOr<Schema> {
+        ArrayBuilder::new().items(Ref::from_schema_name(Item::name())).min_items(Some(1)).into()
+    }
+}
+
+impl ToSchema for Items {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Batch")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Item::name().into_owned(), Item::schema()));
+        Item::schemas(schemas);
+    }
+}
+
+/// One job of a batch.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
 #[schema(as = BatchItem)]
+#[expect(dead_code, reason = "this and what is in it are read by the derive alone")]
+pub(super) enum Item {
+    Json(JsonItem),
+    Bytes(BytesItem),
+}
+
+/// One whose payload is JSON.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchJsonItem)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(super) struct Item {
-    #[schema(value_type = Option<serde_json::Value>)]
-    body: (),
-    /// Other bytes than JSON.
-    body_base64: Option<String>,
-    /// `application/json` for `body` when left out.
-    content_type: Option<String>,
-    options: Option<Options>,
+pub(super) struct JsonItem {
+    /// Sent as the text that it is written as.
+    body: serde_json::Value,
+    /// `application/json` when left out.
+    #[schema(required = false, pattern = "^[ -~]*$")]
+    content_type: String,
+    #[schema(required = false)]
+    options: Options,
+}
+
+/// One with another payload.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchBytesItem)]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+pub(super) struct BytesItem {
+    #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$")]
+    body_base64: String,
+    #[schema(required = false, pattern = "^[ -~]*$")]
+    content_type: String,
+    #[schema(required = false)]
+    options: Options,
 }
 
 /// As the headers of a single call.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = BatchOptions)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
 struct Options {
-    #[schema(min_length = 1, max_length = 255)]
-    idempotency_key: Option<String>,
-    #[schema(example = "10s")]
-    delay: Option<String>,
-    #[schema(format = DateTime)]
-    not_before: Option<String>,
-    #[schema(example = "60s")]
-    expires_in: Option<String>,
-    method: Option<String>,
-    path: Option<String>,
+    #[schema(required = false, pattern = "^[ -~]{1,255}$")]
+    idempotency_key: String,
+    #[schema(required = false, example = "10s", pattern = "^([0-9]{1,6}(ms|s)|[0-9]{1,4}m|[0-9]{1,2}h)$")]
+    delay: String,
+    #[schema(required = false, format = DateTime)]
+    not_before: String,
+    #[schema(required = false, example = "60s", pattern = "^([1-9][0-9]{0,5}(ms|s)|[1-9][0-9]{0,3}m|[1-9][0-9]?h)$")]
+    expires_in: String,
+    #[schema(required = false, pattern = "^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$")]
+    method: String,
+    #[schema(required = false)]
+    path: String,
     /// Headers for the upstream.
-    forward: Option<std::collections::BTreeMap<String, String>>,
-    #[schema(minimum = 0, maximum = 100)]
-    retries: Option<u32>,
-    #[schema(example = "30s")]
-    timeout: Option<String>,
+    #[schema(required = false)]
+    forward: std::collections::BTreeMap<String, String>,
+    #[schema(required = false, minimum = 0, maximum = 100)]
+    retries: u32,
+    #[schema(required = false, example = "30s", pattern = "^([1-9][0-9]{0,3}ms|[1-9][0-9]{0,2}s|[1-9]m)$")]
+    timeout: String,
 }
 
 #[cfg(test)]
@@ -234,6 +294,8 @@ mod tests {
             r#"{"body": 1, "boddy": 2}"#,
             r#"{"body": 1, "body": 2}"#,
             r#"{"body": 1, "body_base64": ""}"#,
+            r#"{"body": 1, "body_base64": null}"#,
+            r#"{"body": 1, "content_type": null}"#,
             r#"{"body_base64": "?"}"#,
             r#"{"body": 1, "content_type": "a\r\nb"}"#,
             r#"{"body": 1, "options": []}"#,
