@@ -3,6 +3,25 @@
 use std::time::Duration;
 
 use dripfeed_job::JobId;
+use dripfeed_limit::Decision;
+use http::{HeaderMap, Method};
+
+/// What limits may count by, besides the submission itself.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// Of the request that brought the submission.
+    pub headers: HeaderMap,
+    /// Of the bucket's calls, where a job brings none.
+    pub method: Method,
+}
+
+/// An admission, and what the bucket's limits say.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub admission: Admission,
+    /// None: no limit is for this submission, or something else decided before.
+    pub limits: Option<Decision>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
@@ -41,17 +60,19 @@ pub enum Reason {
     DeadlineUnreachable,
     /// The idempotency key names a job with another body.
     IdempotencyConflict,
+    /// A limit for the caller, or for what else the bucket's policies count by.
+    CallerLimit,
 }
 
 impl Reason {
-    pub const ALL: [Self; 4] =
-        [Self::BucketFull, Self::NeverFits, Self::DeadlineUnreachable, Self::IdempotencyConflict];
+    pub const ALL: [Self; 5] =
+        [Self::BucketFull, Self::NeverFits, Self::DeadlineUnreachable, Self::IdempotencyConflict, Self::CallerLimit];
 
     /// What the scripts and the tally call it.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::NeverFits => "never_fits",
-            Self::BucketFull | Self::DeadlineUnreachable | Self::IdempotencyConflict => self.code(),
+            _ => self.code(),
         }
     }
 
@@ -63,6 +84,7 @@ impl Reason {
             Self::NeverFits => "body_too_large",
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::IdempotencyConflict => "idempotency_conflict",
+            Self::CallerLimit => "caller_limit",
         }
     }
 }

@@ -1,17 +1,19 @@
--- Admits a batch of jobs, each judged by itself: known idempotency key? room by count and bytes? deadline? Then it is appended.
+-- Admits a batch of jobs, each judged by itself: known idempotency key? limits? room by count and bytes? deadline? Then it is
+-- appended, and charged to its limits. A refused one is charged to none.
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 token (string: the answer to this batch, for a caller that lost it)  7… once (string), one per idempotency key,
---       then where a list's takers are counted
+--       then the scopes of limits (string), then where a list's takers are counted
 -- ARGV  1 '1' when this batch may have been admitted before  2 capacity  3 capacity in bytes
 --       4 calls and 5 µs of the rate (0: none)  6 burst  7 ms to keep idempotency keys  8 ms to keep the token
 --       9 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
---         ms until it expires ('' never), bytes, and the fields' values; `due` and `expires`, where the kind has them, are
+--         ms until it expires ('' never), bytes, plan of its limits ('': none), and the fields' values; `due` and `expires`, where the kind has them, are
 --         written here
 -- Result  { capacity, answer… }, the answer to each job one of
---         { 'admitted' | 'repeated', id, level, eta in ms }
+--         { 'admitted', id, level, eta in ms, report of its limits or nothing }  { 'repeated', id, level, 0 }
 --         { 'bucket_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
+--         { 'caller_limit', retry after in ms (-1: never), level, report of its limits }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, CONTROL, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local ONCE = 6
@@ -35,9 +37,9 @@ local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
 local waiting = level - pending
 local accepted, added, refused = 0, 0, {}
 
-local function refuse(reason, retry_us)
+local function refuse(reason, retry_us, report)
   refused[reason] = (refused[reason] or 0) + 1
-  return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
+  return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level, report }
 end
 
 local function put(job, size, due, expires)
@@ -55,10 +57,20 @@ local function put(job, size, due, expires)
   return id
 end
 
+-- µs until there is room for a job of `size` bytes; nil when there is.
+local function room_in(size)
+  if level >= force.capacity then return wait_for_room(METER, pace, force, level - force.capacity + 1) end
+  if bytes + size <= force.capacity_bytes then return nil end
+  -- How many jobs must leave, were all of the mean size.
+  local excess = bytes + size - force.capacity_bytes
+  local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
+  return wait_for_room(METER, pace, force, math.max(1, leaving))
+end
+
 -- `job` is the position before the job's first field value.
 local function admit(job)
-  local once, fingerprint, start = tonumber(ARGV[job - 4]), ARGV[job - 3], ARGV[job - 2]
-  local lifetime, size = tonumber(ARGV[job - 1]), tonumber(ARGV[job])
+  local once, fingerprint, start = tonumber(ARGV[job - 5]), ARGV[job - 4], ARGV[job - 3]
+  local lifetime, size, plan = tonumber(ARGV[job - 2]), tonumber(ARGV[job - 1]), ARGV[job]
   if once > 0 then
     local seen = redis.call('GET', KEYS[ONCE + once])
     if seen then
@@ -68,15 +80,14 @@ local function admit(job)
     end
   end
   if size > force.capacity_bytes then return refuse('never_fits') end
-  if level >= force.capacity then
-    return refuse('bucket_full', wait_for_room(METER, pace, force, level - force.capacity + 1))
+  local full = room_in(size)
+  local verdict = plan ~= '' and limit_check(plan, level)
+  if verdict and not verdict.allowed then
+    limit_charge(verdict)
+    local retry = verdict.retry >= 0 and math.max(verdict.retry, full or 0) or nil
+    return refuse('caller_limit', retry, limit_report(verdict))
   end
-  if bytes + size > force.capacity_bytes then
-    -- How many jobs must leave, were all of the mean size.
-    local excess = bytes + size - force.capacity_bytes
-    local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
-    return refuse('bucket_full', wait_for_room(METER, pace, force, math.max(1, leaving)))
-  end
+  if full then return refuse('bucket_full', full) end
   local due
   if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
   elseif start ~= '' then due = tonumber(start) end
@@ -85,13 +96,14 @@ local function admit(job)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
   local id = put(job, size, due, lifetime and now_ms + lifetime)
   if once > 0 then redis.call('SET', KEYS[ONCE + once], id .. ' ' .. fingerprint, 'PX', once_ttl) end
-  return { 'admitted', id, level, math.floor(eta / 1000) }
+  if verdict then limit_charge(verdict) end
+  return { 'admitted', id, level, math.floor(eta / 1000), verdict and limit_report(verdict) or nil }
 end
 
 local answers = { force.capacity }
-local per_job = 5 + fields
+local per_job = 6 + fields
 for first = 10 + fields, #ARGV, per_job do
-  answers[#answers + 1] = admit(first + 4)
+  answers[#answers + 1] = admit(first + 5)
 end
 
 if accepted > 0 then
@@ -101,6 +113,7 @@ if accepted > 0 then
 end
 -- A refusal, too, is the answer to a first call that is still on its way.
 if accepted > 0 or ARGV[1] == '1' then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
+limit_flush()
 local denied = 0
 for reason, count in pairs(refused) do
   redis.call('HINCRBY', TALLY, 'refused:' .. reason, count)

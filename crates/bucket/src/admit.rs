@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS};
 use dripfeed_job::fingerprint::fingerprint;
+use dripfeed_job::path::UpstreamPath;
 use dripfeed_job::{JobId, Start, Submission, element};
+use dripfeed_limit::{Decision, KeyIndex, Plan, Request, lua};
 use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
-use crate::admission::{Admission, Admitted, Reason, Refused};
+use crate::admission::{Admission, Admitted, Judged, Origin, Reason, Refused};
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
@@ -22,7 +24,7 @@ use crate::settings::Kind;
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("admit", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        [&[NOW, METER, PACE, CONTROL, WAIT], &own[..], &[include_str!("admit.lua")]].concat()
+        [&[NOW, METER, PACE, CONTROL, WAIT, lua::RULES], &own[..], &[include_str!("admit.lua")]].concat()
     })
 });
 
@@ -38,16 +40,42 @@ const PATIENCE: Duration = Duration::from_millis(1200);
 const REMEMBERED: Duration = Duration::from_secs(60);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
-pub(crate) type Admissions = Batches<Submission, Result<Admission, BucketError>>;
+/// A submission, and the limits that it is judged by.
+pub(crate) struct Asked {
+    submission: Submission,
+    plan: Plan,
+}
+
+impl Core {
+    /// By the limits as they are now.
+    pub(crate) fn ask(&self, submission: Submission, origin: &Origin) -> Asked {
+        let limits = self.limits.load();
+        if limits.is_empty() {
+            return Asked { plan: Plan::new(&limits, &self.scopes, &Request::default()), submission };
+        }
+        let body = serde_json::from_slice(&submission.body).ok();
+        let request = Request {
+            method: submission.method.as_ref().unwrap_or(&origin.method).as_str(),
+            path: submission.path.as_ref().map_or("/", UpstreamPath::as_str),
+            headers: Some(&origin.headers),
+            caller: submission.caller.as_deref(),
+            body: body.as_ref(),
+            ..Request::default()
+        };
+        Asked { plan: Plan::new(&limits, &self.scopes, &request), submission }
+    }
+}
+
+pub(crate) type Admissions = Batches<Asked, Result<Judged, BucketError>>;
 
 pub(crate) fn start(core: Arc<Core>) -> Admissions {
-    let weigh = |submission: &Submission| submission.body.len();
-    Batches::start(LIMITS, weigh, move |submissions| {
+    let weigh = |asked: &Asked| asked.submission.body.len();
+    Batches::start(LIMITS, weigh, move |asked: Vec<Asked>| {
         let core = core.clone();
         async move {
-            match core.admit(&submissions).await {
-                Ok(admissions) => admissions.into_iter().map(Ok).collect(),
-                Err(error) => submissions.iter().map(|_| Err(error.clone())).collect(),
+            match core.admit(&asked).await {
+                Ok(judged) => judged.into_iter().map(Ok).collect(),
+                Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
             }
         }
     })
@@ -55,14 +83,14 @@ pub(crate) fn start(core: Arc<Core>) -> Admissions {
 
 impl Core {
     /// One script call, asked again under the same token while its outcome is unknown.
-    async fn admit(&self, submissions: &[Submission]) -> Result<Vec<Admission>, BucketError> {
+    async fn admit(&self, asked: &[Asked]) -> Result<Vec<Judged>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
         let mut unknown: Option<StoreError> = None;
         loop {
-            let call = self.call(submissions, &token, unknown.is_some());
+            let call = self.call(asked, &token, unknown.is_some());
             match self.store.run_durably::<Value>(&call).await {
-                Ok(reply) => return read(reply, submissions.len()),
+                Ok(reply) => return read(reply, asked),
                 Err(error) if error.certainty() == Certainty::Unknown => unknown = Some(error),
                 // What may have been stored before isn't surely unstored by a later refusal.
                 Err(error) => match unknown {
@@ -80,7 +108,7 @@ impl Core {
         }
     }
 
-    fn call(&self, submissions: &[Submission], token: &str, again: bool) -> Call<'static> {
+    fn call(&self, asked: &[Asked], token: &str, again: bool) -> Call<'static> {
         let settings = self.settings();
         let mut once_index = HashMap::new();
         let mut keys = vec![
@@ -91,14 +119,21 @@ impl Core {
             self.keys.control(),
             token.to_owned(),
         ];
-        for key in submissions.iter().filter_map(|submission| submission.idempotency_key.as_ref()) {
+        for key in asked.iter().filter_map(|asked| asked.submission.idempotency_key.as_ref()) {
             let next = once_index.len() + 1;
             once_index.entry(key.as_str()).or_insert_with(|| {
                 keys.push(self.keys.once(key.as_str()));
                 next
             });
         }
-        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys));
+        let mut keys = KeyIndex::after(keys);
+        let now_us = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        let now_us = u64::try_from(now_us).unwrap_or(u64::MAX);
+        let pack = |asked: &Asked, keys: &mut KeyIndex| {
+            if asked.plan.is_empty() { Vec::new() } else { asked.plan.pack(keys, now_us) }
+        };
+        let plans: Vec<Vec<u8>> = asked.iter().map(|asked| pack(asked, &mut keys)).collect();
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys.keys().to_vec()));
         call.arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst);
@@ -108,7 +143,7 @@ impl Core {
             Kind::List => &ELEMENT[..],
         };
         call.arg(names.len()).arg(names);
-        for submission in submissions {
+        for (Asked { submission, .. }, plan) in asked.iter().zip(&plans) {
             let key = submission.idempotency_key.as_ref();
             call.arg(key.and_then(|key| once_index.get(key.as_str())).copied().unwrap_or(0));
             call.arg(key.map(|_| fingerprint(submission)).unwrap_or_default());
@@ -122,7 +157,7 @@ impl Core {
                 Kind::Stream => Vec::from(entry::encode(submission)),
                 Kind::List => vec![entry::Value::default(), entry::Value::Text(element::encode(submission))],
             };
-            call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
+            call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>()).arg(&plan[..]);
             for value in &values {
                 call.arg(value.as_bytes());
             }
@@ -131,13 +166,27 @@ impl Core {
     }
 }
 
-fn read(reply: Value, expected: usize) -> Result<Vec<Admission>, BucketError> {
+fn read(reply: Value, asked: &[Asked]) -> Result<Vec<Judged>, BucketError> {
     let mut reply = Reply::new("admit", reply)?;
     let capacity = reply.count()?;
-    (0..expected).map(|_| read_one(&mut reply.array()?, capacity)).collect()
+    asked.iter().map(|asked| read_one(&mut reply.array()?, &asked.plan, capacity)).collect()
 }
 
-fn read_one(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
+fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judged, BucketError> {
+    let admission = read_admission(answer, capacity)?;
+    if answer.is_empty() {
+        return Ok(Judged { admission, limits: None });
+    }
+    let mut report = answer.array()?;
+    let mut numbers = Vec::new();
+    while !report.is_empty() {
+        numbers.push(report.number()?);
+    }
+    let Some(limits) = Decision::read(plan, &numbers) else { return answer.unknown("the report of its limits") };
+    Ok(Judged { admission, limits: Some(limits) })
+}
+
+fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
     let word = answer.text()?;
     if word == "admitted" || word == "repeated" {
         return Ok(Admission::Admitted(Admitted {

@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
+use dripfeed_limit::Policies;
 use dripfeed_store::Store;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Judged, Origin};
 use crate::admit::{self, Admissions};
 use crate::await_outcome::{self, Lookups};
 use crate::cancel::Cancel;
@@ -54,16 +55,42 @@ impl Bucket {
         self.core.reconfigure(settings);
     }
 
-    /// Checks room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
-    pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
+    /// Judges submissions by these limits from now on; what was consumed of a limit that stays is kept.
+    pub fn limit_by(&self, limits: Policies) {
+        self.core.limits.store(Arc::new(limits));
+    }
+
+    /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
+    pub async fn judge(&self, submission: Submission, origin: &Origin) -> Result<Judged, BucketError> {
         self.core.refuse_unsupported(&submission)?;
-        self.admissions.put(submission).await.unwrap_or(Err(BucketError::Closing))
+        let asked = self.core.ask(submission, origin);
+        self.admissions.put(asked).await.unwrap_or(Err(BucketError::Closing))
     }
 
     /// Each judged by itself, appended and answered in order.
+    pub async fn judge_many(&self, submissions: Vec<(Submission, Origin)>) -> Vec<Result<Judged, BucketError>> {
+        let mut asked = Vec::with_capacity(submissions.len());
+        let mut places = Vec::with_capacity(submissions.len());
+        for (submission, origin) in submissions {
+            places.push(self.core.refuse_unsupported(&submission).map(|()| {
+                asked.push(self.core.ask(submission, &origin));
+            }));
+        }
+        let mut judged = self.admissions.put_all(asked).await.into_iter();
+        let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
+        places.into_iter().map(|place| place.and_then(|()| next())).collect()
+    }
+
+    /// As `judge`, for a submission by itself.
+    pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
+        Ok(self.judge(submission, &Origin::default()).await?.admission)
+    }
+
+    /// As `judge_many`, for submissions by themselves.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
-        let admissions = self.admissions.put_all(submissions).await;
-        admissions.into_iter().map(|admission| admission.unwrap_or(Err(BucketError::Closing))).collect()
+        let submissions = submissions.into_iter().map(|submission| (submission, Origin::default())).collect();
+        let judged = self.judge_many(submissions).await.into_iter();
+        judged.map(|judged| judged.map(|judged| judged.admission)).collect()
     }
 
     pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use dripfeed_limit::{Policies, ScopeKeys};
 use dripfeed_store::Store;
 
 use crate::keys::Keys;
@@ -12,6 +13,9 @@ pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
+    pub(crate) scopes: ScopeKeys,
+    /// Who may submit how much.
+    pub(crate) limits: ArcSwap<Policies>,
     settings: ArcSwap<BucketSettings>,
 }
 
@@ -19,7 +23,9 @@ impl Core {
     pub(crate) fn new(store: Store, settings: BucketSettings) -> Self {
         let kind = settings.kind;
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
-        Self { store, keys, kind, settings: ArcSwap::from_pointee(settings) }
+        let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str());
+        let (limits, settings) = (ArcSwap::default(), ArcSwap::from_pointee(settings));
+        Self { store, keys, kind, scopes, limits, settings }
     }
 
     pub(crate) fn settings(&self) -> Arc<BucketSettings> {
