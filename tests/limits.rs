@@ -6,7 +6,10 @@ use dripfeed_bucket::*;
 use dripfeed_job::Submission;
 use dripfeed_limit::{Policies, load};
 use dripfeed_tests::buckets::{self, open};
+use dripfeed_tests::client::Answer;
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::Service;
+use http::Method;
 use serde_json::json;
 
 fn policies(policies: serde_json::Value) -> Policies {
@@ -17,18 +20,18 @@ fn of(caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job("meat") }
 }
 
-async fn judge(bucket: &Bucket, submission: Submission) -> Judged {
-    bucket.judge(submission, &Origin::default()).await.unwrap()
+async fn judge(bucket: &Bucket, submission: Submission) -> Judgement {
+    bucket.judge(submission, None).await.unwrap()
 }
 
-fn refusal(judged: &Judged) -> &Refused {
+fn refusal(judged: &Judgement) -> &Refused {
     match &judged.admission {
         Admission::Refused(refused) => refused,
         Admission::Admitted(admitted) => panic!("{admitted:?}"),
     }
 }
 
-fn is_admitted(judged: &Judged) -> bool {
+fn is_admitted(judged: &Judgement) -> bool {
     matches!(judged.admission, Admission::Admitted(_))
 }
 
@@ -62,7 +65,7 @@ async fn a_refused_submission_is_charged_to_no_tier() {
         { "id": "all", "tiers": [{ "kind": "fixed", "limit": 100, "period": "1h" }] },
         { "id": "each", "key": ["caller"], "tiers": [{ "kind": "fixed", "limit": 1, "period": "1h" }] }
     ])));
-    let left = |judged: &Judged| judged.limits.as_ref().unwrap().policies[0].tiers[0].remaining;
+    let left = |judged: &Judgement| judged.limits.as_ref().unwrap().policies[0].tiers[0].remaining;
     assert_eq!(left(&judge(&bucket, of("alice")).await), 99);
     for _ in 0..5 {
         assert_eq!(refusal(&judge(&bucket, of("alice")).await).reason, Reason::CallerLimit);
@@ -153,4 +156,41 @@ async fn a_limit_that_changes_keeps_what_was_consumed() {
     assert!(!is_admitted(&judge(&bucket, of("alice")).await));
     bucket.limit_by(Policies::default());
     assert!(is_admitted(&judge(&bucket, of("alice")).await));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_over_its_limit_is_told_which_and_until_when() {
+    let service = Service::new(
+        "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
+         [[buckets.b.limits]]\nid = \"each\"\nkey = [\"header:x-tenant\"]\nmessage = \"slow down\"\n\
+         tiers = [{ kind = \"bucket\", rate = \"2/h\", burst = 2 }]\n",
+    )
+    .await;
+    let client = service.intake().await;
+    let client = client.client();
+    let submit = async |tenant: &str| {
+        let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("x-tenant", tenant);
+        client.call(request, "meat").await.expect("an answer")
+    };
+    let fields = |answer: &Answer| {
+        let all = answer.headers.get_all("ratelimit").iter().map(|value| value.to_str().unwrap().to_owned());
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let first = submit("acme").await;
+    assert_eq!(first.status, 202, "{first:?}");
+    assert!(fields(&first).contains("\"each\";r=1;t="), "{first:?}");
+    assert_eq!(submit("acme").await.status, 202);
+    let refused = submit("acme").await;
+    assert_eq!((refused.status, refused.text("code").as_str()), (429, "caller_limit"), "{refused:?}");
+    assert_eq!(refused.json()["violated_policies"], json!(["each"]));
+    assert_eq!(refused.text("detail"), "slow down");
+    let wait: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert_eq!(wait, refused.number("retry_after_ms").div_ceil(1000));
+    assert!((1700..=1800).contains(&wait), "{refused:?}");
+    assert_eq!(submit("other").await.status, 202);
+    // In a batch each is judged by itself.
+    let request = client.request(Method::POST, "/v1/buckets/b/jobs/batch").header("x-tenant", "third");
+    let batch = client.call(request, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}").await.expect("an answer");
+    assert_eq!((batch.status, batch.number("accepted"), batch.number("refused")), (207, 2, 1), "{batch:?}");
+    assert_eq!(batch.json()["items"][2]["problem"]["code"], "caller_limit");
 }

@@ -4,20 +4,10 @@ use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_limit::Decision;
-use http::{HeaderMap, Method};
-
-/// What limits may count by, besides the submission itself.
-#[derive(Clone, Debug, Default)]
-pub struct Origin {
-    /// Of the request that brought the submission.
-    pub headers: HeaderMap,
-    /// Of the bucket's calls, where a job brings none.
-    pub method: Method,
-}
 
 /// An admission, and what the bucket's limits say.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct Judgement {
     pub admission: Admission,
     /// None: no limit is for this submission, or something else decided before.
     pub limits: Option<Decision>,

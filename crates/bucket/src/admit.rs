@@ -11,9 +11,10 @@ use dripfeed_job::path::UpstreamPath;
 use dripfeed_job::{JobId, Start, Submission, element};
 use dripfeed_limit::{Decision, KeyIndex, Plan, Request, lua};
 use dripfeed_store::{Call, Certainty, StoreError};
+use http::{HeaderMap, Method};
 use redis::Value;
 
-use crate::admission::{Admission, Admitted, Judged, Origin, Reason, Refused};
+use crate::admission::{Admission, Admitted, Judgement, Reason, Refused};
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
@@ -47,17 +48,18 @@ pub(crate) struct Asked {
 }
 
 impl Core {
-    /// By the limits as they are now.
-    pub(crate) fn ask(&self, submission: Submission, origin: &Origin) -> Asked {
+    /// By the limits as they are now. `headers` are of the request that brought the submission.
+    pub(crate) fn ask(&self, submission: Submission, headers: Option<&HeaderMap>) -> Asked {
         let limits = self.limits.load();
         if limits.is_empty() {
             return Asked { plan: Plan::new(&limits, &self.scopes, &Request::default()), submission };
         }
         let body = serde_json::from_slice(&submission.body).ok();
         let request = Request {
-            method: submission.method.as_ref().unwrap_or(&origin.method).as_str(),
+            // What a bucket's own method is, its callers don't see.
+            method: submission.method.as_ref().unwrap_or(&Method::POST).as_str(),
             path: submission.path.as_ref().map_or("/", UpstreamPath::as_str),
-            headers: Some(&origin.headers),
+            headers,
             caller: submission.caller.as_deref(),
             body: body.as_ref(),
             ..Request::default()
@@ -66,7 +68,7 @@ impl Core {
     }
 }
 
-pub(crate) type Admissions = Batches<Asked, Result<Judged, BucketError>>;
+pub(crate) type Admissions = Batches<Asked, Result<Judgement, BucketError>>;
 
 pub(crate) fn start(core: Arc<Core>) -> Admissions {
     let weigh = |asked: &Asked| asked.submission.body.len();
@@ -83,7 +85,7 @@ pub(crate) fn start(core: Arc<Core>) -> Admissions {
 
 impl Core {
     /// One script call, asked again under the same token while its outcome is unknown.
-    async fn admit(&self, asked: &[Asked]) -> Result<Vec<Judged>, BucketError> {
+    async fn admit(&self, asked: &[Asked]) -> Result<Vec<Judgement>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
         let mut unknown: Option<StoreError> = None;
@@ -166,16 +168,16 @@ impl Core {
     }
 }
 
-fn read(reply: Value, asked: &[Asked]) -> Result<Vec<Judged>, BucketError> {
+fn read(reply: Value, asked: &[Asked]) -> Result<Vec<Judgement>, BucketError> {
     let mut reply = Reply::new("admit", reply)?;
     let capacity = reply.count()?;
     asked.iter().map(|asked| read_one(&mut reply.array()?, &asked.plan, capacity)).collect()
 }
 
-fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judged, BucketError> {
+fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {
     let admission = read_admission(answer, capacity)?;
     if answer.is_empty() {
-        return Ok(Judged { admission, limits: None });
+        return Ok(Judgement { admission, limits: None });
     }
     let mut report = answer.array()?;
     let mut numbers = Vec::new();
@@ -183,7 +185,7 @@ fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judged, Bu
         numbers.push(report.number()?);
     }
     let Some(limits) = Decision::read(plan, &numbers) else { return answer.unknown("the report of its limits") };
-    Ok(Judged { admission, limits: Some(limits) })
+    Ok(Judgement { admission, limits: Some(limits) })
 }
 
 fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {

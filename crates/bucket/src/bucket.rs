@@ -4,8 +4,9 @@ use std::time::Duration;
 use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
 use dripfeed_limit::Policies;
 use dripfeed_store::Store;
+use http::HeaderMap;
 
-use crate::admission::{Admission, Judged, Origin};
+use crate::admission::{Admission, Judgement};
 use crate::admit::{self, Admissions};
 use crate::await_outcome::{self, Lookups};
 use crate::cancel::Cancel;
@@ -61,19 +62,24 @@ impl Bucket {
     }
 
     /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
-    pub async fn judge(&self, submission: Submission, origin: &Origin) -> Result<Judged, BucketError> {
+    /// Limits may count by the `headers` of the request that brought the submission.
+    pub async fn judge(&self, submission: Submission, headers: Option<&HeaderMap>) -> Result<Judgement, BucketError> {
         self.core.refuse_unsupported(&submission)?;
-        let asked = self.core.ask(submission, origin);
+        let asked = self.core.ask(submission, headers);
         self.admissions.put(asked).await.unwrap_or(Err(BucketError::Closing))
     }
 
     /// Each judged by itself, appended and answered in order.
-    pub async fn judge_many(&self, submissions: Vec<(Submission, Origin)>) -> Vec<Result<Judged, BucketError>> {
+    pub async fn judge_many(
+        &self,
+        submissions: Vec<Submission>,
+        headers: Option<&HeaderMap>,
+    ) -> Vec<Result<Judgement, BucketError>> {
         let mut asked = Vec::with_capacity(submissions.len());
         let mut places = Vec::with_capacity(submissions.len());
-        for (submission, origin) in submissions {
+        for submission in submissions {
             places.push(self.core.refuse_unsupported(&submission).map(|()| {
-                asked.push(self.core.ask(submission, &origin));
+                asked.push(self.core.ask(submission, headers));
             }));
         }
         let mut judged = self.admissions.put_all(asked).await.into_iter();
@@ -81,15 +87,14 @@ impl Bucket {
         places.into_iter().map(|place| place.and_then(|()| next())).collect()
     }
 
-    /// As `judge`, for a submission by itself.
+    /// As `judge`, where limits have no request to look at.
     pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
-        Ok(self.judge(submission, &Origin::default()).await?.admission)
+        Ok(self.judge(submission, None).await?.admission)
     }
 
-    /// As `judge_many`, for submissions by themselves.
+    /// As `judge_many`, where limits have no request to look at.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
-        let submissions = submissions.into_iter().map(|submission| (submission, Origin::default())).collect();
-        let judged = self.judge_many(submissions).await.into_iter();
+        let judged = self.judge_many(submissions, None).await.into_iter();
         judged.map(|judged| judged.map(|judged| judged.admission)).collect()
     }
 

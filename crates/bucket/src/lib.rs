@@ -39,7 +39,7 @@ mod settle;
 mod strays;
 mod take;
 
-pub use admission::{Admission, Admitted, Judged, Origin, Reason, Refused};
+pub use admission::{Admission, Admitted, Judgement, Reason, Refused};
 pub use bucket::Bucket;
 pub use buckets::Buckets;
 pub use cancel::Cancel;

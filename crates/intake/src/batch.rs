@@ -47,7 +47,7 @@ pub(crate) async fn batch(
     body: Body,
 ) -> Result<Response, Problem> {
     let read = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
-    Ok(admit_all(&intake, &bucket, read).await)
+    Ok(admit_all(&intake, &bucket, &headers, read).await)
 }
 
 async fn read(
@@ -71,16 +71,22 @@ async fn read(
 }
 
 /// Admits in one go what could be read, and answers for all items in their order.
-async fn admit_all(intake: &Intake, bucket: &Bucket, read: Vec<Result<Submission, Problem>>) -> Response {
+async fn admit_all(
+    intake: &Intake,
+    bucket: &Bucket,
+    headers: &HeaderMap,
+    read: Vec<Result<Submission, Problem>>,
+) -> Response {
     let mut submissions = Vec::with_capacity(read.len());
     // A problem for an item that couldn't be read; None for one whose judgement comes.
     let unread: Vec<Option<Problem>> =
         read.into_iter().map(|item| item.map(|submission| submissions.push(submission)).err()).collect();
     let begun = Instant::now();
-    let admissions = bucket.admit_many(submissions).await;
+    let admissions = bucket.judge_many(submissions, Some(headers)).await;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
 
-    let room = admissions.iter().rev().find_map(|judged| judged.as_ref().ok()).map(Room::from);
+    let room =
+        admissions.iter().rev().find_map(|judged| judged.as_ref().ok()).map(|judged| Room::from(&judged.admission));
     let mut admissions = admissions.into_iter();
     let items = unread.into_iter().map(|unread| match unread {
         Some(problem) => counted(intake, bucket.name(), Err(problem)),
@@ -197,7 +203,7 @@ mod tests {
     fn full(retry_after_ms: u64) -> Item {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
         let refused = Refused { reason: Reason::BucketFull, retry_after, level: 1, capacity: 1 };
-        Item::from(Err(Problem::refused(&refused)))
+        Item::from(Err(Problem::refused(&refused, None)))
     }
 
     fn refused(code: Code) -> Item {

@@ -10,6 +10,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use dripfeed_bucket::{BucketError, Reason, Refused};
 use dripfeed_job::duration::ms_up;
+use dripfeed_limit::Decision;
 use dripfeed_store::{Certainty, ErrorKind};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::{Serialize, Serializer};
@@ -40,6 +41,7 @@ pub(crate) enum Code {
     BadQuery,
     Unsupported,
     BucketFull,
+    CallerLimit,
     DeadlineUnreachable,
     HeadersTooLarge,
     Internal,
@@ -49,7 +51,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -72,6 +74,7 @@ impl Code {
         Self::BadQuery,
         Self::Unsupported,
         Self::BucketFull,
+        Self::CallerLimit,
         Self::DeadlineUnreachable,
         Self::HeadersTooLarge,
         Self::Internal,
@@ -107,6 +110,7 @@ impl Code {
             Self::BadQuery => (422, "bad_query", "A parameter of the query can't be used"),
             Self::Unsupported => (422, "unsupported", "This bucket can't do that"),
             Self::BucketFull => (429, "bucket_full", "The bucket is full"),
+            Self::CallerLimit => (429, "caller_limit", "A limit is reached"),
             Self::DeadlineUnreachable => (429, "deadline_unreachable", "The job would leak after its own deadline"),
             Self::HeadersTooLarge => (431, "headers_too_large", "The head of the request is too large"),
             Self::Internal => (500, "internal", "Something went wrong in dripfeed"),
@@ -161,6 +165,9 @@ pub(crate) struct More {
     /// Whether Redis holds anything of the request: `not_stored`, or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
+    /// The limits that refuse, by id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    violated_policies: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,7 +240,8 @@ impl Problem {
         problem
     }
 
-    pub(crate) fn refused(refused: &Refused) -> Self {
+    /// `limits`: what the bucket's limits said, where they were asked.
+    pub(crate) fn refused(refused: &Refused, limits: Option<&Decision>) -> Self {
         let (code, detail) = match refused.reason {
             Reason::BucketFull => (Code::BucketFull, "the bucket has no room for this job; send it again later"),
             Reason::NeverFits => (Code::BodyTooLarge, "the job is larger than all the bytes the bucket may hold"),
@@ -243,8 +251,14 @@ impl Problem {
             Reason::IdempotencyConflict => {
                 (Code::IdempotencyConflict, "send the same method, path and body under a key, or another key")
             }
+            Reason::CallerLimit => (Code::CallerLimit, "a limit lets no more of this pass now; send it again later"),
         };
-        let mut problem = Self::new(code, detail).retry_after(refused.retry_after);
+        let message = limits.and_then(Decision::message).filter(|_| code == Code::CallerLimit);
+        let mut problem =
+            Self::new(code, message.unwrap_or_else(|| detail.to_owned())).retry_after(refused.retry_after);
+        if let Some(limits) = limits.filter(|_| code == Code::CallerLimit) {
+            problem.more.violated_policies = limits.violated().map(|verdict| verdict.policy.id().to_string()).collect();
+        }
         let never_passes = code.status() == StatusCode::TOO_MANY_REQUESTS && refused.retry_after.is_none();
         problem.more.retryable = never_passes.then_some(false);
         problem.more.level = Some(refused.level);
@@ -406,7 +420,7 @@ mod tests {
         for reason in Reason::ALL {
             let retry_after = Some(Duration::from_millis(1234));
             let refused = Refused { reason, retry_after, level: 10, capacity: 10 };
-            answers.insert(reason.code().to_owned(), sent(Problem::refused(&refused)).await);
+            answers.insert(reason.code().to_owned(), sent(Problem::refused(&refused, None)).await);
         }
         insta::assert_json_snapshot!(answers);
     }
@@ -438,7 +452,7 @@ mod tests {
     fn who_need_not_try_again_is_told() {
         let shown = |retry_after| {
             let refused = Refused { reason: Reason::DeadlineUnreachable, retry_after, level: 1, capacity: 1 };
-            serde_json::to_value(Problem::refused(&refused)).unwrap()
+            serde_json::to_value(Problem::refused(&refused, None)).unwrap()
         };
         assert_eq!(shown(None)["retryable"], false);
         assert_eq!(shown(Some(Duration::ZERO))["retryable"], Value::Null);

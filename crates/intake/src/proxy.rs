@@ -48,7 +48,7 @@ pub(crate) async fn proxy(
     }
     let read = read(&intake, &caller, method, &uri, &headers, body).await;
     let submission = counted(&intake, bucket.name(), read)?;
-    admit(&intake, &bucket, submission, Wait::of(&headers)).await
+    admit(&intake, &bucket, submission, &headers, Wait::of(&headers)).await
 }
 
 async fn read(

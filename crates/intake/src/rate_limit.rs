@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Admitted, Refused};
+use dripfeed_limit::Decision;
 use http::{HeaderName, HeaderValue};
 
 use crate::settings::IntakeSettings;
@@ -63,6 +64,18 @@ impl Room {
         }
         fields
     }
+}
+
+/// Those of the limits that a submission fell under; they stand beside the room's.
+pub(crate) fn of_limits(limits: Option<&Decision>, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+    let Some(limits) = limits else { return Vec::new() };
+    let mut fields = limits.fields();
+    // A refusal tells its own: it may have to wait for room as well.
+    fields.retain(|(name, _)| name != http::header::RETRY_AFTER);
+    if settings.x_ratelimit_headers {
+        fields.extend(limits.older_fields());
+    }
+    fields
 }
 
 fn seconds_up(wait: Duration) -> u64 {

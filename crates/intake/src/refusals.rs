@@ -64,8 +64,9 @@ refusals! {
     OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge;
     OfReplay: UnknownBucket, UnknownJob, Unsupported, BodyTooLarge, BucketFull, DeadlineUnreachable;
     OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge,
-        IdempotencyConflict, BucketFull, DeadlineUnreachable;
-    OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, BucketFull;
+        IdempotencyConflict, BucketFull, CallerLimit, DeadlineUnreachable;
+    OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, BucketFull,
+        CallerLimit;
 }
 
 /// The schema that the responses refer to, with those it refers to itself.

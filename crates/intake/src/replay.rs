@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use dripfeed_bucket::{Admission, DeadFilter, Replayed, ReplayedMany};
+use dripfeed_bucket::{Admission, DeadFilter, Judgement, Replayed, ReplayedMany};
 use dripfeed_job::Rate;
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -37,7 +37,7 @@ pub(crate) async fn replay(
         Replayed::Refused(refused) => Admission::Refused(refused),
         Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
     };
-    let admitted = judge(&intake, bucket.name(), Ok(admission))?;
+    let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None }))?;
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }
 

@@ -38,7 +38,7 @@ pub(crate) async fn submit(
     body: Body,
 ) -> Result<Response, Problem> {
     let submission = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
-    admit(&intake, &bucket, submission, Wait::of(&headers)).await
+    admit(&intake, &bucket, submission, &headers, Wait::of(&headers)).await
 }
 
 async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {

@@ -18,13 +18,15 @@ pub(crate) fn configured(
     wanted
         .map(|(name, configured)| {
             let settings = configured.settings(connected.durability);
-            match running.get(name.as_str()) {
+            let bucket = match running.get(name.as_str()) {
                 Some(bucket) if (bucket.settings().kind, &bucket.settings().key) == (settings.kind, &settings.key) => {
                     bucket.reconfigure(settings);
                     bucket
                 }
                 _ => Bucket::new(connected.store.clone(), settings),
-            }
+            };
+            bucket.limit_by(configured.limits.clone());
+            bucket
         })
         .collect()
 }

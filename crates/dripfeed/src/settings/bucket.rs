@@ -6,6 +6,7 @@ use std::time::Duration;
 use dripfeed_bucket::{BucketSettings, Keep, Kind, Leak};
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{BucketName, Rate, Retry, duration};
+use dripfeed_limit::Policies;
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
 use serde::Deserialize;
@@ -20,6 +21,7 @@ use super::upstream::UpstreamKeys;
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredBucket {
     settings: BucketSettings,
+    pub(crate) limits: Policies,
     pub(crate) upstream: Upstream,
 }
 
@@ -57,6 +59,7 @@ struct Section {
     #[serde(deserialize_with = "quantity::one_or_more")]
     deliveries: u32,
     keep: KeepSection,
+    limits: Vec<Json>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -166,7 +169,8 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         max_answer,
     };
     let upstream = super::upstream::read(reader, &place, keys)?;
-    let Section { capacity, capacity_bytes, key, leak, retry, deliveries, keep, .. } = section;
+    let Section { capacity, capacity_bytes, key, leak, retry, deliveries, keep, limits, .. } = section;
+    let limits = super::limits::read(reader, &path, limits)?;
     let settings = BucketSettings {
         name: name.clone(),
         kind: match section.kind {
@@ -195,7 +199,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         },
         durability: Durability::Process,
     };
-    Some(ConfiguredBucket { settings, upstream })
+    Some(ConfiguredBucket { settings, limits, upstream })
 }
 
 /// A list has no second attempt: what `[defaults]` says about retry doesn't reach it.

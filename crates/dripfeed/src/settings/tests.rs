@@ -425,3 +425,29 @@ fn a_reload_tells_what_takes_a_restart() {
     assert_eq!(before.restart_needed(&one), ["intake"]);
     assert_eq!(one.restart_needed(&before), ["intake"]);
 }
+
+#[test]
+fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
+    let told = told(
+        r#"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            [[buckets.mail.limits]]
+            id = "each"
+            key = ["caller", "moon"]
+            tiers = [{ kind = "bucket", rate = "0/s" }]
+            [buckets.sms]
+            upstream = "http://127.0.0.1:1/"
+            [[buckets.sms.limits]]
+            id = "each"
+            key = ["ip"]
+            on_store_error = "open"
+            tiers = [{ kind = "concurrent", limit = 3, lease = "1m" }]
+            [[buckets.sms.limits]]
+            id = "ahead"
+            consistency = "leased"
+            tiers = [{ kind = "bucket", rate = "100/s", burst = 100 }]
+        "#,
+    );
+    insta::assert_snapshot!(told);
+}
