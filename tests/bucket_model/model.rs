@@ -46,7 +46,7 @@ pub struct Model {
     pub letters: Vec<(JobNumber, Job)>,
     accepted: u64,
     recovered: u64,
-    refused: [u64; 4],
+    refused: [u64; Reason::ALL.len()],
     ended: [u64; 4],
 }
 
@@ -99,7 +99,7 @@ impl Model {
             letters: Vec::new(),
             accepted: 0,
             recovered: 0,
-            refused: [0; 4],
+            refused: [0; Reason::ALL.len()],
             ended: [0; 4],
             setup,
         }
