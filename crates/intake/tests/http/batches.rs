@@ -62,6 +62,25 @@ async fn what_is_not_json_is_refused_whole() {
 }
 
 #[tokio::test]
+async fn what_nobody_knows_in_an_item_is_refused_with_its_place() {
+    let stage = Stage::set().await;
+    for (item, code, place) in [
+        (r#"{"body": 1, "boddy": 2}"#, "bad_item", "column"),
+        (r#"{"body": 1, "options": {"dealy": "1s"}}"#, "bad_option", "options"),
+        (r#"{"body": 1, "options": {"delay": "1s", "delay": "2s"}}"#, "bad_item", "column"),
+        (r#"{"options": {}}"#, "bad_item", "member"),
+        ("null", "bad_item", "column"),
+    ] {
+        let answer = stage.ask(BATCH, &[JSON], format!("[{item}]")).await;
+        assert_eq!(answer.status, 422, "{item}: {answer:?}");
+        let problem = answer.json()["items"][0]["problem"].clone();
+        assert_eq!((&problem["code"], &problem["item"]), (&json!(code), &json!(0)), "{item}: {problem}");
+        assert!(problem.get(place).is_some(), "{item}: {problem}");
+    }
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
 async fn when_none_was_admitted_the_status_tells_why() {
     let stage = Stage::set().await;
     let bad = stage.ask(BATCH, &[JSON], "[{\"boddy\": 1}, 2]").await;

@@ -6,6 +6,8 @@
 mod batches;
 /// Connections: limits, silence, the stop.
 mod connections;
+/// Many silent and slow connections at once.
+mod crowds;
 /// Dead letters, and their way back.
 mod dead_letters;
 /// The API's description, its browser, metrics and health.
@@ -16,8 +18,14 @@ mod failing;
 mod framing;
 /// Who may do what.
 mod keys;
+/// Names of buckets that are none.
+mod names;
 /// Pause, resume, purge, cancel, changes at run time.
 mod operating;
+/// Options that can't be used, by each way that they can come.
+mod options;
+/// Pages of other origins, and methods that change nothing.
+mod origins;
 /// Requests handed in as they are.
 mod proxying;
 /// Jobs, lists, buckets, outcomes, reports.

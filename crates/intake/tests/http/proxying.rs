@@ -49,10 +49,6 @@ async fn any_method_and_an_empty_path_will_do() {
 #[tokio::test]
 async fn what_cannot_go_on_is_refused() {
     let stage = Stage::set().await;
-    for path in ["/../x", "/%2e%2e/x", "//host/x", "/x@y", "/%5cx"] {
-        let answer = stage.ask(&format!("GET /v1/buckets/b/proxy{path}"), &[], "").await;
-        answer.refuses(422, "bad_option");
-    }
     let own = [("dripfeed-method", "PUT"), ("dripfeed-path", "/x")];
     stage.ask("POST /v1/buckets/b/proxy/x", &own, "").await.refuses(422, "bad_option");
     let many: Vec<(String, String)> = (0..65).map(|n| (format!("x-{n}"), "v".to_owned())).collect();

@@ -37,6 +37,13 @@ impl Server {
         Connection { tcp: TcpStream::connect(self.address).await.unwrap() }
     }
 
+    /// What is answered to one request, sent byte for byte on a connection of its own. It asks to be the last.
+    pub async fn ask(&self, request: impl AsRef<[u8]>) -> String {
+        let mut connection = self.connect().await;
+        connection.send(request).await;
+        connection.rest().await
+    }
+
     pub async fn ended(self) {
         tokio::time::timeout(PATIENCE, self.serving).await.expect("serve returns").unwrap().unwrap();
     }
@@ -49,6 +56,12 @@ pub struct Connection {
 impl Connection {
     pub async fn send(&mut self, text: impl AsRef<[u8]>) {
         self.tcp.write_all(text.as_ref()).await.unwrap();
+    }
+
+    /// False: the other end takes no more.
+    pub async fn try_send(&mut self, text: impl AsRef<[u8]>) -> bool {
+        let sent = tokio::time::timeout(PATIENCE, self.tcp.write_all(text.as_ref())).await;
+        sent.expect("it is taken or refused").is_ok()
     }
 
     /// Status line, fields and body of the next answer.
@@ -82,4 +95,19 @@ impl Connection {
 /// The head of a submission.
 pub fn head(fields: &str) -> String {
     format!("POST /v1/buckets/b/jobs HTTP/1.1\r\nHost: intake\r\n{fields}\r\n")
+}
+
+/// A whole request, the last of its connection.
+pub fn last(line: &str, fields: &str, body: &str) -> String {
+    format!(
+        "{line} HTTP/1.1\r\nHost: intake\r\nConnection: close\r\nContent-Length: {}\r\n{fields}\r\n{body}",
+        body.len()
+    )
+}
+
+/// The answer is this refusal.
+#[track_caller]
+pub fn refused(answer: &str, status: u16, code: &str) {
+    assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+    assert!(answer.contains(&format!("\"code\":\"{code}\"")), "{answer}");
 }

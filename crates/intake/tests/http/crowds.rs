@@ -1,0 +1,97 @@
+use std::time::{Duration, Instant};
+
+use dripfeed_intake::IntakeSettings;
+use futures::future::join_all;
+
+use crate::server::{Connection, Server, head};
+use crate::stage::{PATIENCE, Stage, intake_settings, settings};
+
+/// Both ends of each are open files of this process, of which 4096 are usual.
+const CROWD: usize = 1000;
+const SLOW: usize = 64;
+const ASKED: usize = 200;
+
+/// One after the other: at once, they would overflow the listener's queue before anybody is accepted.
+async fn crowd(server: &Server, many: usize) -> Vec<Connection> {
+    let mut crowd = Vec::with_capacity(many);
+    for _ in 0..many {
+        crowd.push(server.connect().await);
+    }
+    crowd
+}
+
+/// The 99th percentile of the time that a submission takes.
+async fn p99(connection: &mut Connection) -> Duration {
+    let mut took = Vec::with_capacity(ASKED);
+    for _ in 0..ASKED {
+        let begun = Instant::now();
+        connection.send(head("Content-Length: 1\r\n") + "x").await;
+        let answer = connection.answer().await;
+        took.push(begun.elapsed());
+        assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+    }
+    took.sort_unstable();
+    took[ASKED * 99 / 100]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_that_says_nothing_or_little_holds_up_nobody() {
+    let mut roomy = settings("b");
+    roomy.capacity = 10_000;
+    let stage = Stage::with(vec![roomy], Vec::new(), &[]).await;
+    let limits = IntakeSettings { max_connections: 2 * CROWD, ..intake_settings() };
+    let server = Server::start(&stage, limits).await;
+    let mut caller = server.connect().await;
+    p99(&mut caller).await;
+    let before = p99(&mut caller).await;
+
+    let silent = crowd(&server, CROWD).await;
+    let mut slow = crowd(&server, SLOW).await;
+    for (n, connection) in slow.iter_mut().enumerate() {
+        // Half of them stop within the head, half within the body.
+        let begun =
+            if n % 2 == 0 { "POST /v1/buckets/b/jo".to_owned() } else { head("Content-Length: 1000\r\n") + "x" };
+        connection.send(begun).await;
+    }
+    let with_crowd = p99(&mut caller).await;
+    // Below this it is the scheduler that is measured.
+    let noise = Duration::from_millis(20);
+    assert!(with_crowd < before * 2 + noise, "before {before:?}, with the crowd {with_crowd:?}");
+    drop((silent, slow));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_that_says_nothing_is_let_go() {
+    let stage = Stage::set().await;
+    let short = Duration::from_millis(500);
+    let limits =
+        IntakeSettings { max_connections: CROWD, head_timeout: short, body_timeout: short, ..intake_settings() };
+    let server = Server::start(&stage, limits).await;
+    let begun = Instant::now();
+    let mut silent = crowd(&server, CROWD).await;
+    // It takes all the room there is, and gives it back.
+    let mut caller = server.connect().await;
+    caller.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    assert!(caller.answer().await.starts_with("HTTP/1.1 200 "));
+    let ends = join_all(silent.iter_mut().map(Connection::rest)).await;
+    assert!(ends.iter().all(String::is_empty));
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn what_comes_without_end_is_not_read_to_its_end() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    let chunk = format!("1000\r\n{}\r\n", "x".repeat(0x1000));
+    let most = 64 << 20;
+    let mut connection = server.connect().await;
+    connection.send(head("Transfer-Encoding: chunked\r\n")).await;
+    let mut sent = 0;
+    while sent < most && connection.try_send(&chunk).await {
+        sent += chunk.len();
+    }
+    assert!(sent < most, "all was read");
+    let answer = connection.rest().await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert_eq!(stage.length("b").await, 0);
+}

@@ -1,0 +1,55 @@
+use crate::stage::Stage;
+
+/// Every call that changes something.
+const CHANGES: [&str; 13] = [
+    "POST /v1/buckets/b/jobs",
+    "POST /v1/buckets/b/jobs/batch",
+    "POST /v1/buckets/b/proxy/x",
+    "GET /v1/buckets/b/proxy/x",
+    "DELETE /v1/buckets/b/jobs/1-1",
+    "PATCH /v1/buckets/b",
+    "POST /v1/buckets/b/pause",
+    "POST /v1/buckets/b/resume",
+    "POST /v1/buckets/b/purge",
+    "POST /v1/buckets/b/dead/1-1/replay",
+    "POST /v1/buckets/b/dead/replay",
+    "DELETE /v1/buckets/b/dead/1-1",
+    "HEAD /v1/buckets/b/proxy/x",
+];
+
+#[tokio::test]
+async fn pages_of_another_origin_change_nothing() {
+    let stage = Stage::set().await;
+    for origin in ["http://evil.example", "http://intake", "https://intake:71800", "null", "file://", "intake:7180"] {
+        for line in CHANGES {
+            let answer = stage.ask(line, &[("host", "intake:7180"), ("origin", origin)], "{}").await;
+            assert_eq!(answer.status, 403, "{origin} {line}: {answer:?}");
+        }
+    }
+    let bucket = stage.get("/v1/buckets/b").await.json();
+    assert_eq!((&bucket["level"], &bucket["paused"]), (&0.into(), &false.into()));
+    let here = [("host", "intake:7180"), ("origin", "http://intake:7180")];
+    assert_eq!(stage.ask("POST /v1/buckets/b/jobs", &here, "x").await.status, 202);
+    // Neither may they read: no answer allows it.
+    let read = stage.ask("GET /v1/buckets/b", &[("host", "intake:7180"), ("origin", "http://evil.example")], "").await;
+    assert_eq!((read.status.as_u16(), read.header("access-control-allow-origin")), (200, None));
+    let asked = [("origin", "http://evil.example"), ("access-control-request-method", "POST")];
+    let preflight = stage.ask("OPTIONS /v1/buckets/b/pause", &asked, "").await;
+    assert_eq!((preflight.status.as_u16(), preflight.header("access-control-allow-origin")), (405, None));
+}
+
+#[tokio::test]
+async fn nothing_is_changed_by_a_method_that_only_looks() {
+    let stage = Stage::set().await;
+    let id = stage.submit("x").await;
+    for path in ["jobs/batch", "pause", "resume", "purge", "dead/1-1/replay"] {
+        for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT"] {
+            let answer = stage.ask(&format!("{method} /v1/buckets/b/{path}"), &[], "").await;
+            assert_eq!(answer.status, 405, "{method} {path}: {answer:?}");
+            assert!(answer.header("allow").is_some(), "{method} {path}: {answer:?}");
+        }
+    }
+    stage.get(&format!("/v1/buckets/b/jobs/{id}/cancel")).await.refuses(404, "not_found");
+    let bucket = stage.get("/v1/buckets/b").await.json();
+    assert_eq!((&bucket["level"], &bucket["paused"]), (&1.into(), &false.into()));
+}
