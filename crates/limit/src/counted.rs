@@ -9,10 +9,10 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::consistency::Consistency;
-use crate::decision::ScopeVerdict;
 use crate::local::LocalScope;
 use crate::plan::{Plan, Scope};
 use crate::strict;
+use crate::verdict::ScopeVerdict;
 
 const MOST: u64 = 100_000;
 /// Scopes in one call: a script that runs long holds up everyone.

@@ -1,13 +1,10 @@
--- Decides requests one after the other, the later seeing what the earlier were charged.
+-- Decides a request: judges it by all that is in its plan and, if all that is enforced passes, charges it.
 --
 -- KEYS  the scopes (strings)
--- ARGV  a plan per request
--- Result  { µs of the Redis clock, report per request … }, reports as limit_report makes them
-local answers = { now_us }
-for i, plan in ipairs(ARGV) do
-  local verdict = limit_check(plan)
-  limit_charge(verdict)
-  answers[i + 1] = limit_report(verdict)
-end
+-- ARGV  1 the plan
+-- Result  a report, as limit_report makes it
+local verdict = limit_check(ARGV[1])
+limit_charge(verdict)
+local report = limit_report(verdict)
 limit_flush()
-return answers
+return report

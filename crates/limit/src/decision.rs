@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::local::Left;
 use crate::plan::{Plan, Scope};
 use crate::policy::{Mode, Policy, PolicyId};
+use crate::report;
+use crate::tier::Tier;
+use crate::verdict::{Left, ScopeVerdict};
 use crate::wait::Wait;
 
 /// The verdict of all policies on one request. As JSON, the answer of the check API.
@@ -84,8 +86,8 @@ impl Decision {
     /// Reads what `limit_report` told of `plan`; None: it is of another plan.
     pub fn read(plan: &Plan, report: &[i64]) -> Option<Self> {
         let scopes = plan.scopes();
-        let verdicts = read_report(scopes, report)?;
-        let told = |(scope, verdict): (&Scope, ScopeVerdict)| verdict.of(scope);
+        let (_, verdicts) = report::read(scopes, report)?;
+        let told = |(scope, verdict)| PolicyVerdict::of(scope, verdict);
         Some(Self::of(scopes.iter().zip(verdicts).map(told).collect()))
     }
 
@@ -119,18 +121,9 @@ impl Decision {
     }
 }
 
-/// A verdict without its policy.
-#[derive(Clone, Debug)]
-pub(crate) struct ScopeVerdict {
-    pub(crate) passed: bool,
-    /// How many were charged, those taken ahead included.
-    pub(crate) taken: u64,
-    pub(crate) tiers: Vec<(Wait, Left)>,
-}
-
-impl ScopeVerdict {
-    pub(crate) fn of(self, scope: &Scope) -> PolicyVerdict {
-        let told = |(tier, (wait, left)): (&crate::Tier, (Wait, Left))| TierVerdict {
+impl PolicyVerdict {
+    pub(crate) fn of(scope: &Scope, verdict: ScopeVerdict) -> Self {
+        let told = |(tier, (wait, left)): (&Tier, (Wait, Left))| TierVerdict {
             kind: tier.kind().as_str(),
             limit: tier.limit(),
             period: tier.period(),
@@ -138,35 +131,9 @@ impl ScopeVerdict {
             remaining: left.calls,
             reset: Duration::from_micros(left.resets),
         };
-        let tiers = scope.policy.tiers().iter().zip(self.tiers).map(told).collect();
-        PolicyVerdict { policy: scope.policy.clone(), cost: scope.cost, allowed: self.passed, tiers }
+        let tiers = scope.policy.tiers().iter().zip(verdict.tiers).map(told).collect();
+        Self { policy: scope.policy.clone(), cost: scope.cost, allowed: verdict.passed, tiers }
     }
-
-    /// How long this verdict is good for at most; None: it may change at any time.
-    pub(crate) fn wait(&self) -> Wait {
-        self.tiers.iter().map(|(wait, _)| *wait).max().unwrap_or(Wait::Ready)
-    }
-}
-
-/// A report of `scopes`; None: of others.
-pub(crate) fn read_report(scopes: &[Scope], report: &[i64]) -> Option<Vec<ScopeVerdict>> {
-    let mut numbers = report.iter().skip(2).copied();
-    let verdicts = scopes.iter().map(|scope| {
-        let (passed, taken) = (numbers.next()? == 1, count(numbers.next()?)?);
-        let tier = |_| {
-            let wait = numbers.next()?;
-            let wait = if wait < 0 { Wait::Never } else { Wait::us(count(wait)?) };
-            Some((wait, Left { calls: count(numbers.next()?)?, resets: count(numbers.next()?)? }))
-        };
-        let tiers = scope.policy.tiers().iter().map(tier).collect::<Option<_>>()?;
-        Some(ScopeVerdict { passed, taken, tiers })
-    });
-    let verdicts = verdicts.collect::<Option<Vec<_>>>()?;
-    numbers.next().is_none().then_some(verdicts)
-}
-
-fn count(number: i64) -> Option<u64> {
-    u64::try_from(number).ok()
 }
 
 #[derive(Serialize)]

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use moka::sync::Cache;
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
-use crate::decision::ScopeVerdict;
-use crate::local::Left;
 use crate::plan::{Plan, Scope};
+use crate::verdict::{Left, ScopeVerdict};
 use crate::wait::Wait;
 
 /// One of so many calls that are left is taken ahead: the less is left, the less a replica holds back from the others.

@@ -43,6 +43,7 @@
 mod calendar;
 mod clock;
 mod consistency;
+mod core;
 mod cost;
 mod counted;
 mod decision;
@@ -62,6 +63,7 @@ mod plan;
 mod policies;
 mod policy;
 mod refusals;
+mod report;
 mod request;
 mod round;
 mod scope;
@@ -70,6 +72,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod tier;
+mod verdict;
 mod wait;
 
 pub use calendar::{BadCalendar, Calendar, Unit};

@@ -9,19 +9,10 @@ mod window;
 
 use std::fmt;
 
-use crate::decision::ScopeVerdict;
 use crate::packed::{Phase, code};
 use crate::tier::{Align, Kind, Tier};
+use crate::verdict::{Left, ScopeVerdict};
 use crate::wait::Wait;
-
-/// What is left of a tier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
-    /// Calls that would pass now.
-    pub(crate) calls: u64,
-    /// µs until all is left again.
-    pub(crate) resets: u64,
-}
 
 /// The state of one tier, and what its kind does with it. Times are µs of the Redis clock.
 trait Rule: fmt::Debug + Send {

@@ -8,12 +8,12 @@ use moka::sync::Cache;
 
 use crate::clock::Clock;
 use crate::consistency::OnStoreError;
-use crate::decision::ScopeVerdict;
 use crate::local::LocalScope;
 use crate::packed::Phase;
 use crate::plan::Scope;
 use crate::strict::GiveBack;
 use crate::tier::Tier;
+use crate::verdict::ScopeVerdict;
 
 const MOST: u64 = 100_000;
 /// What a scope used here isn't given to it again by another short outage.

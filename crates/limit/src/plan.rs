@@ -12,6 +12,8 @@ use crate::tier::{Align, Kind, Tier};
 
 const SHADOW: u64 = 1;
 const LOST_IS_FULL: u64 = 2;
+/// A missing state that counts as used up must outlive quiet times, or each would end with a wait.
+const LOST_MS: u64 = 24 * 3_600_000;
 
 /// The scopes of one request, a policy each.
 #[derive(Clone, Debug)]
@@ -67,6 +69,9 @@ impl Scope {
         let lost = if self.lost_is_full { LOST_IS_FULL } else { 0 };
         packed.number(shadow + lost, 1).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
         packed.number(self.policy.fingerprint().into(), 4);
+        let ttl =
+            if self.lost_is_full { self.policy.keep_ms().max(LOST_MS) } else { self.policy.keep_ms() }.to_string();
+        packed.number(u64::try_from(ttl.len()).unwrap_or(0), 1).bytes(ttl.as_bytes());
         packed.number(u64::try_from(tiers.len()).unwrap_or(0), 2).bytes(&tiers);
     }
 }

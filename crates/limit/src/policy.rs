@@ -148,6 +148,7 @@ pub struct Policy {
     settings: PolicySettings,
     tiers_in_store: Vec<Tier>,
     fingerprint: u32,
+    keep_ms: u64,
 }
 
 impl Policy {
@@ -184,7 +185,8 @@ impl Policy {
             return Err(BadPolicy::Sync(sync));
         }
         let fingerprint = packed::fingerprint(&tiers_in_store);
-        Ok(Self { settings, tiers_in_store, fingerprint })
+        let keep_ms = keep_ms(&settings, &tiers_in_store);
+        Ok(Self { settings, tiers_in_store, fingerprint, keep_ms })
     }
 
     pub fn settings(&self) -> &PolicySettings {
@@ -216,6 +218,11 @@ impl Policy {
         self.settings.mode == Mode::Shadow
     }
 
+    /// How long a state has a meaning, in ms.
+    pub(crate) fn keep_ms(&self) -> u64 {
+        self.keep_ms
+    }
+
     /// Tells these tiers from others: a state written under another fingerprint is converted.
     pub(crate) fn fingerprint(&self) -> u32 {
         self.fingerprint
@@ -225,6 +232,15 @@ impl Policy {
     pub(crate) fn values(&self, request: &Request<'_>, variables: &Variables) -> Vec<String> {
         self.settings.key.iter().map(|part| part.name(request, &self.settings.matching, variables)).collect()
     }
+}
+
+/// From used up to all left, in the tier that takes longest; as much again for what was counted beyond the limit; and a
+/// little for a clock that was put back.
+fn keep_ms(settings: &PolicySettings, tiers: &[Tier]) -> u64 {
+    let refills = || tiers.iter().map(Tier::refill_us);
+    let (longest, shortest) = (refills().max().unwrap_or(0), refills().min().unwrap_or(0));
+    let beyond = if matches!(settings.consistency, Consistency::Async { .. }) { longest } else { 0 };
+    (longest + beyond + shortest).div_ceil(1_000) + 1
 }
 
 fn check_tier(settings: &PolicySettings, tier: usize, rule: &Tier) -> Result<(), BadPolicy> {

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
 
-use crate::decision::{Decision, ScopeVerdict};
-use crate::local::Left;
+use crate::decision::{Decision, PolicyVerdict};
 use crate::plan::{Plan, Scope};
 use crate::tier::Kind;
+use crate::verdict::{Left, ScopeVerdict};
 use crate::wait::Wait;
 
 /// What was given back by another replica, or raised by it, is seen after that long.
@@ -57,7 +57,7 @@ impl Refusals {
                 && !scope.policy.is_shadow()
                 && scope.cost >= refusal.cost
                 && now < refusal.until;
-            holds.then(|| Decision::of(vec![refusal.later(scope, now).of(scope)]))
+            holds.then(|| Decision::of(vec![PolicyVerdict::of(scope, refusal.later(scope, now))]))
         })
     }
 

@@ -5,16 +5,17 @@ use std::time::Instant;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::consistency::Consistency;
-use crate::decision::{Charge, ChargedIn, Decision, ScopeVerdict};
+use crate::core::Core;
+use crate::decision::{Charge, ChargedIn, Decision, PolicyVerdict};
 use crate::error::LimitError;
 use crate::leased::{Account, SHARE};
-use crate::limiter::Inner;
 use crate::outage::Answered;
 use crate::plan::{Plan, Scope};
 use crate::strict::{self, Answer, GiveBack, Unasked};
+use crate::verdict::ScopeVerdict;
 
 pub(crate) struct Round<'l> {
-    limiter: &'l Inner,
+    core: &'l Core,
     /// The id of the leases it takes.
     lease: u64,
     judged: Vec<Judged>,
@@ -36,8 +37,8 @@ struct Asked {
 }
 
 impl<'l> Round<'l> {
-    pub(crate) fn new(limiter: &'l Inner, plan: &Plan) -> Self {
-        Self { limiter, lease: plan.id(), judged: Vec::new() }
+    pub(crate) fn new(core: &'l Core, plan: &Plan) -> Self {
+        Self { core, lease: plan.id(), judged: Vec::new() }
     }
 
     pub(crate) async fn run(mut self, plan: Plan) -> Result<Decision, LimitError> {
@@ -55,7 +56,7 @@ impl<'l> Round<'l> {
     /// What this replica counts by itself.
     fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
         for (at, scope) in scopes {
-            match self.limiter.counted.take(&scope, &self.limiter.clock) {
+            match self.core.counted.take(&scope, &self.core.clock) {
                 Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Count }),
                 None => self.without_redis(at, scope, None)?,
             }
@@ -73,7 +74,7 @@ impl<'l> Round<'l> {
                 asked.push(Asked { at, scope, account: None });
                 continue;
             }
-            let mut account = self.limiter.leases.account(&scope).await;
+            let mut account = self.core.leases.account(&scope).await;
             match account.spend(scope.cost) {
                 Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Lease }),
                 None => asked.push(Asked { at, scope: scope.taking_ahead(SHARE), account: Some(account) }),
@@ -86,7 +87,7 @@ impl<'l> Round<'l> {
         let scopes = asked.iter().map(|asked| asked.scope.clone()).collect();
         let plan = Plan::with_id(self.lease, scopes);
         let sent = Instant::now();
-        let Inner { store, clock, patience, .. } = self.limiter;
+        let Core { store, clock, patience, .. } = self.core;
         match strict::decide(store, clock, &plan, *patience).await {
             Ok(answer) => {
                 self.learn(asked, answer, sent);
@@ -107,7 +108,7 @@ impl<'l> Round<'l> {
             if let Some(mut account) = account {
                 account.stock_up(&scope, &verdict, sent, answer.now_us);
             }
-            self.limiter.refusals.remember(&scope, &verdict, sent);
+            self.core.refusals.remember(&scope, &verdict, sent);
             self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Store });
         }
     }
@@ -118,9 +119,9 @@ impl<'l> Round<'l> {
         scope: Scope,
         error: Option<&dripfeed_store::StoreError>,
     ) -> Result<(), LimitError> {
-        match self.limiter.outage.answer(&scope, self.lease, &self.limiter.clock) {
+        match self.core.outage.answer(&scope, self.lease, &self.core.clock) {
             Answered::Here(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Outage }),
-            Answered::Unchecked => self.limiter.tally.unchecked(scope.policy.id()),
+            Answered::Unchecked => self.core.tally.unchecked(scope.policy.id()),
             Answered::Closed => {
                 return Err(LimitError::Unavailable { policy: scope.policy.id().clone(), source: error.cloned() });
             }
@@ -139,7 +140,7 @@ impl<'l> Round<'l> {
         }
         answered?;
         self.judged.sort_by_key(|judged| judged.at);
-        let told = self.judged.iter().map(|judged| judged.verdict.clone().of(&judged.scope)).collect();
+        let told = self.judged.iter().map(|judged| PolicyVerdict::of(&judged.scope, judged.verdict.clone())).collect();
         let mut decision = Decision::of(told);
         if decision.allowed {
             let charged = self.judged.into_iter().filter(|judged| judged.verdict.taken > 0);
@@ -157,11 +158,11 @@ impl<'l> Round<'l> {
             }
             match place {
                 ChargedIn::Store => continue,
-                ChargedIn::Lease => self.limiter.leases.account(scope).await.put_back(scope.cost),
+                ChargedIn::Lease => self.core.leases.account(scope).await.put_back(scope.cost),
                 ChargedIn::Count => {
-                    self.limiter.counted.give_back(scope);
+                    self.core.counted.give_back(scope);
                 }
-                ChargedIn::Outage => self.limiter.outage.give_back(scope, self.lease, GiveBack::All),
+                ChargedIn::Outage => self.core.outage.give_back(scope, self.lease, GiveBack::All),
             }
             for (_, left) in &mut verdict.tiers {
                 left.calls += scope.cost;

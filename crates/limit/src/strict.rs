@@ -7,9 +7,10 @@ use dripfeed_store::{Script, Store, StoreError};
 use tokio::time::timeout;
 
 use crate::clock::Clock;
-use crate::decision::{ScopeVerdict, read_report};
 use crate::lua::{NOW, REFUND, RULES};
 use crate::plan::{KeyIndex, Plan};
+use crate::report;
+use crate::verdict::ScopeVerdict;
 
 static DECIDE: LazyLock<Script> = LazyLock::new(|| Script::new("decide", &[NOW, RULES, include_str!("decide.lua")]));
 static COUNT: LazyLock<Script> = LazyLock::new(|| Script::new("count", &[NOW, RULES, include_str!("count.lua")]));
@@ -46,10 +47,10 @@ pub(crate) async fn decide(store: &Store, clock: &Clock, plan: &Plan, patience: 
     let mut call = DECIDE.on(keys.keys());
     call.arg(&packed[..]);
     let sent = Instant::now();
-    let reply = timeout(patience, store.run::<(u64, Vec<i64>)>(&call)).await;
-    let (now_us, report) = reply.map_err(|_| Unasked::Away(None))?.map_err(|error| Unasked::Away(Some(error)))?;
+    let reply = timeout(patience, store.run::<Vec<i64>>(&call)).await;
+    let told = reply.map_err(|_| Unasked::Away(None))?.map_err(|error| Unasked::Away(Some(error)))?;
+    let (now_us, verdicts) = report::read(plan.scopes(), &told).ok_or(Unasked::Reply)?;
     clock.learn(now_us, sent);
-    let verdicts = read_report(plan.scopes(), &report).ok_or(Unasked::Reply)?;
     Ok(Answer { verdicts, now_us })
 }
 

@@ -188,6 +188,18 @@ impl Tier {
         (self.limit / divisor, self.period_us / divisor)
     }
 
+    /// µs from used up to all left.
+    pub(crate) fn refill_us(&self) -> u64 {
+        match self.kind {
+            Kind::Bucket { burst } => {
+                let refill = (u128::from(burst) * u128::from(self.period_us)).div_ceil(u128::from(self.limit));
+                u64::try_from(refill).unwrap_or(u64::MAX)
+            }
+            Kind::Sliding => 2 * self.period_us,
+            _ => self.period_us,
+        }
+    }
+
     /// The same tier where replicas take ahead. What was taken and isn't spent comes on top of what the bucket lets through
     /// at once. Taken calls are good for a quarter of the time in which the burst refills ([`Tier::lease`]), so in any
     /// window those are at most 3/8 of the burst, that were taken together, and the quarter that came meanwhile; and 3/8 are
@@ -202,10 +214,7 @@ impl Tier {
     /// How long calls that were taken ahead may be spent; None: to the end of the window that they were taken in.
     pub(crate) fn lease(&self) -> Option<Duration> {
         match self.kind {
-            Kind::Bucket { burst } => {
-                let refill = u128::from(burst) * u128::from(self.period_us) / u128::from(self.limit);
-                Some(Duration::from_micros(u64::try_from(refill / 4).unwrap_or(u64::MAX)))
-            }
+            Kind::Bucket { .. } => Some(Duration::from_micros(self.refill_us() / 4)),
             _ => None,
         }
     }

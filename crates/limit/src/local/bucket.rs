@@ -1,4 +1,5 @@
-use super::{Left, Reader, Rule, div_up, product};
+use super::{Reader, Rule, div_up, product};
+use crate::verdict::Left;
 use crate::wait::Wait;
 
 /// A leaky bucket; the level is in units of µs·calls.

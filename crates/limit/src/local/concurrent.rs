@@ -1,4 +1,5 @@
-use super::{Left, Reader, Rule};
+use super::{Reader, Rule};
+use crate::verdict::Left;
 use crate::wait::Wait;
 
 /// Leases that are out.

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 
-use super::{Left, Reader, Rule};
+use super::{Reader, Rule};
+use crate::verdict::Left;
 use crate::wait::Wait;
 
 /// The time and cost of each call of the last period, the oldest first.

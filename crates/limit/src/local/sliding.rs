@@ -1,4 +1,5 @@
-use super::{Left, Reader, Rule, div_up, product};
+use super::{Reader, Rule, div_up, product};
+use crate::verdict::Left;
 use crate::wait::Wait;
 
 /// The count of the window before, weighed by how much of it is still covered, and that of this one.

@@ -1,7 +1,8 @@
 //! Counts per window: of the clock, of a calendar, or from the first call on.
 
-use super::{Left, Reader, Rule};
+use super::{Reader, Rule};
 use crate::packed::Phase;
+use crate::verdict::Left;
 use crate::wait::Wait;
 
 /// As much as five bytes hold.

@@ -1,6 +1,6 @@
 -- The rules of limits, to be joined into a script. What they need from before: `now_us`, the Redis clock in whole µs, read
--- once per script. What they give: limit_check, limit_charge, limit_refund, limit_count, limit_room, limit_report,
--- limit_flush. All their names begin with `limit_`.
+-- once per script. What they give: limit_check, limit_charge, limit_report and limit_flush; other files add limit_refund,
+-- limit_release, limit_room and limit_spend. All their names begin with `limit_`.
 --
 -- All numbers are whole and below 2^53, where Lua's doubles are exact: who packs a plan has seen to that.
 --
@@ -16,8 +16,9 @@
 --   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
 --   charge(tier, now, n, id), refund(tier, now, n, id)
 --   left(tier, now)            how many would pass now, and the µs until all is left again
--- By code, what makes a rule: only the kinds in use are made, since each function costs time in each run.
-local limit_kinds = {}
+-- By code, what makes a rule: only the kinds in use are made, since each function costs time in each run. So does each table
+-- that grows: those that are filled later have room from the start.
+local limit_kinds = { nil, nil, nil, nil, nil, nil, nil, nil }
 
 local limit_pack, limit_unpack, limit_floor = struct.pack, struct.unpack, math.floor
 

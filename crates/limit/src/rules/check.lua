@@ -69,16 +69,16 @@ local function limit_charge(verdict)
   end
 end
 
--- A verdict as a flat list of whole numbers:
---   1 when allowed  retry in µs, -1 never  then per scope: 1 when it passed  taken  then per tier: µs until it would pass
---   (0: now, -1: never)  how many more would pass now  µs until all is left again
+-- A verdict as a flat list of whole numbers, since lists within lists cost more:
+--   µs of the Redis clock  1 when allowed  retry in µs, -1 never  then per scope: how many were taken  then per tier: µs until it
+--   would pass (0: now, -1: never)  how many more would pass now  µs until all is left again
 local function limit_report(verdict)
-  local report, at = { verdict.allowed and 1 or 0, verdict.retry, nil, nil, nil, nil, nil, nil }, 2
+  local report, at = { now_us, verdict.allowed and 1 or 0, verdict.retry, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil }, 3
   for i = 1, #verdict do
     local asked = verdict[i]
     local scope = asked.scope
-    report[at + 1], report[at + 2] = asked.passed and 1 or 0, asked.taken
-    at = at + 2
+    at = at + 1
+    report[at] = asked.taken
     for j = 1, #scope do
       local tier = scope[j]
       local left, resets = tier.rule.left(tier, scope.now)

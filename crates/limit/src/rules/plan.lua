@@ -1,12 +1,11 @@
 -- A plan: the scopes that one request is judged in, with all there is to know of their policies. Packed, little-endian:
 --   id of its leases (7 bytes)  then per scope: 1 shadow, +2 lost is full (1)  place of its key in KEYS (4)  cost (7)
---   share to take ahead, as 1/n of what is left; 0: none (2)  fingerprint of the tiers (4)  their bytes (2)
---   then per tier its kind (1) and the settings its rule reads
-local function limit_make(text, at, size, key, print, lost_is_full)
-  -- Room for four tiers at once: a table that grows costs more than the rules themselves.
+--   share to take ahead, as 1/n of what is left; 0: none (2)  fingerprint of the tiers (4)  ms to keep their state, as text
+--   led by its length (1)  bytes of the tiers (2)  then per tier its kind (1) and the settings its rule reads
+local function limit_make(text, at, size, key, print, ttl)
   local scope = {
     nil, nil, nil, nil,
-    key = key, print = print, lost_is_full = lost_is_full, changed = false, now = now_us, ahead = 0,
+    key = key, print = print, ttl = ttl, changed = false, now = now_us, ahead = 0,
   }
   local past, i = at + size, 0
   while at < past do
@@ -21,13 +20,13 @@ local function limit_plan(text, elapsed)
   local id, at = limit_unpack('<I7', text)
   local plan, i = { nil, nil, nil, nil, id = id, allowed = true, retry = 0 }, 0
   while at <= #text do
-    local flags, key, n, share, print, size
-    flags, key, n, share, print, size, at = limit_unpack('<BI4I7I2I4I2', text, at)
+    local flags, key, n, share, print, ttl, size
+    flags, key, n, share, print, ttl, size, at = limit_unpack('<BI4I7I2I4Bc0I2', text, at)
     local scope = limit_scopes[key]
     if not scope or scope.print ~= print then
       if scope and scope.changed then limit_save(scope) end
-      scope = limit_make(text, at, size, key, print, flags >= 2)
-      limit_load(scope, elapsed)
+      scope = limit_make(text, at, size, key, print, ttl)
+      limit_load(scope, flags >= 2, elapsed)
       limit_scopes[key] = scope
     end
     at, i = at + size, i + 1

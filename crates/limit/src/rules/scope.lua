@@ -2,12 +2,9 @@
 --   µs of the last write (7 bytes)  fingerprint of the tiers it was written for (4)  then per tier its kind (1), its period (6)
 --   and what the kind's rule keeps
 -- In a script run it is read once, changed in memory, and written once, by limit_flush.
-local limit_scopes = {}
+local limit_scopes = { nil, nil, nil, nil }
 
--- A missing state that counts as used up must outlive quiet times, or each would end with a wait.
-local LIMIT_KEPT_MS = 86400000
-
-local limit_rules = {}
+local limit_rules = { nil, nil, nil, nil, nil, nil, nil, nil }
 
 -- nil: of a kind that isn't known here.
 local function limit_rule(code)
@@ -20,16 +17,11 @@ local function limit_rule(code)
 end
 
 local function limit_save(scope)
-  local packed, longest = limit_pack('<I7I4', scope.now, scope.print), 0
+  local packed = limit_pack('<I7I4', scope.now, scope.print)
   for i = 1, #scope do
-    local tier = scope[i]
-    packed = packed .. tier.rule.write(tier)
-    local _, resets = tier.rule.left(tier, scope.now)
-    if resets > longest then longest = resets end
+    packed = packed .. scope[i].rule.write(scope[i])
   end
-  local ttl = math.ceil((longest + scope.ahead) / 1000) + 1
-  if scope.lost_is_full and ttl < LIMIT_KEPT_MS then ttl = LIMIT_KEPT_MS end
-  redis.call('SET', KEYS[scope.key], packed, 'PX', ttl)
+  redis.call('SET', KEYS[scope.key], packed, 'PX', scope.ttl)
   scope.changed = false
 end
 
@@ -93,7 +85,7 @@ local function limit_advance(scope, last, elapsed)
 end
 
 -- Reads the state into a scope that was made from a plan.
-local function limit_load(scope, elapsed)
+local function limit_load(scope, lost_is_full, elapsed)
   local packed, last, print, at = redis.call('GET', KEYS[scope.key]), now_us, nil, nil
   local fresh = scope
   if packed then
@@ -108,7 +100,7 @@ local function limit_load(scope, elapsed)
       scope.changed = true
     end
   end
-  if fresh and scope.lost_is_full then
+  if fresh and lost_is_full then
     for i, tier in ipairs(scope) do
       if fresh[i] then tier.rule.fill(tier, now_us) end
     end

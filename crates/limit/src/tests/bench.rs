@@ -7,7 +7,9 @@ use tempfile::TempDir;
 use crate::clock::Clock;
 use crate::lua::{REFUND, ROOM, RULES};
 use crate::plan::KeyIndex;
-use crate::{Decision, KeyPart, Limiter, Plan, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier, strict};
+use crate::{
+    Decision, KeyPart, Limiter, Plan, Policies, Policy, PolicySettings, PolicyVerdict, Request, ScopeKeys, Tier, strict,
+};
 
 /// 2026-01-01, at noon.
 pub(crate) const NOON: u64 = 1_767_268_800_000_000;
@@ -47,7 +49,7 @@ impl Bench {
 
     pub(crate) async fn decide_now(&self, plan: &Plan) -> Decision {
         let answer = strict::decide(&self.store, &Clock::new(), plan, seconds(60)).await.unwrap();
-        let told = |(scope, verdict): (&crate::plan::Scope, crate::decision::ScopeVerdict)| verdict.of(scope);
+        let told = |(scope, verdict)| PolicyVerdict::of(scope, verdict);
         Decision::of(plan.scopes().iter().zip(answer.verdicts).map(told).collect())
     }
 

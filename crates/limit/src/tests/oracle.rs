@@ -39,7 +39,7 @@ async fn the_bucket_decides_as_governor_does() {
         let steps: Vec<_> = plans.iter().map(|(now, plan)| (*now, Step::Decide(plan))).collect();
         let told = bench.run(&steps).await;
         for (at, (told, expected)) in told.iter().zip(expected).enumerate() {
-            let told = match told[1] {
+            let told = match told[2] {
                 -1 => Wait::Never,
                 us => Wait::us(us.try_into().unwrap()),
             };
