@@ -8,6 +8,7 @@ mod strict;
 mod tls;
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -41,6 +43,8 @@ pub struct ConnectionLimits {
     pub most: usize,
     /// For a request's head to arrive, counted from the end of the request before; and for a TLS handshake.
     pub head_timeout: Duration,
+    /// The longest that nothing of an answer is taken.
+    pub stall_timeout: Duration,
     /// How long running requests may go on after the stop.
     pub drain: Duration,
 }
@@ -81,7 +85,7 @@ pub async fn serve(
     let cut = CancellationToken::new();
     let room = Arc::new(Semaphore::new(limits.most));
     let http = Arc::new(http(limits.head_timeout));
-    let server = Server { http, router, tls, handshake_timeout: limits.head_timeout, stop, cut: cut.clone() };
+    let server = Server { http, router, tls, limits, stop, cut: cut.clone() };
     let ended = tokio::select! {
         ended = accept_all(&listener, &server, &room, &connections) => ended,
         () = server.stop.cancelled() => Ok(()),
@@ -105,12 +109,15 @@ fn http(head_timeout: Duration) -> http1::Builder {
     http
 }
 
+/// A connection whose writes don't wait for ever.
+type Patient = Pin<Box<TimeoutStream<TcpStream>>>;
+
 #[derive(Clone)]
 struct Server {
     http: Arc<http1::Builder>,
     router: Router,
     tls: Option<Tls>,
-    handshake_timeout: Duration,
+    limits: ConnectionLimits,
     /// Ends what is idle.
     stop: CancellationToken,
     /// Ends everything.
@@ -157,6 +164,9 @@ impl Server {
     }
 
     async fn serve(self, stream: TcpStream) {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.stall_timeout));
+        let stream = Box::pin(stream);
         let served = match &self.tls {
             None => self.requests(stream).await,
             Some(tls) => match self.handshake(tls, stream).await {
@@ -170,9 +180,9 @@ impl Server {
     }
 
     /// None: there was none, or it is too late for one.
-    async fn handshake(&self, tls: &Tls, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+    async fn handshake(&self, tls: &Tls, stream: Patient) -> Option<TlsStream<Patient>> {
         tokio::select! {
-            shaken = tokio::time::timeout(self.handshake_timeout, tls.acceptor().accept(stream)) => {
+            shaken = tokio::time::timeout(self.limits.head_timeout, tls.acceptor().accept(stream)) => {
                 shaken.ok()?.inspect_err(|error| tracing::debug!(%error, "a connection is no TLS that we speak")).ok()
             }
             () = self.stop.cancelled() => None,

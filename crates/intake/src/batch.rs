@@ -58,7 +58,7 @@ async fn read(
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
     options::none_here(headers, "in a batch, options go into the items")?;
     let form = Form::of(headers)?;
-    let body = body::read(body, intake.settings()).await?;
+    let body = body::read(body, intake).await?;
     let texts = split::items(&body, form, intake.settings().max_batch)?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
     let read = |(index, text): (usize, &str)| {

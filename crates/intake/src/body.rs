@@ -1,31 +1,86 @@
 //! Reading a request's body: no more of it, and for no longer, than is allowed.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use dripfeed_job::{duration, size};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::settings::IntakeSettings;
 
-pub(crate) async fn read(body: Body, settings: &IntakeSettings) -> Result<Bytes, Problem> {
+/// The bytes of bodies that may be held at once, over all connections.
+pub(crate) struct BodyRoom(Arc<Semaphore>);
+
+/// A body, and the room that it takes as long as somebody has it.
+struct Held {
+    body: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl BodyRoom {
+    pub(crate) fn new(bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Room for so many bytes, if there is.
+    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
+    }
+}
+
+pub(crate) async fn read(body: Body, intake: &Intake) -> Result<Bytes, Problem> {
+    read_within(body, intake.settings(), intake.body_room()).await
+}
+
+async fn read_within(body: Body, settings: &IntakeSettings, room: &BodyRoom) -> Result<Bytes, Problem> {
     // A length that is announced is refused before the first byte is asked for.
     if body.size_hint().lower() > settings.max_body {
         return Err(too_large(settings.max_body));
     }
-    let most = usize::try_from(settings.max_body).unwrap_or(usize::MAX);
-    match tokio::time::timeout(settings.body_timeout, Limited::new(body, most).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(settings.max_body)),
-        Ok(Err(_)) => Err(Problem::new(Code::BadBody, "the body ended early, or its framing is broken")),
-        Err(_) => Err(too_slow(settings.body_timeout)),
+    let read = tokio::time::timeout(settings.body_timeout, collect(body, settings.max_body, room)).await;
+    read.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
+}
+
+/// Room is taken for what has come, not for what is announced: to take it from others costs as much as is taken.
+async fn collect(mut body: Body, most: u64, room: &BodyRoom) -> Result<Bytes, Problem> {
+    let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+    let mut collected = BytesMut::new();
+    let mut held: Option<OwnedSemaphorePermit> = None;
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Problem::new(Code::BadBody, "the body ended early, or its framing is broken");
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        if data.len() > most_bytes - collected.len() {
+            return Err(too_large(most));
+        }
+        let taken = room.take(data.len()).ok_or_else(no_room)?;
+        match &mut held {
+            Some(held) => held.merge(taken),
+            None => held = Some(taken),
+        }
+        collected.extend_from_slice(&data);
     }
+    Ok(Bytes::from_owner(Held { body: collected.freeze(), _room: held }))
+}
+
+fn no_room() -> Problem {
+    Problem::new(Code::Overloaded, "nothing of this request was stored; send it again later, or to another intake")
+        .retry_after(Some(Duration::from_secs(1)))
 }
 
 /// Bytes of any kind, for the API description.
@@ -62,6 +117,7 @@ mod tests {
     fn settings() -> IntakeSettings {
         IntakeSettings {
             max_body: 10,
+            max_bodies: 20,
             max_connections: 1,
             head_timeout: Duration::from_secs(1),
             body_timeout: Duration::from_millis(20),
@@ -69,6 +125,10 @@ mod tests {
             x_ratelimit_headers: false,
             max_batch: 1,
         }
+    }
+
+    async fn read(body: Body, settings: &IntakeSettings) -> Result<Bytes, Problem> {
+        read_within(body, settings, &BodyRoom::new(settings.max_bodies)).await
     }
 
     fn code(read: Result<Bytes, Problem>) -> Code {
@@ -86,6 +146,20 @@ mod tests {
         assert_eq!(code(read(Body::from("0123456789a"), &settings()).await), Code::BodyTooLarge);
         let endless = stream::repeat_with(|| Ok::<_, std::io::Error>("abc"));
         assert_eq!(code(read(Body::from_stream(endless), &settings()).await), Code::BodyTooLarge);
+    }
+
+    #[tokio::test]
+    async fn bodies_share_a_room_and_give_it_back() {
+        let room = BodyRoom::new(15);
+        let read = async |text: &'static str| read_within(Body::from(text), &settings(), &room).await;
+        let first = read("0123456789").await.unwrap();
+        let part = first.slice(2..4);
+        assert_eq!(code(read("012345").await), Code::Overloaded);
+        assert_eq!(read("01234").await.unwrap(), "01234");
+        drop(first);
+        assert_eq!(code(read("0123456789").await), Code::Overloaded, "a part of the first is still held");
+        drop(part);
+        assert_eq!(read("0123456789").await.unwrap(), "0123456789");
     }
 
     #[tokio::test]

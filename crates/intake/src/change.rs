@@ -28,7 +28,7 @@ pub(crate) async fn change(
     At { bucket, .. }: At<Operate>,
     body: Body,
 ) -> Result<Json<BucketState>, Problem> {
-    let body = body::read(body, intake.settings()).await?;
+    let body = body::read(body, &intake).await?;
     let changes = json::read::<Patch>(&body)?.changes()?;
     if changes.leak.rate.is_some() || changes.leak.burst.is_some() {
         fit_together(&bucket, &changes).await?;

@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 32 * 1024;
 /// What the parser bears before it closes the connection with a bare 431: more than what is allowed, so that the usual
 /// excess gets a problem that tells the limits.
 pub(crate) const PARSED_FIELDS: usize = 256;
-pub(crate) const PARSED_BYTES: usize = 128 * 1024;
+pub(crate) const PARSED_BYTES: usize = 64 * 1024;
 
 pub(crate) async fn limit(request: Request, next: Next) -> Response {
     let fields = request.headers().len();

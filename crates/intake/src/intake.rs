@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dripfeed_bucket::Buckets;
 
+use crate::body::BodyRoom;
 use crate::health::Health;
 use crate::keys::Keys;
 use crate::metrics::IntakeMetrics;
@@ -19,6 +20,7 @@ struct Parts {
     buckets: Arc<Buckets>,
     metrics: IntakeMetrics,
     health: Health,
+    body_room: BodyRoom,
 }
 
 impl Intake {
@@ -30,7 +32,8 @@ impl Intake {
         metrics: IntakeMetrics,
         health: Health,
     ) -> Self {
-        Self(Arc::new(Parts { settings, keys, buckets, metrics, health }))
+        let body_room = BodyRoom::new(settings.max_bodies);
+        Self(Arc::new(Parts { settings, keys, buckets, metrics, health, body_room }))
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {
@@ -47,6 +50,10 @@ impl Intake {
 
     pub(crate) fn metrics(&self) -> &IntakeMetrics {
         &self.0.metrics
+    }
+
+    pub(crate) fn body_room(&self) -> &BodyRoom {
+        &self.0.body_room
     }
 
     pub(crate) fn health(&self) -> &Health {

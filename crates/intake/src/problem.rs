@@ -46,12 +46,13 @@ pub(crate) enum Code {
     HeadersTooLarge,
     Internal,
     Draining,
+    Overloaded,
     StoreUnavailable,
     StoreFull,
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 29] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -79,6 +80,7 @@ impl Code {
         Self::HeadersTooLarge,
         Self::Internal,
         Self::Draining,
+        Self::Overloaded,
         Self::StoreUnavailable,
         Self::StoreFull,
     ];
@@ -115,6 +117,7 @@ impl Code {
             Self::HeadersTooLarge => (431, "headers_too_large", "The head of the request is too large"),
             Self::Internal => (500, "internal", "Something went wrong in dripfeed"),
             Self::Draining => (503, "draining", "This intake is stopping"),
+            Self::Overloaded => (503, "overloaded", "This intake holds all that it may"),
             Self::StoreUnavailable => (503, "store_unavailable", "Redis can't serve this now"),
             Self::StoreFull => (507, "store_full", "Redis has no memory left"),
         }
@@ -134,7 +137,15 @@ impl Code {
 
     /// After these the connection can't carry another request: the rest of this one was not read, or must not come.
     const fn closes(self) -> bool {
-        matches!(self, Self::BodyTooLarge | Self::BodyTimeout | Self::BadBody | Self::HeadersTooLarge | Self::Draining)
+        matches!(
+            self,
+            Self::BodyTooLarge
+                | Self::BodyTimeout
+                | Self::BadBody
+                | Self::HeadersTooLarge
+                | Self::Draining
+                | Self::Overloaded
+        )
     }
 }
 

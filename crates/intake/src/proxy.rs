@@ -73,7 +73,7 @@ async fn read(
         ..Submission::default()
     };
     options::read(headers, Taken::MethodAndPath, &mut submission)?;
-    submission.body = body::read(body, intake.settings()).await?;
+    submission.body = body::read(body, intake).await?;
     Ok(submission)
 }
 

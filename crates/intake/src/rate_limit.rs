@@ -99,6 +99,7 @@ mod tests {
     fn settings(x_ratelimit_headers: bool) -> IntakeSettings {
         IntakeSettings {
             max_body: 1,
+            max_bodies: 1,
             max_connections: 1,
             head_timeout: Duration::ZERO,
             body_timeout: Duration::ZERO,

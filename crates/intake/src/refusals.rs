@@ -61,11 +61,11 @@ refusals! {
     OfList: UnknownBucket, Unsupported, BadQuery;
     OfJob: UnknownBucket, UnknownJob, Unsupported;
     OfCancel: UnknownBucket, UnknownJob, Unsupported, InFlight, JobEnded;
-    OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge;
+    OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
     OfReplay: UnknownBucket, UnknownJob, Unsupported, BodyTooLarge, BucketFull, DeadlineUnreachable;
-    OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge,
+    OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
         IdempotencyConflict, BucketFull, CallerLimit, DeadlineUnreachable;
-    OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, BucketFull,
+    OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
         CallerLimit;
 }
 

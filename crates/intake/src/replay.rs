@@ -52,7 +52,7 @@ pub(crate) async fn replay_many(
     At { bucket, .. }: At<Operate>,
     body: Body,
 ) -> Result<Json<Many>, Problem> {
-    let body = body::read(body, intake.settings()).await?;
+    let body = body::read(body, &intake).await?;
     let all = body.is_empty() || body.trim_ascii() == b"null";
     let which = if all { Which::default() } else { json::read(&body)? };
     let rate = which.rate;

@@ -50,7 +50,7 @@ async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body)
         let pushed = submission.headers.push(header::CONTENT_ENCODING.as_str(), &encoding);
         pushed.map_err(|error| bad_header(&header::CONTENT_ENCODING, &error))?;
     }
-    submission.body = body::read(body, intake.settings()).await?;
+    submission.body = body::read(body, intake).await?;
     Ok(submission)
 }
 

@@ -66,6 +66,7 @@ impl Intake {
         let limits = ConnectionLimits {
             most: settings.max_connections,
             head_timeout: settings.head_timeout,
+            stall_timeout: settings.body_timeout,
             drain: settings.drain,
         };
         let serving = accept::serve(listener, self.router(), limits, self.health().draining().clone());

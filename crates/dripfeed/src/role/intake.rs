@@ -11,6 +11,7 @@ use super::connect::{self, Connected};
 use super::reload::Reloading;
 use super::{Arguments, buckets, listen};
 use crate::exit::Failure;
+use crate::open_files;
 use crate::settings::{Layers, Settings};
 use crate::telemetry::Log;
 
@@ -57,8 +58,9 @@ impl IntakeRole {
         let metrics = IntakeMetrics::register(&mut registry);
         let gauges = Gauges::register(Arc::clone(&buckets), &mut registry);
         let health = Health::new(connected.store.clone(), gauges, Arc::new(registry));
-        let intake = settings.intake.settings.clone();
-        let intake = Intake::new(intake, Arc::clone(&keys), Arc::clone(&buckets), metrics, health);
+        let mut of_intake = settings.intake.settings.clone();
+        of_intake.max_connections = open_files::room_for(of_intake.max_connections);
+        let intake = Intake::new(of_intake, Arc::clone(&keys), Arc::clone(&buckets), metrics, health);
         let listener = listen("intake.listen", settings.intake.listen).await?;
         let tls = settings.intake.tls.clone().map(Tls::new);
         Ok(Some((Self { connected, keys, buckets, tls, intake }, listener)))

@@ -16,8 +16,12 @@ use crate::settings::{Layers, Settings};
 use crate::telemetry::Log;
 
 /// Of the listener for health and metrics: few ask, and briefly.
-const LIMITS: ConnectionLimits =
-    ConnectionLimits { most: 64, head_timeout: Duration::from_secs(10), drain: Duration::from_millis(500) };
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    most: 64,
+    head_timeout: Duration::from_secs(10),
+    stall_timeout: Duration::from_secs(10),
+    drain: Duration::from_millis(500),
+};
 
 /// Runs until SIGTERM, then drains.
 ///

@@ -35,6 +35,8 @@ struct Section {
     tls_key: PathBuf,
     #[serde(deserialize_with = "quantity::size")]
     max_body: u64,
+    #[serde(deserialize_with = "quantity::size")]
+    max_bodies: u64,
     #[serde(deserialize_with = "quantity::one_or_more")]
     max_batch: usize,
     #[serde(deserialize_with = "quantity::one_or_more")]
@@ -61,6 +63,10 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
     if section.max_body > LARGEST_BODY {
         reader.fault(&key("max_body"), "use at most 256MiB: a body is held in memory as a whole");
     }
+    if section.max_bodies < section.max_body {
+        let message = "is less than intake.max_body: one body alone would find no room";
+        reader.fault(&key("max_bodies"), message);
+    }
     if section.max_batch > LARGEST_BATCH {
         reader.fault(
             &key("max_batch"),
@@ -70,6 +76,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
     let tls = tls(reader, &section);
     let settings = IntakeSettings {
         max_body: section.max_body,
+        max_bodies: section.max_bodies,
         max_connections: section.max_connections,
         head_timeout: section.head_timeout,
         body_timeout: section.body_timeout,

@@ -60,6 +60,29 @@ fn the_environment_is_a_layer() {
     assert_eq!((check("debug"), check("loud")), (Some(0), Some(78)));
 }
 
+#[tokio::test]
+async fn more_connections_than_open_files_are_told() {
+    let (_folder, redis) = redis(&[]).await;
+    let url = format!("redis.url={}", redis.url());
+    let intake = ["intake", "--set", &url, "--set", "intake.listen=127.0.0.1:0"];
+    let start = |limit: &str| {
+        let program = dripfeed(&intake);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &format!("ulimit {limit} && exec \"$@\"",), "sh"]);
+        Running::start(command.arg(program.get_program()).args(program.get_args()))
+    };
+    let few = start("-n 300");
+    few.says("there is room for 172 connections at once, and intake.max_connections is 10000");
+    // A limit that can be raised is.
+    let raised = start("-Sn 300");
+    raised.address();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", raised.id())).unwrap();
+    let soft = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap().split_whitespace().next();
+    assert_ne!(soft, Some("300"), "{limits}");
+    assert_eq!((few.end(), raised.end()), (Some(0), Some(0)));
+    redis.stop().await.unwrap();
+}
+
 #[test]
 fn settings_are_printed_with_their_origin_and_without_secrets() {
     let ended = run(&["config", "-o", "json", "--set", "redis.url=redis://:canary@localhost"]);

@@ -78,6 +78,10 @@ impl Running {
         line[line.find("http").unwrap()..].split_whitespace().next().unwrap().to_owned()
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }

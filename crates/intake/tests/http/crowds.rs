@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use dripfeed_intake::IntakeSettings;
 use futures::future::join_all;
 
-use crate::server::{Connection, Server, head};
+use crate::server::{Connection, Server, head, last, refused};
 use crate::stage::{PATIENCE, Stage, intake_settings, settings};
 
 /// Both ends of each are open files of this process, of which 4096 are usual.
@@ -94,4 +94,42 @@ async fn what_comes_without_end_is_not_read_to_its_end() {
     let answer = connection.rest().await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413 "), "{answer}");
     assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn bodies_that_stay_halfway_take_a_bounded_room() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, IntakeSettings { max_bodies: 70_000, ..intake_settings() }).await;
+    let mut slow = server.connect().await;
+    slow.send(head("Content-Length: 60000\r\n") + &"x".repeat(59_999)).await;
+    let large = last("POST /v1/buckets/b/jobs", "", &"y".repeat(20_000));
+    let until = async |status: &'static str| {
+        loop {
+            let answer = server.ask(&large).await;
+            if answer.starts_with(status) {
+                return answer;
+            }
+        }
+    };
+    let told = tokio::time::timeout(PATIENCE, until("HTTP/1.1 503 ")).await.expect("the room is taken");
+    refused(&told, 503, "overloaded");
+    assert!(told.contains("retry-after: 1\r\n"), "{told}");
+    assert!(server.ask(last("POST /v1/buckets/b/jobs", "", "small")).await.starts_with("HTTP/1.1 202 "));
+    slow.send("x").await;
+    assert!(slow.answer().await.starts_with("HTTP/1.1 202 "));
+    tokio::time::timeout(PATIENCE, until("HTTP/1.1 202 ")).await.expect("the room is free again");
+}
+
+#[tokio::test]
+async fn who_takes_no_answer_is_let_go() {
+    let stage = Stage::set().await;
+    let short = IntakeSettings { body_timeout: Duration::from_millis(300), max_connections: 1, ..intake_settings() };
+    let server = Server::start(&stage, short).await;
+    let mut deaf = server.connect().await;
+    // More than what lies between us holds.
+    let requests = "GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: intake\r\n\r\n".repeat(20);
+    deaf.send(requests).await;
+    let mut next = server.connect().await;
+    next.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    assert!(next.answer().await.starts_with("HTTP/1.1 200 "));
 }

@@ -185,6 +185,7 @@ pub fn buried(reason: &str, status: u16) -> Settlement {
 pub fn intake_settings() -> IntakeSettings {
     IntakeSettings {
         max_body: 64 * 1024,
+        max_bodies: 1 << 20,
         max_connections: 100,
         head_timeout: PATIENCE,
         body_timeout: PATIENCE,
