@@ -94,6 +94,8 @@ pub(crate) enum Step<'p> {
     Release(&'p Plan),
     /// Tells room and wait.
     Room(&'p Plan),
+    /// The same, when a clock that nobody sets says that at most a second has passed.
+    RoomWithinSecond(&'p Plan),
     Spend(&'p Plan),
 }
 
@@ -104,15 +106,19 @@ impl<'p> Step<'p> {
             Self::Refund(_) => "refund",
             Self::Release(_) => "release",
             Self::Room(_) => "room",
+            Self::RoomWithinSecond(_) => "room_within_second",
             Self::Spend(_) => "spend",
         }
     }
 
     fn plan(self) -> &'p Plan {
         match self {
-            Self::Decide(plan) | Self::Refund(plan) | Self::Release(plan) | Self::Room(plan) | Self::Spend(plan) => {
-                plan
-            }
+            Self::Decide(plan)
+            | Self::Refund(plan)
+            | Self::Release(plan)
+            | Self::Room(plan)
+            | Self::RoomWithinSecond(plan)
+            | Self::Spend(plan) => plan,
         }
     }
 }

@@ -1,8 +1,10 @@
 use std::time::Duration;
 
-use crate::{Align, Tier, Wait};
+use std::sync::Arc;
 
-use super::bench::{Bench, NOON, SECOND, plan, policy, seconds};
+use crate::{Align, Plan, Policy, PolicySettings, ScopeKeys, Tier, Wait};
+
+use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
 
 const HOUR: u64 = 3_600 * SECOND;
 
@@ -84,4 +86,25 @@ async fn a_day_is_not_lost_with_a_second_when_the_clock_is_put_back_by_a_minute(
     let later = bench.decide(back + SECOND, &plan(&policy, 1)).await;
     assert!(later.allowed);
     assert_eq!(later.policies[0].tiers[1].remaining, 98);
+}
+
+#[tokio::test]
+async fn a_clock_put_forward_makes_no_room_where_another_tells_what_has_passed() {
+    let bench = Bench::new().await;
+    let tiers = [
+        Tier::bucket(10, seconds(10), 10).unwrap(),
+        Tier::fixed(10, seconds(10), Align::First).unwrap(),
+        Tier::log(10, seconds(10), Duration::ZERO, false).unwrap(),
+    ];
+    let room_after_an_hour = [1, 0, 0];
+    for (tier, expected) in tiers.into_iter().zip(room_after_an_hour) {
+        let policy = Policy::new(PolicySettings::new(tier.kind().as_str().parse().unwrap(), vec![tier])).unwrap();
+        let pace = Plan::pace(Arc::new(policy), &ScopeKeys::new("dripfeed", "tigerfeeding"));
+        let steps = [(NOON, Step::Room(&pace)), (NOON + 10 * SECOND, Step::Room(&pace))];
+        assert_eq!(bench.run(&steps).await[1][0], 10);
+        bench.run(&[(NOON + 10 * SECOND, Step::Spend(&pace)); 10]).await;
+        let forward = NOON + 10 * SECOND + HOUR;
+        let room = bench.run(&[(forward, Step::RoomWithinSecond(&pace)), (forward, Step::Room(&pace))]).await;
+        assert_eq!((room[0][0], room[1][0]), (expected, 10), "{:?}", pace.policies().next().map(Policy::id));
+    }
 }

@@ -17,6 +17,8 @@ for i = 1, #ARGV, 3 do
     limit_release(text)
   elseif what == 'room' then
     report = { limit_room(text) }
+  elseif what == 'room_within_second' then
+    report = { limit_room(text, 1000000) }
   elseif what == 'spend' then
     limit_spend(text, 1)
   end
