@@ -95,6 +95,23 @@ async fn the_later_of_a_batch_see_what_the_earlier_were_charged() {
 }
 
 #[tokio::test]
+async fn a_policy_can_bound_the_backlog_below_the_capacity() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    bucket.limit_by(policies(json!([
+        { "id": "short", "match": { "methods": ["PUT"] }, "tiers": [{ "kind": "backlog", "limit": 2 }] }
+    ])));
+    let put = || Submission { method: Some(Method::PUT), ..of("alice") };
+    for _ in 0..2 {
+        assert!(is_admitted(&judge(&bucket, put()).await));
+    }
+    let refused = judge(&bucket, put()).await;
+    assert_eq!(refusal(&refused).reason, Reason::CallerLimit);
+    assert!(refusal(&refused).retry_after.is_some());
+    assert!(is_admitted(&judge(&bucket, of("alice")).await), "another method has the bucket's own bound");
+}
+
+#[tokio::test]
 async fn who_waits_exactly_as_long_as_told_gets_in() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;

@@ -67,6 +67,11 @@ local function room_in(size)
   return wait_for_room(METER, pace, force, math.max(1, leaving))
 end
 
+-- For limits on the backlog: µs until so many jobs have left.
+local function wait_to_leave(jobs)
+  return wait_for_room(METER, pace, force, jobs)
+end
+
 -- `job` is the position before the job's first field value.
 local function admit(job)
   local once, fingerprint, start = tonumber(ARGV[job - 5]), ARGV[job - 4], ARGV[job - 3]
@@ -81,7 +86,7 @@ local function admit(job)
   end
   if size > force.capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
-  local verdict = plan ~= '' and limit_check(plan, level)
+  local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
   if verdict and not verdict.allowed then
     limit_charge(verdict)
     local retry = verdict.retry >= 0 and math.max(verdict.retry, full or 0) or nil
