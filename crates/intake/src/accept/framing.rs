@@ -107,6 +107,11 @@ impl Framing {
         }
     }
 
+    /// What has come so far ends within a body.
+    pub(super) fn is_within_body(&self) -> bool {
+        self.part() == Part::Body
+    }
+
     fn part(&self) -> Part {
         match self.next {
             Next::RequestLine | Next::Field(_) => Part::Head,

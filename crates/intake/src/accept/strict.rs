@@ -4,10 +4,13 @@
 //! it. Nothing in HTTP/1 takes effect before its LF.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 use super::framing::{Framing, Part};
 
@@ -15,16 +18,22 @@ use super::framing::{Framing, Part};
 /// at now. It is answered 400, and the connection is closed.
 const NO_HEAD: &[u8] = b"\0\r\n\r\n";
 
+/// Who is refused while sending gets so long to see the answer: a connection that is closed with something unread in it is
+/// reset, and a reset may overtake the answer.
+const TO_BE_SEEN: Duration = Duration::from_secs(1);
+
 pub(super) struct Strict<S> {
     connection: S,
     framing: Framing,
     /// Where the framing broke, and there what of `NO_HEAD` is still to be read.
     broken: Option<(Part, &'static [u8])>,
+    /// Begun when nothing more is written.
+    to_be_seen: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Strict<S> {
     pub(super) fn new(connection: S) -> Self {
-        Self { connection, framing: Framing::new(), broken: None }
+        Self { connection, framing: Framing::new(), broken: None, to_be_seen: None }
     }
 }
 
@@ -57,7 +66,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Strict<S> {
+impl<S: AsyncRead + Unpin> Strict<S> {
+    /// Reads past what nobody wants any more, until the other end has seen enough, or its time is over.
+    fn poll_read_past(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let over = self.to_be_seen.get_or_insert_with(|| Box::pin(tokio::time::sleep(TO_BE_SEEN)));
+        let mut unread = [MaybeUninit::uninit(); 8 * 1024];
+        while over.as_mut().poll(cx).is_pending() {
+            let mut unread = ReadBuf::uninit(&mut unread);
+            let read = ready!(Pin::new(&mut self.connection).poll_read(cx, &mut unread));
+            if read.is_err() || unread.filled().is_empty() {
+                break;
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Strict<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.get_mut().connection).poll_write(cx, bytes)
     }
@@ -79,7 +104,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Strict<S> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().connection).poll_shutdown(cx)
+        let this = self.get_mut();
+        if this.to_be_seen.is_none() {
+            ready!(Pin::new(&mut this.connection).poll_shutdown(cx))?;
+        }
+        if this.broken.is_some() || this.framing.is_within_body() {
+            ready!(this.poll_read_past(cx));
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -58,12 +58,6 @@ impl Connection {
         self.tcp.write_all(text.as_ref()).await.unwrap();
     }
 
-    /// False: the other end takes no more.
-    pub async fn try_send(&mut self, text: impl AsRef<[u8]>) -> bool {
-        let sent = tokio::time::timeout(PATIENCE, self.tcp.write_all(text.as_ref())).await;
-        sent.expect("it is taken or refused").is_ok()
-    }
-
     /// Status line, fields and body of the next answer.
     pub async fn answer(&mut self) -> String {
         let read = async {
