@@ -84,9 +84,8 @@ async fn three_replicas_together_keep_the_pace_and_use_it() {
     let within = arrivals.iter().filter(|arrival| arrival.duration_since(arrivals[0]) <= window).count();
     let over = excess(arrivals);
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
-    // All that the rate makes in these 10 s. With the burst the ceiling is 4200, of which a machine that has nothing else to do
-    // uses 99.7 %; one that has takes a stall of half a second here before this fails.
-    assert!(within >= 4000, "{within} calls of 4200 in 10 s");
+    // The ceiling for these 10 s, of which they got at least 99 %.
+    assert!(within >= 4158, "{within} calls of 4200 in 10 s");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
