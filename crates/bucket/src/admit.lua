@@ -4,13 +4,13 @@
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 token (string: the answer to this batch, for a caller that lost it)  7… once (string), one per idempotency key,
 --       then the scopes of limits (string), then where a list's takers are counted
--- ARGV  1 '1' when this batch may have been admitted before  2 capacity  3 capacity in bytes
---       4 calls and 5 µs of the rate (0: none)  6 burst  7 ms to keep idempotency keys  8 ms to keep the token
---       9 number of an entry's fields, then their names; then per job:
+-- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
+--       3 capacity  4 capacity in bytes  5 calls and 6 µs of the rate (0: none)  7 burst
+--       8 ms to keep idempotency keys  9 ms to keep the token  10 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never), bytes, plan of its limits ('': none), and the fields' values; `due` and `expires`, where the kind has them, are
 --         written here
--- Result  { capacity, answer… }, the answer to each job one of
+-- Result  { 'changed', … } | { 'judged', answer… }, the answer to each job one of
 --         { 'admitted', id, level, eta in ms, report of its limits or nothing }  { 'repeated', id, level, 0 }
 --         { 'bucket_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
 --         { 'caller_limit', retry after in ms (-1: never), level, report of its limits }
@@ -22,13 +22,17 @@ local ONCE = 6
 local answered = redis.call('GET', TOKEN)
 if answered then return cmsgpack.unpack(answered) end
 
-local force = settings_in_force(CONTROL, ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], 0)
-local once_ttl, token_ttl = ARGV[7], ARGV[8]
-local fields = tonumber(ARGV[9])
+local changed = control_read(CONTROL, ARGV[1])
+if changed then return changed end
+local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
+local force = { limit = tonumber(ARGV[5]), period = tonumber(ARGV[6]), burst = tonumber(ARGV[7]) }
+local once_ttl, token_ttl = ARGV[8], ARGV[9]
+local NAMES = 10
+local fields = tonumber(ARGV[NAMES])
 local due_at, expires_at
 for i = 1, fields do
-  if ARGV[9 + i] == 'due' then due_at = 2 * i end
-  if ARGV[9 + i] == 'expires' then expires_at = 2 * i end
+  if ARGV[NAMES + i] == 'due' then due_at = 2 * i end
+  if ARGV[NAMES + i] == 'expires' then expires_at = 2 * i end
 end
 
 local pace = pace_read(PACE)
@@ -45,7 +49,7 @@ end
 local function put(job, size, due, expires)
   local entry = {}
   for i = 1, fields do
-    entry[2 * i - 1] = ARGV[9 + i]
+    entry[2 * i - 1] = ARGV[NAMES + i]
     entry[2 * i] = ARGV[job + i]
   end
   if due_at then entry[due_at] = due and whole(due) or '' end
@@ -59,10 +63,10 @@ end
 
 -- µs until there is room for a job of `size` bytes; nil when there is.
 local function room_in(size)
-  if level >= force.capacity then return wait_for_room(METER, pace, force, level - force.capacity + 1) end
-  if bytes + size <= force.capacity_bytes then return nil end
+  if level >= capacity then return wait_for_room(METER, pace, force, level - capacity + 1) end
+  if bytes + size <= capacity_bytes then return nil end
   -- How many jobs must leave, were all of the mean size.
-  local excess = bytes + size - force.capacity_bytes
+  local excess = bytes + size - capacity_bytes
   local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
   return wait_for_room(METER, pace, force, math.max(1, leaving))
 end
@@ -84,7 +88,7 @@ local function admit(job)
       return { 'repeated', id, level, 0 }
     end
   end
-  if size > force.capacity_bytes then return refuse('never_fits') end
+  if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
   if verdict and not verdict.allowed then
@@ -105,9 +109,9 @@ local function admit(job)
   return { 'admitted', id, level, math.floor(eta / 1000), verdict and limit_report(verdict) or nil }
 end
 
-local answers = { force.capacity }
+local answers = { 'judged' }
 local per_job = 6 + fields
-for first = 10 + fields, #ARGV, per_job do
+for first = NAMES + 1 + fields, #ARGV, per_job do
   answers[#answers + 1] = admit(first + 5)
 end
 
@@ -117,7 +121,7 @@ if accepted > 0 then
   meter_count(METER, 'accepted', accepted)
 end
 -- A refusal, too, is the answer to a first call that is still on its way.
-if accepted > 0 or ARGV[1] == '1' then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
+if accepted > 0 or ARGV[2] == '1' then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
 limit_flush()
 local denied = 0
 for reason, count in pairs(refused) do

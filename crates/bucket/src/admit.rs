@@ -18,6 +18,7 @@ use crate::admission::{Admission, Admitted, Judgement, Reason, Refused};
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
+use crate::in_force::InForce;
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, METER, NOW, PACE, Scripts, WAIT};
 use crate::settings::Kind;
@@ -50,9 +51,9 @@ pub(crate) struct Asked {
 impl Core {
     /// By the limits as they are now. `headers` are of the request that brought the submission.
     pub(crate) fn ask(&self, submission: Submission, headers: Option<&HeaderMap>) -> Asked {
-        let limits = self.limits.load();
+        let limits = &self.in_force().limits;
         if limits.is_empty() {
-            return Asked { plan: Plan::new(&limits, &self.scopes, &Request::default()), submission };
+            return Asked { plan: Plan::new(limits, &self.scopes, &Request::default()), submission };
         }
         let body = serde_json::from_slice(&submission.body).ok();
         let request = Request {
@@ -64,7 +65,7 @@ impl Core {
             body: body.as_ref(),
             ..Request::default()
         };
-        Asked { plan: Plan::new(&limits, &self.scopes, &request), submission }
+        Asked { plan: Plan::new(limits, &self.scopes, &request), submission }
     }
 }
 
@@ -90,9 +91,14 @@ impl Core {
         let started = Instant::now();
         let mut unknown: Option<StoreError> = None;
         loop {
-            let call = self.call(asked, &token, unknown.is_some());
+            let force = self.in_force();
+            let call = self.call(&force, asked, &token, unknown.is_some());
             match self.store.run_durably::<Value>(&call).await {
-                Ok(reply) => return read(reply, asked),
+                Ok(reply) => match self.heed(Reply::new("admit", reply)?)? {
+                    Some(reply) => return read(reply, asked, force.settings.capacity),
+                    None if started.elapsed() < PATIENCE => continue,
+                    None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
+                },
                 Err(error) if error.certainty() == Certainty::Unknown => unknown = Some(error),
                 // What may have been stored before isn't surely unstored by a later refusal.
                 Err(error) => match unknown {
@@ -110,8 +116,8 @@ impl Core {
         }
     }
 
-    fn call(&self, asked: &[Asked], token: &str, again: bool) -> Call<'static> {
-        let settings = self.settings();
+    fn call(&self, force: &InForce, asked: &[Asked], token: &str, again: bool) -> Call<'static> {
+        let settings = &force.settings;
         let mut once_index = HashMap::new();
         let mut keys = vec![
             self.keys.jobs(),
@@ -136,7 +142,7 @@ impl Core {
         };
         let plans: Vec<Vec<u8>> = asked.iter().map(|asked| pack(asked, &mut keys)).collect();
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys.keys().to_vec()));
-        call.arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst);
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED));
@@ -168,9 +174,8 @@ impl Core {
     }
 }
 
-fn read(reply: Value, asked: &[Asked]) -> Result<Vec<Judgement>, BucketError> {
-    let mut reply = Reply::new("admit", reply)?;
-    let capacity = reply.count()?;
+fn read(mut reply: Reply, asked: &[Asked], capacity: u64) -> Result<Vec<Judgement>, BucketError> {
+    reply.text()?;
     asked.iter().map(|asked| read_one(&mut reply.array()?, &asked.plan, capacity)).collect()
 }
 

@@ -46,6 +46,7 @@ impl Bucket {
         &self.name
     }
 
+    /// As configured; changes made at run time are told by the census.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.core.settings()
@@ -58,7 +59,7 @@ impl Bucket {
 
     /// Judges submissions by these limits from now on; what was consumed of a limit that stays is kept.
     pub fn limit_by(&self, limits: Policies) {
-        self.core.limits.store(Arc::new(limits));
+        self.core.limit_by(limits);
     }
 
     /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.

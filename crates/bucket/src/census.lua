@@ -2,11 +2,14 @@
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
 --       then the kind's: parked (zset) | the list of each taker, takers (hash)
--- ARGV  1 calls and 2 µs of the rate (0: none)  3 burst
--- Result  { now in µs, level, parked, pending, dead, id of the oldest job or '', tokens free or -1, hold until ms,
---           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, { control, … } }
+-- ARGV  1 version of what is in force (control.lua)  2 calls and 3 µs of the rate (0: none)  4 burst
+-- Result  { 'changed', … }
+--         { now in µs, level, parked, pending, dead, id of the oldest job or '', tokens free or -1, hold until ms,
+--           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
-local force = settings_in_force(CONTROL, 0, 0, ARGV[1], ARGV[2], ARGV[3], 0)
+local force = { limit = tonumber(ARGV[2]), period = tonumber(ARGV[3]), burst = tonumber(ARGV[4]) }
+local changed, paused = control_read(CONTROL, ARGV[1])
+if changed then return changed end
 
 local level, pending, holders = count_jobs(JOBS)
 local by_consumer, consumers = {}, {}
@@ -25,5 +28,5 @@ end
 return {
   whole(now_us), level, count_parked(), pending, redis.call('XLEN', KEYS[6]),
   oldest_job(JOBS), tokens, whole(pace.hold), consumers, redis.call('HGETALL', KEYS[4]),
-  redis.call('HGETALL', KEYS[3]), redis.call('HGETALL', CONTROL),
+  redis.call('HGETALL', KEYS[3]), paused and 1 or 0,
 }

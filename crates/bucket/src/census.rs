@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use dripfeed_job::{Ending, JobId, Rate};
-use redis::Value;
 
 use crate::admission::Reason;
 use crate::change::Changes;
 use crate::core::Core;
 use crate::error::BucketError;
+use crate::in_force::{Answered, InForce};
 use crate::keys::PARKED;
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, NOW, PACE, Scripts};
-use crate::settings::{BucketSettings, Kind};
+use crate::settings::Kind;
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("census", |kind| {
@@ -75,7 +75,6 @@ pub struct ReplicaCensus {
 
 impl Core {
     pub(crate) async fn census(&self) -> Result<Census, BucketError> {
-        let settings = self.settings();
         let keys = &self.keys;
         let mut all =
             vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
@@ -86,32 +85,37 @@ impl Core {
                 all.push(keys.takers());
             }
         }
-        let mut call = SCRIPTS.of(self.kind).on(&all);
-        settings.leak.pace_args(&mut call);
-        call.arg(settings.leak.burst);
-        read(Reply::new("census", self.store.run::<Value>(&call).await?)?, &settings)
+        let (force, reply) = self
+            .ask_in_force("census", Answered::AtOnce, |force| {
+                let mut call = SCRIPTS.of(self.kind).on(&all);
+                call.arg(&force.version);
+                force.settings.leak.pace_args(&mut call);
+                call.arg(force.settings.leak.burst);
+                call
+            })
+            .await?;
+        read(reply, &force)
     }
 }
 
-fn read(mut reply: Reply, settings: &BucketSettings) -> Result<Census, BucketError> {
+fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
     let now_us = reply.count()?;
     let (level, parked, pending, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
     let oldest = reply.text()?.parse::<JobId>().ok();
     let tokens = u64::try_from(reply.number()?).ok();
     let hold_ms = reply.count()?;
     let replicas = read_replicas(reply.array()?)?;
-    let tally = read_fields(reply.array()?)?;
-    let meter = read_fields(reply.array()?)?;
-    let control: Vec<(String, String)> = read_fields(reply.array()?)?.into_iter().collect();
+    let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
+    let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
+    let paused = reply.count()? == 1;
 
     let count = |name: &str| tally.get(name).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
     let total = |name: &str| u64::try_from(count(name)).unwrap_or(0);
     let per_s = |series: &str| meter.get(series).map_or(0.0, |text| per_second(text, now_us));
-    let paused = control.iter().any(|(name, value)| name == "paused" && value == "1");
-    let changes = Changes::read(&control);
     let held_for =
         Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
-    let target = changes.leak.rate.flatten().or(settings.leak.rate);
+    let settings = &force.settings;
+    let target = settings.leak.rate;
     let (effective_per_s, reason) = match (target, held_for) {
         _ if paused => (Some(0.0), "paused"),
         (_, Some(_)) => (Some(0.0), "held"),
@@ -120,9 +124,9 @@ fn read(mut reply: Reply, settings: &BucketSettings) -> Result<Census, BucketErr
     };
     Ok(Census {
         level,
-        capacity: changes.capacity.flatten().unwrap_or(settings.capacity),
+        capacity: settings.capacity,
         bytes: total("bytes"),
-        capacity_bytes: changes.capacity_bytes.flatten().unwrap_or(settings.capacity_bytes),
+        capacity_bytes: settings.capacity_bytes,
         waiting: level.saturating_sub(pending),
         in_flight: pending.saturating_sub(parked),
         parked,
@@ -134,7 +138,7 @@ fn read(mut reply: Reply, settings: &BucketSettings) -> Result<Census, BucketErr
         pace: Pace { target, effective_per_s, reason, held_for, tokens },
         paused,
         replicas,
-        changes,
+        changes: force.changes.clone(),
         accepted: total("accepted"),
         refused: Reason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
         ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),
@@ -152,14 +156,6 @@ fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
     }
     replicas.sort_by(|a: &ReplicaCensus, b| a.consumer.cmp(&b.consumer));
     Ok(replicas)
-}
-
-fn read_fields(mut reply: Reply) -> Result<HashMap<String, String>, BucketError> {
-    let mut fields = HashMap::new();
-    while !reply.is_empty() {
-        fields.insert(reply.text()?, reply.text()?);
-    }
-    Ok(fields)
 }
 
 /// Reads a series of meter.lua: `t0 c0 t1 c1 c`.

@@ -1,9 +1,10 @@
-//! Settings changed at run time, kept in Redis, in force at once on all replicas.
+//! Settings changed at run time, kept in Redis under a version (see `in_force`).
 
 use dripfeed_job::Rate;
 
 use crate::core::Core;
 use crate::error::BucketError;
+use crate::settings::{BucketSettings, Leak};
 
 /// None leaves a setting as it is; `Some(None)` goes back to the configured one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,30 @@ impl Changes {
     }
 }
 
+impl Changes {
+    /// The configured settings with these changes.
+    pub(crate) fn over(&self, configured: &BucketSettings) -> BucketSettings {
+        BucketSettings {
+            capacity: self.capacity.flatten().unwrap_or(configured.capacity),
+            capacity_bytes: self.capacity_bytes.flatten().unwrap_or(configured.capacity_bytes),
+            leak: self.leak.over(&configured.leak),
+            ..configured.clone()
+        }
+    }
+}
+
+impl LeakChanges {
+    fn over(&self, configured: &Leak) -> Leak {
+        Leak {
+            rate: self.rate.flatten().or(configured.rate),
+            burst: self.burst.flatten().unwrap_or(configured.burst),
+            concurrency: self.concurrency.flatten().unwrap_or(configured.concurrency),
+            max_in_flight: self.max_in_flight.flatten().or(configured.max_in_flight),
+            ..configured.clone()
+        }
+    }
+}
+
 impl Core {
     pub(crate) async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
         let key = self.keys.control();
@@ -73,6 +98,8 @@ impl Core {
         if pipeline.is_empty() {
             return Ok(());
         }
+        // Any other text than before, also after Redis lost the one that was.
+        pipeline.hset(&key, "version", format!("{:016x}", fastrand::u64(..))).ignore();
         Ok(self.store.pipeline::<()>(&pipeline).await?)
     }
 

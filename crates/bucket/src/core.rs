@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use dripfeed_limit::{Policies, ScopeKeys};
 use dripfeed_store::Store;
 
+use crate::in_force::{InForce, Known};
 use crate::keys::Keys;
 use crate::settings::{BucketSettings, Kind};
 
@@ -14,9 +14,7 @@ pub(crate) struct Core {
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
     pub(crate) scopes: ScopeKeys,
-    /// Who may submit how much.
-    pub(crate) limits: ArcSwap<Policies>,
-    settings: ArcSwap<BucketSettings>,
+    pub(crate) known: Known,
 }
 
 impl Core {
@@ -24,15 +22,25 @@ impl Core {
         let kind = settings.kind;
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
         let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str());
-        let (limits, settings) = (ArcSwap::default(), ArcSwap::from_pointee(settings));
-        Self { store, keys, kind, scopes, limits, settings }
+        Self { store, keys, kind, scopes, known: Known::new(settings) }
     }
 
+    /// As configured.
     pub(crate) fn settings(&self) -> Arc<BucketSettings> {
-        self.settings.load_full()
+        self.known.now().configured.clone()
+    }
+
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        self.known.now()
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {
-        self.settings.store(Arc::new(settings));
+        let settings = Arc::new(settings);
+        self.known.set(|known| known.configured(settings.clone()));
+    }
+
+    pub(crate) fn limit_by(&self, limits: Policies) {
+        let limits = Arc::new(limits);
+        self.known.set(|known| known.limited(limits.clone()));
     }
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::{JobId, Outcome, Rate, element};
-use dripfeed_store::Script;
+use dripfeed_store::{Call, Script};
 use redis::Value;
 
 use crate::admission::{Admitted, Reason, Refused};
 use crate::core::Core;
 use crate::error::BucketError;
+use crate::in_force::{Answered, InForce};
 use crate::page::{Cursor, Page};
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, METER, NOW, PACE, Scripts, WAIT};
@@ -137,29 +138,37 @@ impl Core {
 
     /// The new job is due after `delay`.
     pub(crate) async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
-        let settings = self.settings();
-        let keys = &self.keys;
-        let common =
-            vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.letters()];
-        let mut call = REPLAY.of(self.kind).on(&keys.and_takers(common));
-        call.arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
-        settings.leak.pace_args(&mut call);
-        call.arg(settings.leak.burst).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
-        let mut reply = Reply::new("replay", self.store.run_durably::<Value>(&call).await?)?;
+        let (force, mut reply) =
+            self.ask_in_force("replay", Answered::Durably, |force| self.replay_call(force, id, delay)).await?;
+        let capacity = force.settings.capacity;
         match reply.text()?.as_str() {
             "absent" => Ok(Replayed::Unknown),
             "admitted" => {
-                let (id, level) = (reply.parse()?, reply.count()?);
-                let (eta, capacity) = (Duration::from_millis(reply.count()?), reply.count()?);
+                let (id, level, eta) = (reply.parse()?, reply.count()?, Duration::from_millis(reply.count()?));
                 Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
             }
             "bucket_full" => {
                 let retry_after = Some(Duration::from_millis(reply.count()?));
-                let (level, capacity) = (reply.count()?, reply.count()?);
-                Ok(Replayed::Refused(Refused { reason: Reason::BucketFull, retry_after, level, capacity }))
+                Ok(Replayed::Refused(Refused {
+                    reason: Reason::BucketFull,
+                    retry_after,
+                    level: reply.count()?,
+                    capacity,
+                }))
             }
             word => reply.unknown(word),
         }
+    }
+
+    fn replay_call(&self, force: &InForce, id: JobId, delay: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &force.settings);
+        let common =
+            vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.letters()];
+        let mut call = REPLAY.of(self.kind).on(&keys.and_takers(common));
+        call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
+        settings.leak.pace_args(&mut call);
+        call.arg(settings.leak.burst).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call
     }
 
     /// Those that match, oldest first, as far as there is room. With a rate the n-th is due after n of its periods, so the

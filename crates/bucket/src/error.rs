@@ -20,6 +20,9 @@ pub enum BucketError {
     /// A script answered something else than its Rust side reads: a bug, or somebody else's data under our keys.
     #[error("the answer of `{script}` can't be read: {what}")]
     Reply { script: &'static str, what: String },
+    /// Settings were changed again each time that they were known.
+    #[error("the settings of the bucket change faster than they can be followed: ask again")]
+    Changing,
     /// The bucket is closing: the process is about to end.
     #[error("the bucket is closing")]
     Closing,

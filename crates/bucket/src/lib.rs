@@ -23,6 +23,7 @@ mod doorbell;
 mod error;
 mod examine;
 mod find;
+mod in_force;
 mod keys;
 mod list;
 mod list_kind;

@@ -2,22 +2,25 @@
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash),
 --       then where a list's takers are counted
--- ARGV  1 id of the job that died  2 capacity  3 capacity in bytes  4 calls and 5 µs of the rate (0: none)  6 burst
---       7 ms until the new job is due (0: at once)
--- Result  { 'absent' } | { 'admitted', new id, level, eta in ms, capacity } | { 'bucket_full', retry after in ms, level, capacity }
+-- ARGV  1 version of what is in force (control.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
+--       5 calls and 6 µs of the rate (0: none)  7 burst  8 ms until the new job is due (0: at once)
+-- Result  { 'changed', … } | { 'absent' } | { 'admitted', new id, level, eta in ms } | { 'bucket_full', retry after in ms, level }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, DEAD, LETTERS = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
-local letter = redis.call('HGET', LETTERS, ARGV[1])
+local force = { limit = tonumber(ARGV[5]), period = tonumber(ARGV[6]), burst = tonumber(ARGV[7]) }
+local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
+local changed = control_read(KEYS[5], ARGV[1])
+if changed then return changed end
+local letter = redis.call('HGET', LETTERS, ARGV[2])
 local found = letter and redis.call('XRANGE', DEAD, letter, letter)[1]
 if not found then return { 'absent' } end
 
-local force = settings_in_force(KEYS[5], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], 0)
 local pace = pace_read(PACE)
 local level, pending = count_jobs(keys.jobs)
 local entry = {}
 for i = 1, #found[2], 2 do
   local name, value = found[2][i], found[2][i + 1]
-  if name == 'due' then value = ARGV[7] == '0' and '' or whole(now_ms + tonumber(ARGV[7])) end
+  if name == 'due' then value = ARGV[8] == '0' and '' or whole(now_ms + tonumber(ARGV[8])) end
   -- Its first deadline has passed with its first life.
   if name == 'expires' then value = '' end
   if name ~= 'job' and name ~= 'reason' and name ~= 'outcome' then
@@ -27,19 +30,19 @@ for i = 1, #found[2], 2 do
 end
 local size = counted_bytes(entry)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
-if level >= force.capacity or bytes + size > force.capacity_bytes then
-  local wait = wait_for_room(METER, pace, force, math.max(1, level - force.capacity + 1))
-  return { 'bucket_full', math.ceil(wait / 1000), level, force.capacity }
+if level >= capacity or bytes + size > capacity_bytes then
+  local wait = wait_for_room(METER, pace, force, math.max(1, level - capacity + 1))
+  return { 'bucket_full', math.ceil(wait / 1000), level }
 end
-local eta = math.max(wait_for_turn(METER, pace, force, level - pending) / 1000, tonumber(ARGV[7]))
+local eta = math.max(wait_for_turn(METER, pace, force, level - pending) / 1000, tonumber(ARGV[8]))
 local id = append(keys, entry)
 -- What has nothing in it can't come back.
 if not id then return { 'absent' } end
 if level == 0 then meter_restart(METER, 'leak') end
 redis.call('XDEL', DEAD, letter)
-redis.call('HDEL', LETTERS, ARGV[1])
+redis.call('HDEL', LETTERS, ARGV[2])
 redis.call('HINCRBY', TALLY, 'accepted', 1)
 redis.call('HINCRBY', TALLY, 'replayed', 1)
 redis.call('HINCRBY', TALLY, 'bytes', whole(size))
 meter_count(METER, 'accepted', 1)
-return { 'admitted', id, level + 1, math.floor(eta), force.capacity }
+return { 'admitted', id, level + 1, math.floor(eta) }

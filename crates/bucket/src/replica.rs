@@ -1,7 +1,7 @@
 //! A processor's membership in a bucket.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,8 +61,6 @@ struct Member {
     takes: AtomicU64,
     /// When the group was joined, or jobs last asked for.
     asked: Mutex<Instant>,
-    /// Calls under way at once, as last told by Redis; 0: as configured.
-    concurrency: AtomicU32,
     /// Jobs found past their deadline, not told yet.
     expired: AtomicU64,
 }
@@ -78,7 +76,7 @@ impl Core {
         let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas(), self.keys.pace()]);
         let mut call = JOIN.of(self.kind).on(&keys);
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
-        self.settings().leak.pace_args(&mut call);
+        self.in_force().settings.leak.pace_args(&mut call);
         self.store.run::<String>(&call).await?;
         Ok(Replica(Arc::new(Member {
             settlements: settle::start(self.clone(), consumer.as_str().to_owned()),
@@ -90,7 +88,6 @@ impl Core {
             held: Held::default(),
             takes: AtomicU64::new(0),
             asked: Mutex::new(joined),
-            concurrency: AtomicU32::new(0),
             expired: AtomicU64::new(0),
         })))
     }
@@ -113,7 +110,6 @@ impl Replica {
         let taking = member.core.take(consumer, number, most, before, &member.held).await;
         // Without an answer, jobs may be ours that we know nothing of.
         let taking = taking.inspect_err(|_| member.held.doubt())?;
-        member.concurrency.store(taking.concurrency.unwrap_or(0), Ordering::Relaxed);
         member.expired.fetch_add(taking.expired, Ordering::Relaxed);
         *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
         Ok(taking.take)
@@ -159,9 +155,6 @@ impl Replica {
     /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
-        match self.0.concurrency.load(Ordering::Relaxed) {
-            0 => self.0.core.settings().leak.concurrency,
-            changed => changed,
-        }
+        self.0.core.in_force().settings.leak.concurrency
     }
 }

@@ -80,6 +80,20 @@ impl Reply {
         Ok(pairs)
     }
 
+    /// The rest as texts.
+    pub(crate) fn fields(mut self) -> Result<Vec<(String, String)>, BucketError> {
+        let mut fields = Vec::with_capacity(self.members.len() / 2);
+        while !self.is_empty() {
+            fields.push((self.text()?, self.text()?));
+        }
+        Ok(fields)
+    }
+
+    /// Whether the next member is this word.
+    pub(crate) fn begins_with(&self, word: &str) -> bool {
+        matches!(self.members.as_slice().first(), Some(Value::BulkString(bytes)) if bytes == word.as_bytes())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.members.len() == 0
     }

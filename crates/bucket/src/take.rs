@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{Job, JobId, Unreadable, element, entry};
-use redis::Value;
+use dripfeed_store::Call;
 
 use crate::core::Core;
 use crate::error::BucketError;
+use crate::in_force::{Answered, InForce};
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD, Scripts};
 use crate::settings::Kind;
@@ -104,8 +105,6 @@ pub struct Idle {
 /// One answer of the script.
 pub(crate) struct Taking {
     pub(crate) take: Take,
-    /// Calls under way at once, as changed at run time.
-    pub(crate) concurrency: Option<u32>,
     /// Jobs that ended on the way because their deadline had passed.
     pub(crate) expired: u64,
 }
@@ -121,9 +120,15 @@ impl Core {
         before: Instant,
         held: &Held,
     ) -> Result<Taking, BucketError> {
-        let settings = self.settings();
-        let keys = &self.keys;
         let asked = Instant::now();
+        let (_, reply) = self
+            .ask_in_force("take", Answered::AtOnce, |force| self.take_call(force, consumer, number, most, before))
+            .await?;
+        read(reply, self.kind, asked, held)
+    }
+
+    fn take_call(&self, force: &InForce, consumer: &str, number: u64, most: usize, before: Instant) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &force.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -136,36 +141,33 @@ impl Core {
             keys.takes(),
         ];
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
-        call.arg(consumer).arg(most.min(MOST));
+        call.arg(&force.version).arg(consumer).arg(most.min(MOST));
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
-        call.arg(u64::try_from((asked.duration_since(before) + JITTER).as_micros()).unwrap_or(u64::MAX));
+        call.arg(u64::try_from((before.elapsed() + JITTER).as_micros()).unwrap_or(u64::MAX));
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
         call.arg(number);
-        read(self.store.run::<Value>(&call).await?, self.kind, asked, held)
+        call
     }
 }
 
-fn read(reply: Value, kind: Kind, asked: Instant, held: &Held) -> Result<Taking, BucketError> {
-    let mut reply = Reply::new("take", reply)?;
+fn read(mut reply: Reply, kind: Kind, asked: Instant, held: &Held) -> Result<Taking, BucketError> {
     match reply.text()?.as_str() {
-        "fenced" => Ok(Taking { take: Take::Fenced, concurrency: None, expired: 0 }),
+        "fenced" => Ok(Taking { take: Take::Fenced, expired: 0 }),
         "idle" => {
             let wait = Duration::from_micros(reply.count()?);
             let on_new = reply.text()? == "1";
             let last_id = reply.text()?;
-            let concurrency = reply.text()?.parse().ok();
             let expired = reply.count()?;
-            Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), concurrency, expired })
+            Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), expired })
         }
         "jobs" => {
-            let concurrency = reply.text()?.parse().ok();
             let expired = reply.count()?;
             let mut jobs = Vec::new();
             while !reply.is_empty() {
                 jobs.push(read_job(&mut reply.array()?, kind, asked, held)?);
             }
-            Ok(Taking { take: Take::Jobs(jobs), concurrency, expired })
+            Ok(Taking { take: Take::Jobs(jobs), expired })
         }
         word => reply.unknown(word),
     }

@@ -342,6 +342,7 @@ impl From<BucketError> for Problem {
             }
             BucketError::Cursor(_) => Self::new(Code::BadQuery, format!("cursor: {error}")),
             BucketError::Unsupported(_) => Self::new(Code::Unsupported, error.to_string()),
+            BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
             BucketError::Closing => Self::draining(),
         }
     }

@@ -1,0 +1,119 @@
+//! What is in force: the configured settings, and over them the changes that were made at run time.
+//!
+//! Changes are kept in Redis under a version. A script is given what is in force as its caller knows it, and the version that
+//! this comes from; where the changes are others by now, it does nothing and answers them, and is asked again. So a change
+//! holds for all replicas from the moment it is written, and nobody asks for changes in vain.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use dripfeed_limit::Policies;
+use dripfeed_store::Call;
+use redis::Value;
+
+use crate::change::Changes;
+use crate::core::Core;
+use crate::error::BucketError;
+use crate::reply::Reply;
+use crate::settings::BucketSettings;
+
+/// Who asks again so often in vain asks while settings change without end.
+const TRIES: usize = 10;
+
+#[derive(Clone, Debug)]
+pub(crate) struct InForce {
+    /// Of the changes. Empty: nothing was changed yet.
+    pub(crate) version: String,
+    pub(crate) changes: Changes,
+    pub(crate) configured: Arc<BucketSettings>,
+    /// The configured ones, changed.
+    pub(crate) settings: BucketSettings,
+    /// Who may submit how much.
+    pub(crate) limits: Arc<Policies>,
+}
+
+impl InForce {
+    pub(crate) fn new(configured: BucketSettings) -> Self {
+        let (version, changes, limits) = (String::new(), Changes::default(), Arc::default());
+        Self { version, changes, settings: configured.clone(), configured: Arc::new(configured), limits }
+    }
+
+    pub(crate) fn configured(self, configured: Arc<BucketSettings>) -> Self {
+        Self { configured, ..self }.applied()
+    }
+
+    pub(crate) fn limited(self, limits: Arc<Policies>) -> Self {
+        Self { limits, ..self }.applied()
+    }
+
+    fn changed(self, version: String, changes: Changes) -> Self {
+        Self { version, changes, ..self }.applied()
+    }
+
+    /// All that follows from what is configured and what was changed is worked out here.
+    fn applied(self) -> Self {
+        Self { settings: self.changes.over(&self.configured), ..self }
+    }
+}
+
+/// What is in force as far as this process knows.
+#[derive(Debug)]
+pub(crate) struct Known(ArcSwap<InForce>);
+
+impl Known {
+    pub(crate) fn new(configured: BucketSettings) -> Self {
+        Self(ArcSwap::from_pointee(InForce::new(configured)))
+    }
+
+    pub(crate) fn now(&self) -> Arc<InForce> {
+        self.0.load_full()
+    }
+
+    pub(crate) fn set(&self, change: impl Fn(InForce) -> InForce) {
+        self.0.rcu(|known| change(InForce::clone(known)));
+    }
+}
+
+/// When the answer of a script counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answered {
+    AtOnce,
+    /// Once what was written is as safe as the configured durability says.
+    Durably,
+}
+
+impl Core {
+    /// Asks a script with what is in force, and again when it answers that something was changed.
+    pub(crate) async fn ask_in_force(
+        &self,
+        script: &'static str,
+        answered: Answered,
+        call: impl Fn(&InForce) -> Call<'static>,
+    ) -> Result<(Arc<InForce>, Reply), BucketError> {
+        for _ in 0..TRIES {
+            let force = self.in_force();
+            let call = call(&force);
+            let reply: Value = match answered {
+                Answered::AtOnce => self.store.run(&call).await?,
+                Answered::Durably => self.store.run_durably(&call).await?,
+            };
+            if let Some(reply) = self.heed(Reply::new(script, reply)?)? {
+                return Ok((force, reply));
+            }
+        }
+        Err(BucketError::Changing)
+    }
+
+    /// The answer of a script that was asked with what is in force. None: something was changed, and is known now.
+    pub(crate) fn heed(&self, mut reply: Reply) -> Result<Option<Reply>, BucketError> {
+        if !reply.begins_with("changed") {
+            return Ok(Some(reply));
+        }
+        reply.text()?;
+        let fields = reply.array()?.fields()?;
+        let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
+        let (version, changes) = (version.unwrap_or_default(), Changes::read(&fields));
+        self.known.set(|known| known.changed(version.clone(), changes.clone()));
+        Ok(None)
+    }
+}

@@ -1,0 +1,79 @@
+//! Settings changed at run time: in force at once, for all who work with the bucket, and asked for by nobody.
+
+use dripfeed_bucket::*;
+use dripfeed_store::Store;
+use dripfeed_tests::buckets::{self, admitted, job, join, open, refused, submit, take, takes_nothing};
+use dripfeed_tests::redis_server::TestRedis;
+
+fn capacity(jobs: u64) -> Changes {
+    Changes { capacity: Some(Some(jobs)), ..Changes::default() }
+}
+
+fn leak(leak: LeakChanges) -> Changes {
+    Changes { leak, ..Changes::default() }
+}
+
+/// How many scripts were called by now.
+async fn calls(store: &Store) -> u64 {
+    let info: String = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+    let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap_or("0,");
+    line.split(',').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_change_holds_for_those_who_have_not_heard_of_it() {
+    let redis = TestRedis::start().await;
+    let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
+    submit(&intake, job("1")).await;
+    operator.change(&capacity(2)).await.unwrap();
+    assert_eq!(submit(&intake, job("2")).await.capacity, 2);
+    assert_eq!(refused(intake.admit(job("3")).await).reason, Reason::BucketFull);
+
+    let replica = join(&open(&redis, buckets::settings("b")).await, "a").await;
+    let slow = LeakChanges { rate: Some("1/366d".parse().ok()), concurrency: Some(Some(7)), ..LeakChanges::default() };
+    operator.change(&leak(slow)).await.unwrap();
+    assert!(takes_nothing(&replica).await);
+    assert_eq!(replica.concurrency(), 7);
+    let back = LeakChanges { rate: Some(None), concurrency: Some(None), ..LeakChanges::default() };
+    operator.change(&leak(back)).await.unwrap();
+    assert_eq!(take(&replica, 2).await.len(), 2);
+    assert_eq!(replica.concurrency(), 10);
+}
+
+#[tokio::test]
+async fn a_change_costs_each_one_call_more_and_then_none() {
+    let redis = TestRedis::start().await;
+    let (store, operator) = (redis.store().await, open(&redis, buckets::settings("b")).await);
+    let others = [open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await];
+    for others_know in [false, true] {
+        for bucket in &others {
+            submit(bucket, job("before")).await;
+        }
+        if !others_know {
+            operator.change(&capacity(50)).await.unwrap();
+        }
+        for bucket in &others {
+            let before = calls(&store).await;
+            assert_eq!(submit(bucket, job("after")).await.capacity, 50);
+            assert_eq!(calls(&store).await - before, if others_know { 1 } else { 2 });
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_redis_lost_and_what_was_configured_anew_holds_too() {
+    let redis = TestRedis::start().await;
+    let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
+    operator.change(&capacity(2)).await.unwrap();
+    assert_eq!(submit(&intake, job("1")).await.capacity, 2);
+    // What was changed stays so over what is configured; the rest is as configured now.
+    let configured = BucketSettings { capacity: 30, capacity_bytes: 9000, ..buckets::settings("b") };
+    intake.reconfigure(configured);
+    assert_eq!(submit(&intake, job("2")).await.capacity, 2);
+    assert_eq!(intake.census().await.unwrap().capacity_bytes, 9000);
+    redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    assert_eq!(submit(&intake, job("3")).await.capacity, 30);
+    // The same change again, where Redis has forgotten the first.
+    operator.change(&capacity(2)).await.unwrap();
+    assert_eq!(admitted(intake.admit(job("4")).await).capacity, 2);
+}
