@@ -29,6 +29,10 @@ pub struct Fault {
 }
 
 impl LoadError {
+    pub(crate) const fn new(faults: Vec<Fault>) -> Self {
+        Self { faults }
+    }
+
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -48,7 +52,12 @@ impl fmt::Display for LoadError {
 
 /// Reads a YAML document.
 pub fn yaml(text: &str) -> Result<Policies, LoadError> {
-    document(serde_saphyr::from_str(text).map_err(|error| whole(&error))?)
+    document(parse_yaml(text)?)
+}
+
+/// A YAML document as it stands: whether it holds policies isn't looked at.
+pub fn parse_yaml(text: &str) -> Result<Json, LoadError> {
+    serde_saphyr::from_str(text).map_err(|error| whole(&error))
 }
 
 /// Reads a TOML document.
@@ -63,16 +72,35 @@ pub fn json(text: &str) -> Result<Policies, LoadError> {
 
 /// Reads a document that was parsed: `{"policies": […]}` or `{"slas": […]}`.
 pub fn document(document: Json) -> Result<Policies, LoadError> {
-    let wanted = "document with the one member `policies`, or `slas`, a list";
-    let mut members = match document {
-        Json::Object(members) => members.into_iter(),
-        _ => return Err(whole(&format!("this is no {wanted}"))),
-    };
-    match (members.next(), members.next()) {
-        (Some((name, Json::Array(items))), None) if name == "policies" => list(&name, items),
-        (Some((name, Json::Array(items))), None) if name == "slas" => read(&name, items, sla::read),
-        _ => Err(whole(&format!("this is no {wanted}"))),
+    let (name, items) = only_list(document)?;
+    match name.as_str() {
+        "policies" => list(&name, items),
+        "slas" => read(&name, items, sla::read),
+        _ => Err(no_document()),
     }
+}
+
+/// The same as `{"policies": […]}`, whichever it was. What can't be read as a policy is left as it is.
+pub(crate) fn as_policies(document: Json) -> Result<Json, LoadError> {
+    let (name, items) = only_list(document)?;
+    let items = match name.as_str() {
+        "slas" => items.into_iter().map(|item| sla::as_policy(&item).unwrap_or(item)).collect(),
+        _ => items,
+    };
+    Ok(serde_json::json!({ "policies": items }))
+}
+
+fn only_list(document: Json) -> Result<(String, Vec<Json>), LoadError> {
+    let Json::Object(members) = document else { return Err(no_document()) };
+    let mut members = members.into_iter();
+    match (members.next(), members.next()) {
+        (Some((name, Json::Array(items))), None) => Ok((name, items)),
+        _ => Err(no_document()),
+    }
+}
+
+fn no_document() -> LoadError {
+    whole(&"this is no document with the one member `policies`, or `slas`, a list")
 }
 
 /// Reads a list of policies that is part of another document, where its name is `place`.

@@ -19,6 +19,8 @@ mod limiter;
 mod oracle;
 /// Redis away.
 mod outage;
+/// Rules of services, registered at run time.
+mod registry;
 /// Each rule's arithmetic, by example.
 mod rules;
 /// What scopes take in Redis, and how long they are kept.

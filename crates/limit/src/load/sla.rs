@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{Fault, Faults, keep, shape};
 use crate::matching::Match;
@@ -65,6 +65,24 @@ pub(super) fn read(item: Json) -> Result<Policy, Faults> {
     let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
     let settings = PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) };
     Policy::new(settings).map_err(|bad| vec![Fault { place: bad.place(), message: bad.to_string() }])
+}
+
+/// The policy that is the same; None: it has not the shape of a service level.
+pub(super) fn as_policy(item: &Json) -> Option<Json> {
+    let raw: Raw = shape(item.clone()).ok()?;
+    let tiers = match raw.tiers {
+        RawTiers::Many(tiers) => tiers,
+        RawTiers::One(tier) => vec![tier],
+    };
+    let tier =
+        |tier: &RawTier| json!({ "kind": "fixed", "limit": tier.threshold, "period": format!("{}s", tier.period) });
+    Some(json!({
+        "id": raw.id,
+        "enabled": raw.enabled,
+        "match": { "methods": raw.r#match.methods, "path": template(&raw.r#match.path_pattern) },
+        "key": ["tenant", "endpoint"],
+        "tiers": tiers.iter().map(tier).collect::<Vec<_>>(),
+    }))
 }
 
 fn tier(raw: RawTier) -> Result<Tier, BadTier> {

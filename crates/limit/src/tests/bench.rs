@@ -42,7 +42,7 @@ impl Bench {
         Limiter::with_patience(self.connect().await, "shop", self::policies(policies), seconds(60)).unwrap()
     }
 
-    async fn connect(&self) -> Store {
+    pub(crate) async fn connect(&self) -> Store {
         let settings = RedisSettings::new(self.server.address(), "dripfeed", Durability::Process);
         Store::connect(&settings).await.unwrap()
     }

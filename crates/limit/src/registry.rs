@@ -1,0 +1,137 @@
+//! The rules of services, registered at run time and kept in Redis: all intakes have the same ones, and each has a limiter
+//! for each service.
+//!
+//! An intake looks for changes every [`PERIOD`], and asks Redis for nothing when it knows a service or that there is none.
+//! While Redis is away the rules that are known go on; each policy's `on_store_error` says what is then decided by them.
+
+mod attend;
+mod delete;
+mod error;
+mod intakes;
+mod known;
+mod name;
+mod put;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use dripfeed_store::{Call, Store};
+use redis::FromRedisValue;
+use tokio::sync::Mutex;
+
+use crate::decision::Decision;
+use crate::keys::RegistryKeys;
+use crate::policy::PolicyId;
+use crate::request::Request;
+use crate::tally::Counts;
+
+use self::attend::Attention;
+pub use self::error::RegistryError;
+use self::known::{Known, Service};
+pub use self::name::{BadServiceName, ServiceName};
+pub use self::rules::{BadRules, Rules};
+
+/// Every intake has a change within a second: this, and the time that reading it takes.
+const PERIOD: Duration = Duration::from_millis(400);
+
+/// The services and their limiters, at one intake. Cheap to clone; clones are one. Lives in a tokio runtime.
+#[derive(Clone, Debug)]
+pub struct Services(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    keys: RegistryKeys,
+    known: Known,
+    /// Who has it talks to Redis about rules, so that what is learned comes in the order in which it was told. None: closed.
+    attention: Mutex<Option<Attention>>,
+}
+
+impl Services {
+    /// Reads what is registered, if Redis answers; from now on this intake is one of those that share the limits.
+    pub async fn open(store: Store) -> Self {
+        let keys = RegistryKeys::new(store.prefix());
+        let attention = Mutex::new(Some(Attention::new()));
+        let shared = Arc::new(Shared { store, keys, known: Known::default(), attention });
+        shared.attend().await;
+        tokio::spawn(keep_attending(Arc::downgrade(&shared)));
+        Self(shared)
+    }
+
+    /// The rules of a service. None: it isn't registered.
+    ///
+    /// # Errors
+    /// When nothing could be read from Redis yet.
+    pub fn rules(&self, name: &ServiceName) -> Result<Option<Arc<Rules>>, RegistryError> {
+        Ok(self.0.known.find(name)?.map(|service| service.rules))
+    }
+
+    /// Decides on a request to a service, as [`crate::Limiter::decide`]. None: it isn't registered.
+    ///
+    /// # Errors
+    /// When nothing could be read from Redis yet, and as [`crate::Limiter::decide`].
+    pub async fn check(&self, name: &ServiceName, request: &Request<'_>) -> Result<Option<Decision>, RegistryError> {
+        match self.0.known.find(name)? {
+            Some(Service { limiter, .. }) => Ok(Some(limiter.decide(request).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// What became of requests at this intake, by service and policy; those that were limited so far.
+    pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, Counts>)> {
+        self.0.known.tally()
+    }
+
+    /// Has the limiters give back what they took ahead, and leaves the others: the last thing an intake does.
+    pub async fn close(&self) {
+        if let Some(attention) = self.0.attention.lock().await.take() {
+            self.0.known.close().await;
+            attention.leave(&self.0.store, &self.0.keys).await;
+        }
+    }
+}
+
+impl Shared {
+    /// Beats, and learns what has changed.
+    async fn attend(&self) {
+        if let Some(attention) = self.attention.lock().await.as_mut() {
+            self.learn(attention).await;
+        }
+    }
+
+    /// Changes the rules and learns of it, before anybody asks.
+    ///
+    /// # Errors
+    /// When Redis can't be asked.
+    async fn change<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RegistryError> {
+        let mut attention = self.attention.lock().await;
+        let attention = attention.as_mut().ok_or(RegistryError::Closed)?;
+        let reply = self.store.run_durably(call).await?;
+        self.learn(attention).await;
+        Ok(reply)
+    }
+
+    async fn learn(&self, attention: &mut Attention) {
+        match attention.attend(&self.store, &self.keys).await {
+            Ok(learned) => {
+                self.known.share_with(learned.intakes);
+                if let Some(rules) = learned.rules {
+                    self.known.replace(&self.store, rules);
+                }
+            }
+            // The store tells of an outage, once.
+            Err(error) => tracing::debug!(error = &error as &dyn Error, "changes of rules can't be seen now"),
+        }
+    }
+}
+
+async fn keep_attending(shared: Weak<Shared>) {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        let Some(shared) = shared.upgrade() else { return };
+        shared.attend().await;
+    }
+}

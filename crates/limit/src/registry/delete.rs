@@ -1,0 +1,25 @@
+//! `DELETE`: a service that is registered no more.
+
+use std::sync::LazyLock;
+
+use dripfeed_store::Script;
+
+use super::Services;
+use super::error::RegistryError;
+use super::name::ServiceName;
+use crate::lua::NOW;
+
+static DELETE: LazyLock<Script> = LazyLock::new(|| Script::new("delete rules", &[NOW, include_str!("delete.lua")]));
+
+impl Services {
+    /// Forgets a service's rules, here at once and everywhere within a second. Whether there were any.
+    ///
+    /// # Errors
+    /// When Redis can't be asked.
+    pub async fn delete(&self, name: &ServiceName) -> Result<bool, RegistryError> {
+        let keys = &self.0.keys;
+        let mut call = DELETE.on(&[&keys.rules, &keys.state]);
+        call.arg(name.as_str());
+        self.0.change(&call).await
+    }
+}

@@ -1,0 +1,91 @@
+//! Which intakes are alive: those whose heartbeats were seen to grow, by the observer's own clock.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// An intake beats every 400 ms; one that missed so many beats has gone.
+const SILENCE: Duration = Duration::from_secs(3);
+
+#[derive(Debug)]
+pub(super) struct Intakes {
+    own: String,
+    seen: HashMap<String, Seen>,
+    /// The last time that this intake looked.
+    looked: Option<Instant>,
+}
+
+/// A heartbeat, and since when it stands there.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    beats: u64,
+    since: Instant,
+    is_gone: bool,
+}
+
+impl Intakes {
+    pub(super) fn seen_by(own: &str) -> Self {
+        Self { own: own.to_owned(), seen: HashMap::new(), looked: None }
+    }
+
+    /// How many are alive, this one included.
+    pub(super) fn observe(&mut self, beats: HashMap<String, u64>, now: Instant) -> u64 {
+        // An observer that stood still, or whose own heart didn't beat, can't judge the others: all begin anew.
+        let stood_still = self.looked.is_none_or(|looked| now.duration_since(looked) >= SILENCE)
+            || beats.get(&self.own).copied() == self.seen.get(&self.own).map(|own| own.beats);
+        let before = std::mem::take(&mut self.seen);
+        let seen = |(intake, beats): (String, u64)| {
+            let since = match before.get(&intake) {
+                Some(seen) if seen.beats == beats && !stood_still => seen.since,
+                _ => now,
+            };
+            let is_gone = intake != self.own && now.duration_since(since) >= SILENCE;
+            (intake, Seen { beats, since, is_gone })
+        };
+        self.seen = beats.into_iter().map(seen).collect();
+        self.looked = Some(now);
+        let alive = self.seen.values().filter(|seen| !seen.is_gone).count();
+        u64::try_from(alive).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// With their last heartbeats.
+    pub(super) fn gone(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.seen.iter().filter(|(_, seen)| seen.is_gone).map(|(intake, seen)| (intake.as_str(), seen.beats))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEAT: Duration = Duration::from_millis(400);
+
+    fn beats<const N: usize>(beats: [(&str, u64); N]) -> HashMap<String, u64> {
+        beats.into_iter().map(|(intake, beats)| (intake.to_owned(), beats)).collect()
+    }
+
+    #[test]
+    fn who_beats_is_alive_and_who_is_silent_has_gone() {
+        let (start, mut intakes) = (Instant::now(), Intakes::seen_by("a"));
+        for n in 1_u32..=7 {
+            let seen = beats([("a", n.into()), ("b", n.into()), ("c", 5)]);
+            assert_eq!(intakes.observe(seen, start + BEAT * n), 3, "{n}");
+        }
+        let seen = beats([("a", 9), ("b", 9), ("c", 5)]);
+        assert_eq!(intakes.observe(seen, start + BEAT * 9), 2);
+        assert_eq!(intakes.gone().collect::<Vec<_>>(), [("c", 5)]);
+        assert_eq!(intakes.observe(beats([("a", 10), ("b", 10), ("c", 6)]), start + BEAT * 10), 3, "it was slow");
+    }
+
+    #[test]
+    fn who_stood_still_does_not_judge() {
+        let (start, mut intakes) = (Instant::now(), Intakes::seen_by("a"));
+        intakes.observe(beats([("a", 1), ("b", 1)]), start);
+        assert_eq!(intakes.observe(beats([("a", 2), ("b", 1)]), start + SILENCE), 2);
+        // Nor does who could not beat itself.
+        let mut now = start + SILENCE;
+        for _ in 0..20 {
+            now += BEAT;
+            assert_eq!(intakes.observe(beats([("a", 2), ("b", 1)]), now), 2);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The services that are known here, each with its limiter.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwapOption;
+use dripfeed_store::Store;
+use futures::future::join_all;
+use serde_json::Value as Json;
+
+use super::error::RegistryError;
+use super::name::ServiceName;
+use super::rules::Rules;
+use crate::limiter::Limiter;
+use crate::policy::PolicyId;
+use crate::tally::Counts;
+
+/// Changed by one at a time: who has the registry's attention.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// None: nothing was read yet.
+    services: ArcSwapOption<HashMap<ServiceName, Service>>,
+    intakes: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    pub(super) rules: Arc<Rules>,
+    pub(super) limiter: Limiter,
+}
+
+impl Known {
+    pub(super) fn find(&self, name: &ServiceName) -> Result<Option<Service>, RegistryError> {
+        let services = self.services.load();
+        Ok(services.as_ref().ok_or(RegistryError::Unread)?.get(name).cloned())
+    }
+
+    /// These are all that there are.
+    pub(super) fn replace(&self, store: &Store, rules: HashMap<String, String>) {
+        let before = self.services.load_full();
+        let mut now = HashMap::with_capacity(rules.len());
+        for (name, text) in rules {
+            let Ok(name) = name.parse::<ServiceName>() else { continue };
+            let old = before.as_ref().and_then(|before| before.get(&name));
+            let changed = old.is_none_or(|old| old.rules.text != text);
+            let service = match changed.then(|| read(&name, &text)).flatten() {
+                Some(rules) => self.limited(store, &name, old, rules),
+                // Nor do rules change anything that only another version of this program can read.
+                None => old.cloned(),
+            };
+            now.extend(service.map(|service| (name, service)));
+        }
+        for (name, service) in before.iter().flat_map(|before| before.iter()) {
+            if !now.contains_key(name) {
+                retire(service.limiter.clone());
+            }
+        }
+        self.services.store(Some(Arc::new(now)));
+    }
+
+    /// The same limiter goes on: what it knows about consumption stays.
+    fn limited(&self, store: &Store, name: &ServiceName, old: Option<&Service>, rules: Rules) -> Option<Service> {
+        let policies = rules.policies.clone();
+        let limiter = match old {
+            Some(old) => old.limiter.replace(policies).map(|()| old.limiter.clone()),
+            None => Limiter::new(store.clone(), &name.tag(), policies),
+        };
+        let limiter =
+            limiter.inspect_err(|error| tracing::error!(service = %name, %error, "rules can't be used")).ok()?;
+        limiter.set_replicas(self.intakes.load(Ordering::Relaxed));
+        Some(Service { rules: Arc::new(rules), limiter })
+    }
+
+    /// So many intakes share the limits.
+    pub(super) fn share_with(&self, intakes: u64) {
+        if self.intakes.swap(intakes, Ordering::Relaxed) == intakes {
+            return;
+        }
+        for service in self.services.load().iter().flat_map(|services| services.values()) {
+            service.limiter.set_replicas(intakes);
+        }
+    }
+
+    pub(super) fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, Counts>)> {
+        let services = self.services.load();
+        let tallies = services.iter().flat_map(|services| services.iter());
+        tallies.map(|(name, service)| (name.clone(), service.limiter.tally())).collect()
+    }
+
+    pub(super) async fn close(&self) {
+        let limiters: Vec<Limiter> = match self.services.load().as_ref() {
+            Some(services) => services.values().map(|service| service.limiter.clone()).collect(),
+            None => Vec::new(),
+        };
+        join_all(limiters.iter().map(give_back)).await;
+    }
+}
+
+fn read(name: &ServiceName, text: &str) -> Option<Rules> {
+    let rules = serde_json::from_str::<Json>(text).map_err(|error| error.to_string());
+    let rules = rules.and_then(|document| Rules::of(document).map_err(|error| error.to_string()));
+    rules
+        .inspect_err(
+            |error| tracing::error!(service = %name, error, "rules in Redis can't be read, and are left aside"),
+        )
+        .ok()
+}
+
+fn retire(limiter: Limiter) {
+    tokio::spawn(async move { give_back(&limiter).await });
+}
+
+async fn give_back(limiter: &Limiter) {
+    if let Err(error) = limiter.close().await {
+        tracing::warn!(%error, "what was taken ahead and not spent is missing until its window ends");
+    }
+}

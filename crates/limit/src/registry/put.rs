@@ -1,0 +1,36 @@
+//! `PUT`: registers a service, or gives it other rules.
+
+use std::sync::LazyLock;
+
+use dripfeed_store::Script;
+
+use super::Services;
+use super::error::RegistryError;
+use super::name::ServiceName;
+use super::rules::Rules;
+use crate::lua::NOW;
+
+static PUT: LazyLock<Script> = LazyLock::new(|| Script::new("put rules", &[NOW, include_str!("put.lua")]));
+
+/// Every intake has a limiter for each.
+const MOST_SERVICES: usize = 1000;
+/// Every intake reads all rules again after each change.
+const MOST_BYTES: usize = 8 << 20;
+
+impl Services {
+    /// From now on the service has these rules, here at once and everywhere within a second. What was consumed under the
+    /// same policy id stays consumed.
+    ///
+    /// # Errors
+    /// When Redis can't be asked, or there is no room; the rules stay as they were.
+    pub async fn put(&self, name: &ServiceName, rules: &Rules) -> Result<(), RegistryError> {
+        let keys = &self.0.keys;
+        let mut call = PUT.on(&[&keys.rules, &keys.state]);
+        call.arg(name.as_str()).arg(&rules.text).arg(MOST_SERVICES).arg(MOST_BYTES);
+        match self.0.change::<String>(&call).await?.as_str() {
+            "many services" => Err(RegistryError::ManyServices(MOST_SERVICES)),
+            "many bytes" => Err(RegistryError::ManyBytes(MOST_BYTES)),
+            _ => Ok(()),
+        }
+    }
+}

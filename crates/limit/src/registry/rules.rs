@@ -1,0 +1,146 @@
+//! The rules of one service: its policies, and the document that they were read from.
+
+use serde_json::Value as Json;
+use thiserror::Error;
+
+use crate::load::{self, Fault, LoadError};
+use crate::policies::Policies;
+use crate::policy::Policy;
+use crate::scope::KeyPart;
+use crate::tier::Kind;
+
+/// Each policy is looked at for each request.
+const MOST_POLICIES: usize = 100;
+/// Every intake reads all rules again after each change.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// Rules that were checked.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub(super) policies: Policies,
+    document: Json,
+    pub(super) text: String,
+}
+
+/// Why a document holds no rules for a service.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadRules {
+    #[error(transparent)]
+    Faults(#[from] LoadError),
+    #[error("the rules of a service may take {MOST_BYTES} bytes as JSON, and not {0}")]
+    TooLarge(usize),
+}
+
+impl Rules {
+    /// Reads `{"policies": […]}`, or `{"slas": […]}` as published.
+    ///
+    /// # Errors
+    /// All that is wrong, with places; what can't be decided for a service is refused by name.
+    pub fn of(document: Json) -> Result<Self, BadRules> {
+        let policies = load::document(document.clone())?;
+        let faults: Vec<Fault> = impossible(&policies);
+        if !faults.is_empty() {
+            return Err(LoadError::new(faults).into());
+        }
+        let document = load::as_policies(document)?;
+        let text = document.to_string();
+        if text.len() > MOST_BYTES {
+            return Err(BadRules::TooLarge(text.len()));
+        }
+        Ok(Self { policies, document, text })
+    }
+
+    /// `{"policies": […]}`, each as its author wrote it.
+    #[must_use]
+    pub const fn document(&self) -> &Json {
+        &self.document
+    }
+}
+
+fn impossible(policies: &Policies) -> Vec<Fault> {
+    let count = policies.iter().count();
+    let many = (count > MOST_POLICIES).then(|| Fault {
+        place: "policies".to_owned(),
+        message: format!("{count} policies: use at most {MOST_POLICIES}"),
+    });
+    many.into_iter().chain(policies.iter().enumerate().flat_map(|(at, policy)| impossible_in(at, policy))).collect()
+}
+
+fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = Fault> {
+    let tiers = policy.tiers().iter().enumerate().filter_map(|(tier, rule)| {
+        let message = match rule.kind() {
+            Kind::Backlog => "only a bucket has a backlog",
+            Kind::Concurrent => {
+                "a check holds nothing that could be given back: leases take the tower layer, in the service itself"
+            }
+            _ => return None,
+        };
+        Some((format!("tiers[{tier}]"), message))
+    });
+    let key = policy.settings().key.iter().enumerate().filter_map(|(part, key)| {
+        let field = matches!(key, KeyPart::Field(_));
+        field.then(|| (format!("key[{part}]"), "a check sees no body: use a header, or the caller"))
+    });
+    let id = policy.id();
+    let fault = |(place, message): (String, &str)| Fault {
+        place: format!("policies[{at}].{place}"),
+        message: format!("{message} (policy `{id}`)"),
+    };
+    tiers.chain(key).map(fault).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn places(document: Json) -> Vec<String> {
+        match Rules::of(document).unwrap_err() {
+            BadRules::Faults(error) => error.faults().iter().map(|fault| fault.place.clone()).collect(),
+            error @ BadRules::TooLarge(_) => vec![error.to_string()],
+        }
+    }
+
+    #[test]
+    fn the_document_is_kept_as_it_was_written() {
+        let document = json!({ "policies": [{ "id": "a", "tiers": [{ "kind": "bucket", "rate": "10/s" }] }] });
+        assert_eq!(Rules::of(document.clone()).unwrap().document(), &document);
+    }
+
+    #[test]
+    fn published_service_levels_become_the_same_policies() {
+        let document = json!({ "slas": [{
+            "id": "put", "match": { "methods": ["PUT"], "pathPattern": "^/v1/[^/]+/product$" },
+            "tiers": [{ "period": 1, "threshold": 10 }, { "period": 86_400, "threshold": 1000 }]
+        }, {
+            "id": "off", "enabled": false, "match": { "pathPattern": "/" }, "tiers": { "period": 60, "threshold": 1 }
+        }] });
+        let rules = Rules::of(document.clone()).unwrap();
+        let settings = |policies: &Policies| format!("{:?}", policies.iter().map(Policy::settings).collect::<Vec<_>>());
+        let again = load::document(rules.document().clone()).unwrap();
+        assert_eq!(settings(&again), settings(&load::document(document).unwrap()));
+    }
+
+    #[test]
+    fn what_a_service_cannot_have_is_refused_with_its_place() {
+        let policy = |id: String, tiers: Json, key: Json| json!({ "id": id, "tiers": tiers, "key": key });
+        let gate = json!([{ "kind": "gate", "period": "1s" }]);
+        let leases = json!([{ "kind": "gate", "period": "1s" }, { "kind": "concurrent", "limit": 1, "lease": "1s" }]);
+        let backlog = json!([{ "kind": "backlog", "limit": 1 }]);
+        assert_eq!(
+            places(json!({ "policies": [
+                policy("a".into(), leases, json!([])),
+                policy("b".into(), backlog, json!([])),
+                policy("c".into(), gate.clone(), json!(["caller", "field:/a"])),
+            ] })),
+            ["policies[0].tiers[1]", "policies[1].tiers[0]", "policies[2].key[1]"]
+        );
+        let many: Vec<Json> = (0..101).map(|n| policy(n.to_string(), gate.clone(), json!([]))).collect();
+        assert_eq!(places(json!({ "policies": many })), ["policies"]);
+        let long = json!({ "id": "a", "tiers": gate, "message": "x".repeat(MOST_BYTES) });
+        assert!(places(json!({ "policies": [long] }))[0].contains("65536 bytes"));
+    }
+}

@@ -1,0 +1,164 @@
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+
+use crate::{Decision, RegistryError, Request, Rules, ServiceName, Services};
+
+use super::bench::{Bench, seconds};
+
+/// A decision is given 35 ms of a Redis on a machine that may be busy; a test asks again.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn shop() -> ServiceName {
+    "shop".parse().unwrap()
+}
+
+fn rules(limit: u64, more: Json) -> Rules {
+    let mut policy =
+        json!({ "id": "a", "tiers": [{ "kind": "fixed", "limit": limit, "period": "1d", "align": "first" }] });
+    policy.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Rules::of(json!({ "policies": [policy] })).unwrap()
+}
+
+async fn intake(bench: &Bench) -> Services {
+    Services::open(bench.connect().await).await
+}
+
+async fn check(services: &Services) -> Option<Decision> {
+    let begun = Instant::now();
+    loop {
+        match services.check(&shop(), &Request::new("GET", "/")).await {
+            Ok(decision) => return decision,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+    }
+}
+
+/// The limit of the rules that `services` knows.
+fn limit(services: &Services) -> Option<u64> {
+    services.rules(&shop()).unwrap()?.document()["policies"][0]["tiers"][0]["limit"].as_u64()
+}
+
+/// Returns when it knows this one, and in what time.
+async fn comes_to(services: &Services, expected: Option<u64>) -> Duration {
+    let begun = Instant::now();
+    while limit(services) != expected {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", limit(services));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn a_change_holds_here_at_once_and_everywhere_within_a_second() {
+    let bench = Bench::new().await;
+    let (here, there) = (intake(&bench).await, intake(&bench).await);
+    assert!(check(&here).await.is_none() && check(&there).await.is_none());
+    let within = |took: Duration| assert!(took <= seconds(1), "{took:?}");
+
+    here.put(&shop(), &rules(3, json!({}))).await.unwrap();
+    assert_eq!(limit(&here), Some(3));
+    within(comes_to(&there, Some(3)).await);
+    assert!(check(&here).await.unwrap().allowed && check(&there).await.unwrap().allowed);
+
+    there.put(&shop(), &rules(2, json!({}))).await.unwrap();
+    assert!(!check(&there).await.unwrap().allowed, "two were consumed");
+    within(comes_to(&here, Some(2)).await);
+    here.put(&shop(), &rules(3, json!({}))).await.unwrap();
+    let last = check(&here).await.unwrap();
+    assert_eq!((last.allowed, last.policies[0].tiers[0].remaining), (true, 0));
+
+    assert!(here.delete(&shop()).await.unwrap());
+    assert!(!here.delete(&shop()).await.unwrap());
+    assert!(check(&here).await.is_none());
+    within(comes_to(&there, None).await);
+    here.close().await;
+    assert!(matches!(here.put(&shop(), &rules(3, json!({}))).await, Err(RegistryError::Closed)));
+}
+
+#[tokio::test]
+async fn what_is_known_goes_on_while_redis_is_away_and_is_shared_by_the_intakes() {
+    let mut bench = Bench::new().await;
+    let intakes = [intake(&bench).await, intake(&bench).await];
+    intakes[0].put(&shop(), &rules(10, json!({ "on_store_error": "local" }))).await.unwrap();
+    for intake in &intakes {
+        comes_to(intake, Some(10)).await;
+    }
+    bench.server.kill().await.unwrap();
+    for intake in &intakes {
+        let mut allowed = 0;
+        for _ in 0..20 {
+            allowed += u64::from(check(intake).await.unwrap().allowed);
+        }
+        assert_eq!(allowed, 5, "each has half");
+    }
+    assert!(matches!(intakes[0].put(&shop(), &rules(1, json!({}))).await, Err(RegistryError::Store(_))));
+    bench.server.start_again().await.unwrap();
+    comes_to(&intakes[0], Some(10)).await;
+}
+
+#[tokio::test]
+async fn an_intake_that_starts_without_redis_learns_the_rules_when_it_is_back() {
+    let mut bench = Bench::new().await;
+    let store = bench.connect().await;
+    bench.server.kill().await.unwrap();
+    let services = Services::open(store).await;
+    assert!(matches!(services.rules(&shop()), Err(RegistryError::Unread)));
+    assert!(matches!(services.check(&shop(), &Request::new("GET", "/")).await, Err(RegistryError::Unread)));
+    bench.server.start_again().await.unwrap();
+    let begun = Instant::now();
+    while services.rules(&shop()).is_err() {
+        assert!(begun.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(services.rules(&shop()).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_redis_that_lost_the_rules_is_believed() {
+    let bench = Bench::new().await;
+    let (here, there) = (intake(&bench).await, intake(&bench).await);
+    here.put(&shop(), &rules(3, json!({}))).await.unwrap();
+    comes_to(&there, Some(3)).await;
+    bench.store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    // As many changes as before.
+    here.put(&shop(), &rules(4, json!({}))).await.unwrap();
+    comes_to(&there, Some(4)).await;
+}
+
+#[tokio::test]
+async fn there_is_room_for_so_many_services_and_so_many_bytes() {
+    let bench = Bench::new().await;
+    let services = intake(&bench).await;
+    services.put(&shop(), &rules(1, json!({}))).await.unwrap();
+    let mut fill = redis::cmd("HSET");
+    fill.arg("dripfeed:{@services}:rules");
+    for n in 1..1000 {
+        fill.arg(format!("s{n}")).arg(r#"{"policies":[]}"#);
+    }
+    bench.store.command::<u64>(&fill).await.unwrap();
+    let more = "more".parse().unwrap();
+    assert!(matches!(services.put(&more, &rules(1, json!({}))).await, Err(RegistryError::ManyServices(1000))));
+    services.put(&shop(), &rules(2, json!({}))).await.unwrap();
+
+    let mut full = redis::cmd("HSET");
+    full.arg("dripfeed:{@services}:state").arg("bytes").arg(8 << 20);
+    bench.store.command::<u64>(&full).await.unwrap();
+    let longer = rules(2, json!({ "message": "later" }));
+    assert!(matches!(services.put(&shop(), &longer).await, Err(RegistryError::ManyBytes(_))));
+    assert_eq!(limit(&services), Some(2));
+    assert!(services.delete(&"s1".parse().unwrap()).await.unwrap());
+    services.put(&shop(), &rules(3, json!({}))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_redis_takes_no_rules_and_lets_them_go() {
+    let bench = Bench::new().await;
+    let (here, there) = (intake(&bench).await, intake(&bench).await);
+    here.put(&shop(), &rules(1, json!({}))).await.unwrap();
+    comes_to(&there, Some(1)).await;
+    bench.store.command::<()>(redis::cmd("CONFIG").arg("SET").arg("maxmemory").arg(1)).await.unwrap();
+    assert!(matches!(here.put(&shop(), &rules(2, json!({}))).await, Err(RegistryError::Store(_))));
+    assert!(here.delete(&shop()).await.unwrap());
+    comes_to(&there, None).await;
+}
