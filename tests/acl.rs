@@ -13,7 +13,9 @@ use dripfeed_store::{Durability, Facts, RedisSettings, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, buried, join, settle, submit, take, take_one, takes_nothing};
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::until;
 use dripfeed_tests::upstream::Upstream;
+use http::Method;
 use redis::InfoDict;
 
 const PASSWORD: &str = "opensesame";
@@ -302,6 +304,15 @@ async fn real_processes_work_under_the_acl() {
         assert_eq!(intake.client().submit(bucket, "{}").await.expect("an answer").status, 202);
     }
     upstream.has_got(2).await;
+    let client = intake.client();
+    let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"gate","period":"1h"}],"consistency":"strict"}]}"#;
+    let call = async |method, path, body: &str| {
+        let answer = client.call(client.request(method, path), body.to_owned()).await.expect("an answer");
+        answer.status
+    };
+    assert_eq!(call(Method::PUT, "/v1/services/shop/rules", rules).await, 200);
+    until("a check is decided", async || call(Method::POST, "/v1/services/shop/check", "{}").await == 429).await;
+    assert_eq!(call(Method::DELETE, "/v1/services/shop/rules", "").await, 204);
     for process in [&mut intake, &mut processor] {
         process.terminate();
         assert!(process.ended().await.success(), "{}", process.log());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, RawPathParams};
 use dripfeed_bucket::Bucket;
 use dripfeed_job::JobId;
+use dripfeed_limit::ServiceName;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, header};
 
@@ -52,6 +53,10 @@ impl Caller {
 
     pub(crate) fn may_use(&self, bucket: &str) -> bool {
         self.key.as_ref().is_none_or(|key| key.buckets.has(bucket))
+    }
+
+    fn may_use_service(&self, service: &str) -> bool {
+        self.key.as_ref().is_none_or(|key| key.services.has(service))
     }
 
     fn needs(&self, scope: Scope) -> Result<(), Problem> {
@@ -135,6 +140,29 @@ impl<D: Deed> FromRequestParts<Intake> for At<D> {
         }
         let bucket = intake.buckets().get(name).ok_or_else(Problem::unknown_bucket)?;
         Ok(Self { caller, bucket, deed: PhantomData })
+    }
+}
+
+/// A caller who may do `D` to the service that the path names, whether it is registered or not.
+pub(crate) struct For<D> {
+    pub(crate) caller: Caller,
+    pub(crate) service: ServiceName,
+    deed: PhantomData<D>,
+}
+
+impl<D: Deed> FromRequestParts<Intake> for For<D> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let Allowed { caller, .. } = Allowed::<D>::from_request_parts(parts, intake).await?;
+        let name = path_param(parts, intake, "service").await;
+        let name = name.as_deref().unwrap_or_default();
+        // As for buckets.
+        if !caller.may_use_service(name) {
+            return Err(Problem::new(Code::Forbidden, "this key is not for this service"));
+        }
+        let service = name.parse().map_err(|_| Problem::unknown_service())?;
+        Ok(Self { caller, service, deed: PhantomData })
     }
 }
 

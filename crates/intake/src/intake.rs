@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dripfeed_bucket::Buckets;
+use dripfeed_limit::Services;
 
 use crate::body::BodyRoom;
 use crate::health::Health;
@@ -18,6 +19,7 @@ struct Parts {
     settings: IntakeSettings,
     keys: Arc<Keys>,
     buckets: Arc<Buckets>,
+    services: Services,
     metrics: IntakeMetrics,
     health: Health,
     body_room: BodyRoom,
@@ -29,11 +31,12 @@ impl Intake {
         settings: IntakeSettings,
         keys: Arc<Keys>,
         buckets: Arc<Buckets>,
+        services: Services,
         metrics: IntakeMetrics,
         health: Health,
     ) -> Self {
         let body_room = BodyRoom::new(settings.max_bodies);
-        Self(Arc::new(Parts { settings, keys, buckets, metrics, health, body_room }))
+        Self(Arc::new(Parts { settings, keys, buckets, services, metrics, health, body_room }))
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {
@@ -46,6 +49,10 @@ impl Intake {
 
     pub(crate) fn buckets(&self) -> &Buckets {
         &self.0.buckets
+    }
+
+    pub(crate) fn services(&self) -> &Services {
+        &self.0.services
     }
 
     pub(crate) fn metrics(&self) -> &IntakeMetrics {

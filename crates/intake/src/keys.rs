@@ -1,10 +1,12 @@
 //! The keys that callers show, and what each may do.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use dripfeed_job::BucketName;
+use dripfeed_limit::ServiceName;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -17,16 +19,17 @@ pub struct AccessKey {
     pub sha256: [u8; 32],
     pub scopes: Vec<Scope>,
     pub buckets: BucketSet,
+    pub services: ServiceSet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Hand in jobs.
+    /// Hand in jobs; ask whether a request may pass.
     Submit,
     /// Look at everything.
     Read,
-    /// Change, pause, cancel, replay, delete.
+    /// Change, pause, cancel, replay, delete; register services.
     Operate,
 }
 
@@ -40,13 +43,17 @@ impl Scope {
     }
 }
 
+/// All there are, or those of these names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BucketSet {
+pub enum Chosen<N> {
     All,
-    Named(BTreeSet<BucketName>),
+    Named(BTreeSet<N>),
 }
 
-impl BucketSet {
+pub type BucketSet = Chosen<BucketName>;
+pub type ServiceSet = Chosen<ServiceName>;
+
+impl<N: Borrow<str> + Ord> Chosen<N> {
     pub(crate) fn has(&self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -99,7 +106,7 @@ mod tests {
 
     fn key(id: &str, secret: &str) -> AccessKey {
         let sha256 = Sha256::digest(secret).into();
-        AccessKey { id: id.to_owned(), sha256, scopes: vec![Scope::Read], buckets: BucketSet::All }
+        AccessKey { id: id.to_owned(), sha256, scopes: vec![Scope::Read], buckets: Chosen::All, services: Chosen::All }
     }
 
     fn who(keys: &Keys, secret: Option<&str>) -> String {

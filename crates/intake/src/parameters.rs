@@ -15,6 +15,14 @@ pub(crate) struct Bucket {
 
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Path)]
+pub(crate) struct Service {
+    /// The service's name.
+    #[param(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    service: String,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
 pub(crate) struct Job {
     /// The job's id, as the 202 gave it.
     #[param(pattern = "^[0-9]+-[0-9]+$", example = "1700000000000-0")]

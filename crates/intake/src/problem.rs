@@ -3,6 +3,8 @@
 //! **Architecture invariant:** a problem tells what its caller can act on, never what happened inside: internal texts go
 //! to the log.
 
+mod services;
+
 use std::error::Error;
 use std::time::Duration;
 
@@ -23,11 +25,13 @@ pub(crate) enum Code {
     BadBody,
     BadIdempotencyKey,
     BadJson,
+    BadYaml,
     Unauthenticated,
     Forbidden,
     NotFound,
     UnknownBucket,
     UnknownJob,
+    UnknownService,
     MethodNotAllowed,
     BodyTimeout,
     IdempotencyConflict,
@@ -39,6 +43,7 @@ pub(crate) enum Code {
     BadMember,
     BadOption,
     BadQuery,
+    ManyServices,
     Unsupported,
     BucketFull,
     CallerLimit,
@@ -52,16 +57,18 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 30] = [
+    pub(crate) const ALL: [Self; 33] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
         Self::BadJson,
+        Self::BadYaml,
         Self::Unauthenticated,
         Self::Forbidden,
         Self::NotFound,
         Self::UnknownBucket,
         Self::UnknownJob,
+        Self::UnknownService,
         Self::MethodNotAllowed,
         Self::BodyTimeout,
         Self::IdempotencyConflict,
@@ -73,6 +80,7 @@ impl Code {
         Self::BadMember,
         Self::BadOption,
         Self::BadQuery,
+        Self::ManyServices,
         Self::Unsupported,
         Self::BucketFull,
         Self::CallerLimit,
@@ -92,11 +100,13 @@ impl Code {
             Self::BadBody => (400, "bad_body", "The body did not arrive whole"),
             Self::BadIdempotencyKey => (400, "bad_idempotency_key", "The idempotency key can't be used"),
             Self::BadJson => (400, "bad_json", "The body is not JSON"),
+            Self::BadYaml => (400, "bad_yaml", "The body is not YAML"),
             Self::Unauthenticated => (401, "unauthenticated", "A valid key is needed"),
             Self::Forbidden => (403, "forbidden", "Not allowed"),
             Self::NotFound => (404, "not_found", "There is nothing here"),
             Self::UnknownBucket => (404, "unknown_bucket", "There is no such bucket"),
             Self::UnknownJob => (404, "unknown_job", "There is no such job in this bucket"),
+            Self::UnknownService => (404, "unknown_service", "There is no such service"),
             Self::MethodNotAllowed => (405, "method_not_allowed", "This can't be done here"),
             Self::BodyTimeout => (408, "body_timeout", "The body took too long to arrive"),
             Self::IdempotencyConflict => {
@@ -110,6 +120,7 @@ impl Code {
             Self::BadMember => (422, "bad_member", "A member of the body can't be used"),
             Self::BadOption => (422, "bad_option", "An option can't be used"),
             Self::BadQuery => (422, "bad_query", "A parameter of the query can't be used"),
+            Self::ManyServices => (422, "many_services", "There is no room for these rules"),
             Self::Unsupported => (422, "unsupported", "This bucket can't do that"),
             Self::BucketFull => (429, "bucket_full", "The bucket is full"),
             Self::CallerLimit => (429, "caller_limit", "A limit is reached"),
@@ -186,6 +197,9 @@ pub(crate) struct More {
     /// The options that can't be used, all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     options: Vec<BadOption>,
+    /// All that can't be used in a body that is taken whole or not at all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<Fault>,
     #[serde(flatten)]
     place: Place,
 }
@@ -214,6 +228,13 @@ pub(crate) struct BadOption {
     pub(crate) reason: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Fault {
+    /// The path of a member, such as `policies[0].tiers[1]`; empty: the body as a whole.
+    pub(crate) place: String,
+    pub(crate) reason: String,
+}
+
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), more: Box::default(), fields: Vec::new() }
@@ -229,6 +250,10 @@ impl Problem {
 
     pub(crate) fn unknown_dead_letter() -> Self {
         Self::new(Code::UnknownJob, "the bucket holds no dead letter of this id")
+    }
+
+    pub(crate) fn unknown_service() -> Self {
+        Self::new(Code::UnknownService, "no service of this name is registered; PUT its rules first")
     }
 
     pub(crate) fn draining() -> Self {

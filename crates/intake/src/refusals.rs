@@ -67,6 +67,9 @@ refusals! {
         IdempotencyConflict, BucketFull, CallerLimit, DeadlineUnreachable;
     OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
         CallerLimit;
+    OfService: UnknownService;
+    OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices;
+    OfCheck: UnknownService, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
 }
 
 /// The schema that the responses refer to, with those it refers to itself.

@@ -21,8 +21,8 @@ use crate::health::Health;
 use crate::intake::Intake;
 use crate::problem::Problem;
 use crate::{
-    batch, buckets, cancel, change, dead, describe, head, health, job, jobs, operate, outcomes, page, proxy, replay,
-    submit,
+    batch, buckets, cancel, change, check, dead, describe, head, health, job, jobs, operate, outcomes, page, proxy,
+    replay, rules, submit,
 };
 
 /// Nothing that is answered may run, load or frame anything, whatever an upstream or a caller put into it.
@@ -106,6 +106,8 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(replay::replay_many))
         .routes(routes!(outcomes::outcomes))
         .routes(routes!(outcomes::report))
+        .routes(routes!(rules::put, rules::get, rules::delete))
+        .routes(routes!(check::check))
 }
 
 async fn refuse_while_draining(State(health): State<Health>, request: Request, next: Next) -> Response {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dripfeed_bucket::Buckets;
-use dripfeed_intake::{Gauges, Health, Intake, IntakeMetrics, Keys, Listener, Tls};
+use dripfeed_intake::{Decisions, Gauges, Health, Intake, IntakeMetrics, Keys, Listener, Tls};
+use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,7 @@ pub(crate) struct IntakeRole {
     connected: Connected,
     keys: Arc<Keys>,
     buckets: Arc<Buckets>,
+    services: Services,
     /// None: HTTP in clear text.
     tls: Option<Tls>,
     intake: Intake,
@@ -54,16 +56,18 @@ impl IntakeRole {
         let buckets = Arc::new(Buckets::default());
         buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
         let keys = Arc::new(Keys::new(settings.keys.iter().cloned()));
+        let services = Services::open(connected.store.clone()).await;
         let mut registry = super::registry();
         let metrics = IntakeMetrics::register(&mut registry);
         let gauges = Gauges::register(Arc::clone(&buckets), &mut registry);
+        Decisions::register(services.clone(), &mut registry);
         let health = Health::new(connected.store.clone(), gauges, Arc::new(registry));
         let mut of_intake = settings.intake.settings.clone();
         of_intake.max_connections = open_files::room_for(of_intake.max_connections);
-        let intake = Intake::new(of_intake, Arc::clone(&keys), Arc::clone(&buckets), metrics, health);
+        let intake = Intake::new(of_intake, Arc::clone(&keys), Arc::clone(&buckets), services.clone(), metrics, health);
         let listener = listen("intake.listen", settings.intake.listen).await?;
         let tls = settings.intake.tls.clone().map(Tls::new);
-        Ok(Some((Self { connected, keys, buckets, tls, intake }, listener)))
+        Ok(Some((Self { connected, keys, buckets, services, tls, intake }, listener)))
     }
 
     /// Serves until `stop`, then drains.
@@ -73,7 +77,9 @@ impl IntakeRole {
     pub(crate) async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         tracing::info!("listening on {scheme}://{}", listener.local_addr()?);
-        self.intake.serve(Listener::new(listener, self.tls.clone()), stop).await?;
+        let served = self.intake.serve(Listener::new(listener, self.tls.clone()), stop).await;
+        self.services.close().await;
+        served?;
         tracing::info!("the intake has ended");
         Ok(())
     }

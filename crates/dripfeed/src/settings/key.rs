@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use dripfeed_intake::{AccessKey, Scope};
+use dripfeed_intake::{AccessKey, BucketSet, Scope, ServiceSet};
 use dripfeed_job::BucketName;
+use dripfeed_limit::ServiceName;
 use serde::Deserialize;
 
 use super::bucket::ConfiguredBucket;
@@ -14,7 +15,10 @@ use super::selection;
 use super::tree::Step;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section [[keys]] with id, sha256 or hash_file, scopes and buckets")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a section [[keys]] with id, sha256 or hash_file, scopes, buckets and services"
+)]
 struct Entry {
     id: String,
     #[serde(default)]
@@ -24,6 +28,8 @@ struct Entry {
     scopes: Vec<Scope>,
     #[serde(default = "all")]
     buckets: Vec<String>,
+    /// As the buckets.
+    services: Option<Vec<String>>,
 }
 
 fn all() -> Vec<String> {
@@ -68,7 +74,18 @@ fn read_entry(
     }
     let sha256 = hash(&entry).map_err(|(key, message)| reader.fault(&below(path, key), message)).ok();
     let buckets = selection::read(reader, &below(path, "buckets"), &entry.buckets, configured);
-    Some(AccessKey { id: entry.id, sha256: sha256?, scopes: entry.scopes, buckets: buckets? })
+    let services = match &entry.services {
+        Some(names) => selection::read_services(reader, &below(path, "services"), names),
+        None => buckets.clone().map(of_the_same_names),
+    };
+    Some(AccessKey { id: entry.id, sha256: sha256?, scopes: entry.scopes, buckets: buckets?, services: services? })
+}
+
+fn of_the_same_names(buckets: BucketSet) -> ServiceSet {
+    match buckets {
+        BucketSet::All => ServiceSet::All,
+        BucketSet::Named(names) => ServiceSet::Named(names.into_iter().map(ServiceName::from).collect()),
+    }
 }
 
 fn below(path: &[Step], key: &str) -> Vec<Step> {

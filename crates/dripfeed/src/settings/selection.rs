@@ -1,9 +1,10 @@
-//! Which buckets something is about: names, or `*` for all.
+//! Which buckets or services something is about: names, or `*` for all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dripfeed_intake::BucketSet;
+use dripfeed_intake::{BucketSet, ServiceSet};
 use dripfeed_job::BucketName;
+use dripfeed_limit::ServiceName;
 
 use super::bucket::ConfiguredBucket;
 use super::read::Reader;
@@ -37,4 +38,28 @@ pub(super) fn read(
         }
     }
     Some(BucketSet::Named(selected))
+}
+
+/// Services come and go at run time: any name that one may have will do.
+pub(super) fn read_services(reader: &mut Reader<'_>, path: &[Step], names: &[String]) -> Option<ServiceSet> {
+    if names.is_empty() {
+        reader.fault(path, "names no service: use names, or [\"*\"] for all");
+        return None;
+    }
+    if names.iter().any(|name| name == "*") {
+        return Some(ServiceSet::All);
+    }
+    let mut selected = BTreeSet::new();
+    for (index, name) in names.iter().enumerate() {
+        match name.parse::<ServiceName>() {
+            Ok(name) => {
+                selected.insert(name);
+            }
+            Err(error) => {
+                let path: Vec<Step> = path.iter().cloned().chain([Step::Index(index)]).collect();
+                reader.fault(&path, error.to_string());
+            }
+        }
+    }
+    Some(ServiceSet::Named(selected))
 }

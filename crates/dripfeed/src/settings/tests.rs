@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dripfeed_bucket::{BucketSettings, Kind};
+use dripfeed_intake::ServiceSet;
 use dripfeed_job::Rate;
 use dripfeed_store::Durability;
 use tempfile::TempDir;
@@ -250,6 +251,8 @@ fn keys_say_who_may_do_what() {
                     {{ id = "shop", sha256 = "the key itself", scopes = [], buckets = ["mail"] }},
                     {{ id = "", scopes = ["admin"], hash_file = "{missing}" }},
                     {{ sha256 = "{digits}", scopes = ["read"], colour = "red" }},
+                    {{ id = "cart", sha256 = "{digits}", scopes = ["read"], services = ["cart", "a/b"] }},
+                    {{ id = "cart", sha256 = "{digits}", scopes = ["read"], services = [] }},
                     "just a text",
                 ]
             "#,
@@ -259,6 +262,24 @@ fn keys_say_who_may_do_what() {
         ),
     );
     insta::assert_snapshot!(folder.told(&layers([file])));
+}
+
+#[test]
+fn a_keys_services_are_those_it_names_or_named_as_its_buckets() {
+    let folder = Folder::new();
+    let services = |members: &str| {
+        let digits = "ab".repeat(32);
+        let content = format!(
+            "[buckets.mail]\nupstream = \"http://h/\"\n[[keys]]\nid = \"shop\"\nsha256 = \"{digits}\"\n\
+             scopes = [\"submit\"]\n{members}"
+        );
+        load(&layers([folder.file("dripfeed.toml", content)])).keys.remove(0).services
+    };
+    let named = |name: &str| ServiceSet::Named([name.parse().unwrap()].into());
+    assert_eq!(services(""), ServiceSet::All);
+    assert_eq!(services("buckets = [\"mail\"]"), named("mail"));
+    assert_eq!(services("buckets = [\"mail\"]\nservices = [\"cart\"]"), named("cart"));
+    assert_eq!(services("services = [\"cart\", \"*\"]"), ServiceSet::All);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use dripfeed_intake::{AccessKey, BucketSet, Scope};
+use dripfeed_intake::{AccessKey, BucketSet, Scope, ServiceSet};
 use sha2::{Digest as _, Sha256};
 
 use crate::stage::{Stage, delivered, settings};
@@ -8,12 +8,15 @@ use crate::stage::{Stage, delivered, settings};
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 
 fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> AccessKey {
-    let buckets = match bucket {
-        Some(name) => BucketSet::Named(BTreeSet::from([name.parse().unwrap()])),
-        None => BucketSet::All,
+    let (buckets, services) = match bucket {
+        Some(name) => (
+            BucketSet::Named(BTreeSet::from([name.parse().unwrap()])),
+            ServiceSet::Named(BTreeSet::from([name.parse().unwrap()])),
+        ),
+        None => (BucketSet::All, ServiceSet::All),
     };
     // The secret of a key is its id, here.
-    AccessKey { id: id.to_owned(), sha256: Sha256::digest(id).into(), scopes: scopes.to_vec(), buckets }
+    AccessKey { id: id.to_owned(), sha256: Sha256::digest(id).into(), scopes: scopes.to_vec(), buckets, services }
 }
 
 async fn stage() -> Stage {
@@ -85,6 +88,10 @@ async fn a_scope_is_needed_for_each_thing() {
         ("DELETE /v1/buckets/b/dead/1-1", "operator"),
         ("POST /v1/buckets/b/dead/1-1/replay", "operator"),
         ("POST /v1/buckets/b/dead/replay", "operator"),
+        ("POST /v1/services/b/check", "sender"),
+        ("GET /v1/services/b/rules", "reader"),
+        ("PUT /v1/services/b/rules", "operator"),
+        ("DELETE /v1/services/b/rules", "operator"),
     ] {
         for id in ["sender", "reader", "operator"] {
             let answer = stage.ask(line, &[("authorization", &bearer(id))], "{}").await;
@@ -106,6 +113,8 @@ async fn a_key_for_some_buckets_is_for_no_other() {
     // Whether a bucket exists isn't told either.
     for other in ["other", "nope"] {
         let answer = stage.ask(&format!("POST /v1/buckets/{other}/jobs"), &tenant, "x").await;
+        answer.refuses(403, "forbidden");
+        let answer = stage.ask(&format!("POST /v1/services/{other}/check"), &tenant, "{}").await;
         answer.refuses(403, "forbidden");
     }
     let list = stage.ask("GET /v1/buckets", &tenant, "").await.json();

@@ -32,6 +32,8 @@ mod proxying;
 mod reading;
 /// An intake that listens, and a client that sends whatever it is given.
 mod server;
+/// Rules of services, and checks by them.
+mod services;
 /// The Redis, the buckets and the intake of one test.
 mod stage;
 /// One job in one request.

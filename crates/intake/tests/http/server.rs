@@ -25,7 +25,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let (intake, _) = stage.intake(settings);
+        let (intake, _) = stage.intake(settings).await;
         let serving = tokio::spawn({
             let stop = stop.clone();
             async move { intake.serve(Listener::new(listener, tls), stop).await }

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use dripfeed_bucket::{
     Bucket, BucketSettings, Buckets, Consumer, Keep, Kind, Leak, Life, Replica, Settlement, Take, Taken,
 };
-use dripfeed_intake::{AccessKey, Gauges, Health, Intake, IntakeMetrics, IntakeSettings, Keys};
+use dripfeed_intake::{AccessKey, Decisions, Gauges, Health, Intake, IntakeMetrics, IntakeSettings, Keys};
 use dripfeed_job::{Job, Retry};
+use dripfeed_limit::Services;
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
@@ -91,13 +92,13 @@ impl Stage {
         let buckets = buckets.into_iter().map(|settings| Bucket::new(store.clone(), settings));
         let buckets = Arc::new(Buckets::new(buckets));
         let keys = Arc::new(Keys::new(keys));
-        let (intake, health) = assemble(intake_settings(), &store, &keys, &buckets);
+        let (intake, health) = assemble(intake_settings(), &store, &keys, &buckets).await;
         Self { redis, store, buckets, keys, health, intake, _folder: folder }
     }
 
     /// Another intake over the same buckets.
-    pub fn intake(&self, settings: IntakeSettings) -> (Intake, Health) {
-        assemble(settings, &self.store, &self.keys, &self.buckets)
+    pub async fn intake(&self, settings: IntakeSettings) -> (Intake, Health) {
+        assemble(settings, &self.store, &self.keys, &self.buckets).await
     }
 
     pub fn bucket(&self, name: &str) -> Bucket {
@@ -164,12 +165,19 @@ impl Stage {
     }
 }
 
-fn assemble(settings: IntakeSettings, store: &Store, keys: &Arc<Keys>, buckets: &Arc<Buckets>) -> (Intake, Health) {
+async fn assemble(
+    settings: IntakeSettings,
+    store: &Store,
+    keys: &Arc<Keys>,
+    buckets: &Arc<Buckets>,
+) -> (Intake, Health) {
+    let services = Services::open(store.clone()).await;
     let mut registry = Registry::with_prefix("dripfeed");
     let metrics = IntakeMetrics::register(&mut registry);
     let gauges = Gauges::register(Arc::clone(buckets), &mut registry);
+    Decisions::register(services.clone(), &mut registry);
     let health = Health::new(store.clone(), gauges, Arc::new(registry));
-    let intake = Intake::new(settings, Arc::clone(keys), Arc::clone(buckets), metrics, health.clone());
+    let intake = Intake::new(settings, Arc::clone(keys), Arc::clone(buckets), services, metrics, health.clone());
     (intake, health)
 }
 

@@ -13,7 +13,7 @@ fn shop() -> ServiceName {
     "shop".parse().unwrap()
 }
 
-fn rules(limit: u64, more: Json) -> Rules {
+fn rules(limit: u64, more: &Json) -> Rules {
     let mut policy =
         json!({ "id": "a", "tiers": [{ "kind": "fixed", "limit": limit, "period": "1d", "align": "first" }] });
     policy.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -56,15 +56,15 @@ async fn a_change_holds_here_at_once_and_everywhere_within_a_second() {
     assert!(check(&here).await.is_none() && check(&there).await.is_none());
     let within = |took: Duration| assert!(took <= seconds(1), "{took:?}");
 
-    here.put(&shop(), &rules(3, json!({}))).await.unwrap();
+    here.put(&shop(), &rules(3, &json!({}))).await.unwrap();
     assert_eq!(limit(&here), Some(3));
     within(comes_to(&there, Some(3)).await);
     assert!(check(&here).await.unwrap().allowed && check(&there).await.unwrap().allowed);
 
-    there.put(&shop(), &rules(2, json!({}))).await.unwrap();
+    there.put(&shop(), &rules(2, &json!({}))).await.unwrap();
     assert!(!check(&there).await.unwrap().allowed, "two were consumed");
     within(comes_to(&here, Some(2)).await);
-    here.put(&shop(), &rules(3, json!({}))).await.unwrap();
+    here.put(&shop(), &rules(3, &json!({}))).await.unwrap();
     let last = check(&here).await.unwrap();
     assert_eq!((last.allowed, last.policies[0].tiers[0].remaining), (true, 0));
 
@@ -73,14 +73,14 @@ async fn a_change_holds_here_at_once_and_everywhere_within_a_second() {
     assert!(check(&here).await.is_none());
     within(comes_to(&there, None).await);
     here.close().await;
-    assert!(matches!(here.put(&shop(), &rules(3, json!({}))).await, Err(RegistryError::Closed)));
+    assert!(matches!(here.put(&shop(), &rules(3, &json!({}))).await, Err(RegistryError::Closed)));
 }
 
 #[tokio::test]
 async fn what_is_known_goes_on_while_redis_is_away_and_is_shared_by_the_intakes() {
     let mut bench = Bench::new().await;
     let intakes = [intake(&bench).await, intake(&bench).await];
-    intakes[0].put(&shop(), &rules(10, json!({ "on_store_error": "local" }))).await.unwrap();
+    intakes[0].put(&shop(), &rules(10, &json!({ "on_store_error": "local" }))).await.unwrap();
     for intake in &intakes {
         comes_to(intake, Some(10)).await;
     }
@@ -92,7 +92,7 @@ async fn what_is_known_goes_on_while_redis_is_away_and_is_shared_by_the_intakes(
         }
         assert_eq!(allowed, 5, "each has half");
     }
-    assert!(matches!(intakes[0].put(&shop(), &rules(1, json!({}))).await, Err(RegistryError::Store(_))));
+    assert!(matches!(intakes[0].put(&shop(), &rules(1, &json!({}))).await, Err(RegistryError::Store(_))));
     bench.server.start_again().await.unwrap();
     comes_to(&intakes[0], Some(10)).await;
 }
@@ -118,11 +118,11 @@ async fn an_intake_that_starts_without_redis_learns_the_rules_when_it_is_back() 
 async fn a_redis_that_lost_the_rules_is_believed() {
     let bench = Bench::new().await;
     let (here, there) = (intake(&bench).await, intake(&bench).await);
-    here.put(&shop(), &rules(3, json!({}))).await.unwrap();
+    here.put(&shop(), &rules(3, &json!({}))).await.unwrap();
     comes_to(&there, Some(3)).await;
     bench.store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
     // As many changes as before.
-    here.put(&shop(), &rules(4, json!({}))).await.unwrap();
+    here.put(&shop(), &rules(4, &json!({}))).await.unwrap();
     comes_to(&there, Some(4)).await;
 }
 
@@ -130,7 +130,7 @@ async fn a_redis_that_lost_the_rules_is_believed() {
 async fn there_is_room_for_so_many_services_and_so_many_bytes() {
     let bench = Bench::new().await;
     let services = intake(&bench).await;
-    services.put(&shop(), &rules(1, json!({}))).await.unwrap();
+    services.put(&shop(), &rules(1, &json!({}))).await.unwrap();
     let mut fill = redis::cmd("HSET");
     fill.arg("dripfeed:{@services}:rules");
     for n in 1..1000 {
@@ -138,27 +138,27 @@ async fn there_is_room_for_so_many_services_and_so_many_bytes() {
     }
     bench.store.command::<u64>(&fill).await.unwrap();
     let more = "more".parse().unwrap();
-    assert!(matches!(services.put(&more, &rules(1, json!({}))).await, Err(RegistryError::ManyServices(1000))));
-    services.put(&shop(), &rules(2, json!({}))).await.unwrap();
+    assert!(matches!(services.put(&more, &rules(1, &json!({}))).await, Err(RegistryError::ManyServices(1000))));
+    services.put(&shop(), &rules(2, &json!({}))).await.unwrap();
 
     let mut full = redis::cmd("HSET");
     full.arg("dripfeed:{@services}:state").arg("bytes").arg(8 << 20);
     bench.store.command::<u64>(&full).await.unwrap();
-    let longer = rules(2, json!({ "message": "later" }));
+    let longer = rules(2, &json!({ "message": "later" }));
     assert!(matches!(services.put(&shop(), &longer).await, Err(RegistryError::ManyBytes(_))));
     assert_eq!(limit(&services), Some(2));
     assert!(services.delete(&"s1".parse().unwrap()).await.unwrap());
-    services.put(&shop(), &rules(3, json!({}))).await.unwrap();
+    services.put(&shop(), &rules(3, &json!({}))).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_full_redis_takes_no_rules_and_lets_them_go() {
     let bench = Bench::new().await;
     let (here, there) = (intake(&bench).await, intake(&bench).await);
-    here.put(&shop(), &rules(1, json!({}))).await.unwrap();
+    here.put(&shop(), &rules(1, &json!({}))).await.unwrap();
     comes_to(&there, Some(1)).await;
     bench.store.command::<()>(redis::cmd("CONFIG").arg("SET").arg("maxmemory").arg(1)).await.unwrap();
-    assert!(matches!(here.put(&shop(), &rules(2, json!({}))).await, Err(RegistryError::Store(_))));
+    assert!(matches!(here.put(&shop(), &rules(2, &json!({}))).await, Err(RegistryError::Store(_))));
     assert!(here.delete(&shop()).await.unwrap());
     comes_to(&there, None).await;
 }

@@ -1,0 +1,64 @@
+//! What goes wrong with the rules of services, and with checks by them.
+
+use std::error::Error;
+use std::time::Duration;
+
+use dripfeed_bucket::BucketError;
+use dripfeed_limit::{BadRules, LimitError, LoadError, RegistryError};
+use dripfeed_store::{Certainty, StoreError};
+
+use super::{Code, Fault, Place, Problem};
+
+impl Problem {
+    /// All faults of a body, each with its place; `member` is the first one's.
+    pub(crate) fn faults(code: Code, error: &LoadError) -> Self {
+        let fault = |fault: &dripfeed_limit::Fault| Fault { place: fault.place.clone(), reason: fault.message.clone() };
+        let faults: Vec<Fault> = error.faults().iter().map(fault).collect();
+        let member = faults.first().map(|fault| fault.place.clone()).filter(|place| !place.is_empty());
+        let mut problem = Self::new(code, error.to_string()).at(Place { member, ..Place::default() });
+        problem.more.faults = faults;
+        problem
+    }
+
+    fn unchecked(detail: &str, certainty: Certainty) -> Self {
+        let mut problem = Self::new(Code::StoreUnavailable, detail).retry_after(Some(Duration::from_secs(1)));
+        problem.more.outcome = Some(match certainty {
+            Certainty::NotStored => "not_stored",
+            Certainty::Unknown => "unknown",
+        });
+        problem
+    }
+}
+
+impl From<BadRules> for Problem {
+    fn from(error: BadRules) -> Self {
+        match &error {
+            BadRules::Faults(faults) => Self::faults(Code::BadMember, faults),
+            BadRules::TooLarge(_) => Self::new(Code::BodyTooLarge, error.to_string()),
+        }
+    }
+}
+
+impl From<RegistryError> for Problem {
+    fn from(error: RegistryError) -> Self {
+        match error {
+            RegistryError::Unread => {
+                Self::unchecked("Redis has told no rules of services yet; ask again later", Certainty::NotStored)
+            }
+            RegistryError::Closed => Self::draining(),
+            RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {
+                Self::new(Code::ManyServices, format!("{error}: delete some first"))
+            }
+            RegistryError::Store(error) => BucketError::Store(error.into()).into(),
+            RegistryError::Limit(LimitError::Unavailable { source, .. }) => {
+                // Without a source the reply stayed out: the charge may have been made.
+                let certainty = source.as_ref().map_or(Certainty::Unknown, StoreError::certainty);
+                Self::unchecked("whether this may pass can't be told without Redis; ask again later", certainty)
+            }
+            RegistryError::Limit(error) => {
+                tracing::error!(error = &error as &dyn Error, "a check can't be answered");
+                Self::internal()
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use dripfeed_intake::{AccessKey, BucketSet, Scope, ServiceSet};
+use serde_json::{Value, json};
+use sfv::{List, Parser};
+use sha2::{Digest as _, Sha256};
+
+use crate::stage::{Answer, PATIENCE, Stage, ask, intake_settings, request, settings};
+
+const RULES: &str = "PUT /v1/services/shop/rules";
+
+async fn put(stage: &Stage, rules: &Value) -> Answer {
+    stage.ask(RULES, &[], rules.to_string()).await
+}
+
+/// Rules of one policy for each caller.
+fn limit(limit: u64) -> Value {
+    let tier = json!({ "kind": "fixed", "limit": limit, "period": "1h", "align": "first" });
+    json!({ "policies": [{ "id": "each", "key": ["caller"], "tiers": [tier], "message": "slow down" }] })
+}
+
+/// Asks until Redis could be asked in the 35 ms that a decision has for it: the machine may be busy.
+async fn check_at(router: Router, headers: &[(&str, &str)], body: &Value) -> Answer {
+    let begun = Instant::now();
+    loop {
+        let asked = request("POST /v1/services/shop/check", headers, body.to_string());
+        let answer = ask(router.clone(), asked).await;
+        if answer.status != 503 || begun.elapsed() > PATIENCE {
+            return answer;
+        }
+    }
+}
+
+async fn check(stage: &Stage, body: Value) -> Answer {
+    check_at(stage.intake.router(), &[], &body).await
+}
+
+fn remaining(answer: &Answer) -> u64 {
+    answer.json()["policies"][0]["tiers"][0]["remaining"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn rules_are_registered_read_and_forgotten() {
+    let stage = Stage::set().await;
+    let path = "/v1/services/shop/rules";
+    stage.get(path).await.refuses(404, "unknown_service");
+    stage.ask("POST /v1/services/shop/check", &[], "{}").await.refuses(404, "unknown_service");
+    let answer = put(&stage, &limit(2)).await;
+    assert_eq!((answer.status.as_u16(), answer.json()), (200, limit(2)));
+    assert_eq!(stage.get(path).await.json(), limit(2));
+    assert_eq!(check(&stage, json!({})).await.status, 200);
+    assert_eq!(stage.ask("DELETE /v1/services/shop/rules", &[], "").await.status, 204);
+    stage.ask("DELETE /v1/services/shop/rules", &[], "").await.refuses(404, "unknown_service");
+    stage.get(path).await.refuses(404, "unknown_service");
+    stage.ask("POST /v1/services/shop/check", &[], "{}").await.refuses(404, "unknown_service");
+}
+
+#[tokio::test]
+async fn published_service_levels_are_rules_as_they_are() {
+    let stage = Stage::set().await;
+    let yaml = "slas:\n  - id: put-product\n    enabled: true\n    match:\n      methods: [PUT]\n      \
+                pathPattern: /v1/organizations/{orgId}/product/{id}\n    tiers:\n      - period: 3600\n        threshold: 2\n";
+    for media_type in ["application/yaml", "application/x-yaml; charset=utf-8", "text/yaml"] {
+        let answer = stage.ask(RULES, &[("content-type", media_type)], yaml).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let rules = stage.get("/v1/services/shop/rules").await.json();
+    assert_eq!(rules["policies"][0]["tiers"], json!([{ "kind": "fixed", "limit": 2, "period": "3600s" }]));
+    let call = |org: &str| json!({ "method": "PUT", "path": format!("/v1/organizations/{org}/product/7") });
+    assert_eq!(check(&stage, call("a")).await.status, 200);
+    assert_eq!(check(&stage, call("a")).await.status, 200);
+    assert_eq!(check(&stage, call("a")).await.status, 429);
+    assert_eq!(check(&stage, call("b")).await.status, 200, "each tenant has its own");
+    assert_eq!(check(&stage, json!({ "method": "GET", "path": "/" })).await.json()["policies"], json!([]));
+    // What GET told can be put again.
+    assert_eq!(put(&stage, &rules).await.json(), rules);
+}
+
+#[tokio::test]
+async fn rules_are_taken_whole_or_not_at_all() {
+    let stage = Stage::set().await;
+    put(&stage, &limit(2)).await;
+    let good = limit(5)["policies"][0].clone();
+    let bad = json!({ "policies": [good, {
+        "id": "b", "key": ["caller", "user"],
+        "tiers": [{ "kind": "gate", "period": "1s" }, { "kind": "concurrent", "limit": 1, "lease": "0s" }]
+    }, { "id": "c", "tiers": [{ "kind": "fixed", "limit": "10", "period": "1s" }] }] });
+    let problem = put(&stage, &bad).await.refuses(422, "bad_member");
+    let places: Vec<&str> =
+        problem["faults"].as_array().unwrap().iter().map(|fault| fault["place"].as_str().unwrap()).collect();
+    assert_eq!(places, ["policies[1].key[1]", "policies[1].tiers[1]", "policies[2].tiers[0].limit"]);
+    assert_eq!(problem["member"], places[0]);
+    let leases = json!({ "policies": [{ "id": "c", "tiers": [{ "kind": "concurrent", "limit": 1, "lease": "1s" }] }] });
+    assert_eq!(put(&stage, &leases).await.refuses(422, "bad_member")["member"], "policies[0].tiers[0]");
+    put(&stage, &json!([])).await.refuses(422, "bad_member");
+    put(&stage, &json!({})).await.refuses(422, "bad_member");
+    put(&stage, &json!({ "policies": [], "more": 1 })).await.refuses(422, "bad_member");
+    assert_eq!(stage.ask(RULES, &[], "{\"policies\": [").await.refuses(400, "bad_json")["line"], 1);
+    let yaml = [("content-type", "application/yaml")];
+    stage.ask(RULES, &yaml, "policies: [").await.refuses(400, "bad_yaml");
+    stage.ask(RULES, &yaml, &b"\xff"[..]).await.refuses(400, "bad_yaml");
+    let bomb = (0..9).fold("a0: &a0 [x]\n".to_owned(), |bomb, n| {
+        let many = vec![format!("*a{n}"); 9].join(", ");
+        bomb + &format!("a{}: &a{} [{many}]\n", n + 1, n + 1)
+    });
+    stage.ask(RULES, &yaml, bomb).await.refuses(400, "bad_yaml");
+    let long = json!({ "policies": [{ "id": "a", "tiers": [{ "kind": "gate", "period": "1s" }], "message": "x".repeat(64 << 10) }] });
+    assert!([413].contains(&put(&stage, &long).await.status.as_u16()));
+    assert_eq!(stage.get("/v1/services/shop/rules").await.json(), limit(2));
+}
+
+#[tokio::test]
+async fn a_check_tells_what_is_left_and_when_to_come_again() {
+    let stage = Stage::set().await;
+    put(&stage, &limit(2)).await;
+    let alice = || json!({ "method": "GET", "path": "/v1/x?q", "caller": "alice" });
+    let first = check(&stage, alice()).await;
+    let tier = &first.json()["policies"][0]["tiers"][0];
+    assert_eq!((&tier["kind"], &tier["limit"], &tier["remaining"]), (&json!("fixed"), &json!(2), &json!(1)));
+    assert!((3_590_000..=3_600_000).contains(&tier["reset_ms"].as_u64().unwrap()), "{tier}");
+    assert_eq!(first.json()["retry_after_ms"], Value::Null);
+    assert!(first.header("ratelimit").unwrap().starts_with("\"each\";r=1;t="), "{first:?}");
+    assert_eq!(first.header("ratelimit-policy"), Some("\"each\";q=2;w=3600"));
+    let peek = check(&stage, json!({ "caller": "alice", "cost": 0 })).await;
+    assert_eq!(remaining(&peek), 1);
+    assert_eq!(check(&stage, alice()).await.status, 200);
+
+    let refused = check(&stage, alice()).await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.header("content-type"), Some("application/json"));
+    let body = refused.json();
+    assert_eq!((&body["allowed"], &body["message"]), (&json!(false), &json!("slow down")));
+    let wait = body["retry_after_ms"].as_u64().unwrap();
+    assert_eq!(refused.header("retry-after"), Some(wait.div_ceil(1000).to_string().as_str()));
+    assert!((3_590_000..=3_600_000).contains(&wait), "{body}");
+    for field in ["ratelimit", "ratelimit-policy"] {
+        Parser::new(refused.header(field).unwrap().as_bytes()).parse::<List>().unwrap();
+    }
+    assert_eq!(check(&stage, json!({ "caller": "bob", "cost": 2 })).await.status, 200);
+    assert_eq!(check(&stage, json!({ "caller": "carol", "cost": 3 })).await.status, 429);
+
+    let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+    let refused = r#"dripfeed_limit_decisions_total{service="shop",policy="each",verdict="refused"} 2"#;
+    assert!(metrics.contains(refused), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_refused_check_is_charged_to_nothing() {
+    let stage = Stage::set().await;
+    let all = json!({ "id": "all", "tiers": [{ "kind": "fixed", "limit": 100, "period": "1h" }] });
+    let each = json!({ "id": "each", "key": ["header:x-region"], "tiers": [
+        { "kind": "fixed", "limit": 100, "period": "1h" }, { "kind": "log", "limit": 1, "period": "1h" },
+    ] });
+    put(&stage, &json!({ "policies": [all, each] })).await;
+    let from = |region: &str| json!({ "headers": { "X-Region": region } });
+    assert_eq!(remaining(&check(&stage, from("eu")).await), 99);
+    for _ in 0..5 {
+        assert_eq!(check(&stage, from("eu")).await.status, 429);
+    }
+    let other = check(&stage, from("us")).await;
+    assert_eq!(remaining(&other), 98);
+    assert_eq!(other.json()["policies"][1]["tiers"][0]["remaining"], 99);
+}
+
+#[tokio::test]
+async fn what_is_no_check_is_refused_with_its_place() {
+    let stage = Stage::set().await;
+    put(&stage, &limit(2)).await;
+    for (body, member) in [
+        (json!({ "method": 1 }), "method"),
+        (json!({ "cost": -1 }), "cost"),
+        (json!({ "cost": 9_007_199_254_740_992_u64 }), "cost"),
+        (json!({ "ip": "here" }), "ip"),
+        (json!({ "headers": { "a b": "x" } }), "headers.a b"),
+        (json!({ "headers": { "a": "x\ny" } }), "headers.a"),
+        (json!({ "headers": { "a": 1 } }), "headers.a"),
+        (json!({ "body": {} }), "body"),
+    ] {
+        let problem = stage.ask("POST /v1/services/shop/check", &[], body.to_string()).await.refuses(422, "bad_member");
+        assert_eq!(problem["member"], member, "{problem}");
+    }
+    stage.ask("POST /v1/services/shop/check", &[], "{").await.refuses(400, "bad_json");
+}
+
+#[tokio::test]
+async fn another_limit_works_at_once_and_keeps_what_was_consumed() {
+    let stage = Stage::set().await;
+    put(&stage, &limit(3)).await;
+    let alice = || json!({ "caller": "alice" });
+    assert_eq!(remaining(&check(&stage, json!({ "caller": "alice", "cost": 3 })).await), 0);
+    assert_eq!(check(&stage, alice()).await.status, 429);
+    put(&stage, &limit(5)).await;
+    assert_eq!(remaining(&check(&stage, alice()).await), 1);
+    put(&stage, &limit(2)).await;
+    assert_eq!(check(&stage, alice()).await.status, 429);
+    assert_eq!(remaining(&check(&stage, json!({ "caller": "bob" })).await), 1);
+    put(&stage, &limit(5)).await;
+    assert_eq!(remaining(&check(&stage, alice()).await), 0);
+}
+
+#[tokio::test]
+async fn another_intake_has_a_change_within_a_second() {
+    let stage = Stage::set().await;
+    let (other, _) = stage.intake(intake_settings()).await;
+    let other = other.router();
+    let seen = async |expected: Option<Value>| {
+        let begun = Instant::now();
+        loop {
+            let answer = ask(other.clone(), request("GET /v1/services/shop/rules", &[], "")).await;
+            if expected.as_ref().map_or(answer.status == 404, |rules| answer.status == 200 && answer.json() == *rules) {
+                break;
+            }
+            assert!(begun.elapsed() <= Duration::from_secs(1), "{answer:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    put(&stage, &limit(2)).await;
+    seen(Some(limit(2))).await;
+    // Both count together.
+    assert_eq!(remaining(&check_at(other.clone(), &[], &json!({ "caller": "alice" })).await), 1);
+    assert_eq!(remaining(&check(&stage, json!({ "caller": "alice" })).await), 0);
+    put(&stage, &limit(3)).await;
+    seen(Some(limit(3))).await;
+    assert_eq!(check_at(other.clone(), &[], &json!({ "caller": "alice" })).await.status, 200);
+    stage.ask("DELETE /v1/services/shop/rules", &[], "").await;
+    seen(None).await;
+}
+
+/// The arithmetic of the published sliding window counter: a quarter into a window, 40 · 3/4 + 5 = 35 of 40.
+#[tokio::test]
+async fn a_sliding_window_weighs_the_one_before_as_published() {
+    const PERIOD_MS: u64 = 4000;
+    let stage = Stage::set().await;
+    let tier = json!({ "kind": "sliding", "limit": 40, "period": "4s" });
+    put(&stage, &json!({ "policies": [{ "id": "window", "tiers": [tier] }] })).await;
+    let now_ms = async || {
+        let (seconds, micros): (u64, u64) = stage.store.command(&redis::cmd("TIME")).await.unwrap();
+        seconds * 1000 + micros / 1000
+    };
+    let reach = async |ms: u64| {
+        while now_ms().await < ms {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    // Where the machine stood still in the middle of a step, the step is taken again in a later window.
+    let mut window = now_ms().await / PERIOD_MS + 1;
+    loop {
+        reach(window * PERIOD_MS).await;
+        let filled = check(&stage, json!({ "cost": 40 })).await;
+        if now_ms().await / PERIOD_MS == window && filled.status == 200 {
+            break;
+        }
+        window += 2;
+    }
+    let next = (window + 1) * PERIOD_MS;
+    reach(next + PERIOD_MS / 4).await;
+    let begun = now_ms().await;
+    let answer = check(&stage, json!({ "cost": 5 })).await;
+    let ended = now_ms().await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    // 40 · (W − e)/W weighed and rounded up, and 5 of this window.
+    let left = |now: u64| 40 - 5 - (40 * (next + PERIOD_MS - now)).div_ceil(PERIOD_MS);
+    assert!(begun >= next + PERIOD_MS / 4 && left(next + PERIOD_MS / 4) == 5);
+    assert!((left(begun)..=left(ended) + 1).contains(&remaining(&answer)), "{answer:?} between {begun} and {ended}");
+    assert_eq!(check(&stage, json!({ "cost": 36 })).await.status, 429, "36 don't pass within this window");
+}
+
+#[tokio::test]
+async fn what_names_no_service_is_not_found_and_redis_is_not_asked() {
+    let mut stage = Stage::set().await;
+    stage.redis.kill().await.unwrap();
+    for name in ["-b", ".", "b%2Fb", "%7Bb%7D", "b:limit", "%FF", "b%00", "\u{432}", &"x".repeat(65)] {
+        let path = http::uri::PathAndQuery::try_from(format!("/v1/services/{name}/rules"));
+        let Ok(path) = path else { continue };
+        for line in [format!("GET {path}"), format!("PUT {path}"), format!("DELETE {path}")] {
+            stage.ask(&line, &[], limit(1).to_string()).await.refuses(404, "unknown_service");
+        }
+    }
+}
+
+#[tokio::test]
+async fn while_redis_is_away_each_rule_decides_as_it_says() {
+    let mut stage = Stage::set().await;
+    let policy = |method: &str, on_store_error: &str| {
+        json!({
+            "id": method, "match": { "methods": [method] }, "on_store_error": on_store_error,
+            "tiers": [{ "kind": "fixed", "limit": 3, "period": "1h", "align": "first" }]
+        })
+    };
+    let rules = json!({ "policies": [policy("GET", "closed"), policy("PUT", "open"), policy("POST", "local")] });
+    put(&stage, &rules).await;
+    stage.redis.kill().await.unwrap();
+    let ask = async |method: &str| {
+        stage.ask("POST /v1/services/shop/check", &[], json!({ "method": method }).to_string()).await
+    };
+    let closed = ask("GET").await;
+    closed.refuses(503, "store_unavailable");
+    assert_eq!(closed.header("retry-after"), Some("1"));
+    for _ in 0..5 {
+        assert_eq!(ask("PUT").await.status, 200);
+    }
+    let local: Vec<u16> = [ask("POST").await, ask("POST").await, ask("POST").await, ask("POST").await]
+        .map(|answer| answer.status.as_u16())
+        .into();
+    assert_eq!(local, [200, 200, 200, 429]);
+    assert_eq!(stage.get("/v1/services/shop/rules").await.json(), rules);
+    put(&stage, &limit(1)).await.refuses(503, "store_unavailable");
+    stage.ask("DELETE /v1/services/shop/rules", &[], "").await.refuses(503, "store_unavailable");
+    let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+    let unchecked = r#"dripfeed_limit_decisions_total{service="shop",policy="PUT",verdict="unchecked"} 5"#;
+    assert!(metrics.contains(unchecked), "{metrics}");
+}
+
+#[tokio::test]
+async fn who_names_no_caller_is_known_by_the_key() {
+    let services = ServiceSet::Named(BTreeSet::from(["shop".parse().unwrap()]));
+    let key = |id: &str| AccessKey {
+        id: id.to_owned(),
+        sha256: Sha256::digest(id).into(),
+        scopes: vec![Scope::Submit, Scope::Operate],
+        buckets: BucketSet::All,
+        services: services.clone(),
+    };
+    let stage = Stage::with(vec![settings("b")], vec![key("east"), key("west")], &[]).await;
+    let put = stage.ask(RULES, &[("dripfeed-key", "east")], limit(1).to_string()).await;
+    assert_eq!(put.status, 200, "{put:?}");
+    let check = async |key: &str, body: Value| {
+        let headers = [("authorization", &*format!("Bearer {key}"))];
+        check_at(stage.intake.router(), &headers, &body).await.status.as_u16()
+    };
+    assert_eq!(check("east", json!({})).await, 200);
+    assert_eq!(check("east", json!({})).await, 429);
+    assert_eq!(check("west", json!({})).await, 200);
+    assert_eq!(check("west", json!({ "caller": "alice" })).await, 200);
+    assert_eq!(check("east", json!({ "caller": "alice" })).await, 429, "a caller is the same through any gateway");
+    let others = stage.ask("POST /v1/services/mail/check", &[("dripfeed-key", "east")], "{}").await;
+    others.refuses(403, "forbidden");
+}
