@@ -22,9 +22,10 @@ impl ReferenceStateMachine for Histories {
     type Transition = Step;
 
     fn init_state() -> BoxedStrategy<Model> {
-        (2..=MOST_ADMITTED, 100..300u64, option::of(3..20u64), 1..4u32, 1..5usize)
-            .prop_map(|(capacity, capacity_bytes, burst, deliveries, most_dead)| {
-                Model::new(Setup { capacity, capacity_bytes, burst, deliveries, most_dead })
+        let share = option::of(1..=100u64);
+        (2..=MOST_ADMITTED, 100..300u64, share, option::of(3..20u64), 1..4u32, 1..5usize)
+            .prop_map(|(capacity, capacity_bytes, max_share, burst, deliveries, most_dead)| {
+                Model::new(Setup { capacity, capacity_bytes, max_share, burst, deliveries, most_dead })
             })
             .boxed()
     }
@@ -37,6 +38,7 @@ impl ReferenceStateMachine for Histories {
             (2, prop_oneof![Just(Step::Pause), Just(Step::Resume)].boxed()),
             (2, option::of(1..=MOST_ADMITTED).prop_map(Step::SetCapacity).boxed()),
             (1, option::of(30..300u64).prop_map(Step::SetCapacityBytes).boxed()),
+            (2, option::of(1..=100u64).prop_map(Step::SetMaxShare).boxed()),
             (1, option::of(1..4u64).prop_map(Step::SetMaxInFlight).boxed()),
             (2, option::of(1..60u64).prop_map(Step::SetBurst).boxed()),
             (4, Just(Step::AnHourPasses).boxed()),
@@ -118,8 +120,17 @@ fn replica(model: &Model) -> impl Strategy<Value = ReplicaNumber> + use<> {
 }
 
 fn offer() -> impl Strategy<Value = Offer> {
-    (select(vec!['a', 'b']), select(vec![1, 10, 30, 80]), option::weighted(0.3, 0..3u8), prop::bool::weighted(0.15))
-        .prop_map(|(letter, length, key, delayed)| Offer { letter, length, key, delayed, ephemeral: false })
+    let letter = select(vec!['a', 'b']);
+    let (length, caller) = (select(vec![1, 10, 30, 80]), option::weighted(0.8, select(vec!['x', 'y'])));
+    let (key, delayed) = (option::weighted(0.3, 0..3u8), prop::bool::weighted(0.15));
+    (letter, length, caller, key, delayed).prop_map(|(letter, length, caller, key, delayed)| Offer {
+        letter,
+        length,
+        caller,
+        key,
+        delayed,
+        ephemeral: false,
+    })
 }
 
 fn ephemeral() -> impl Strategy<Value = Offer> {

@@ -13,6 +13,8 @@ use crate::step::{Answer, End, Entry, Handed, JobNumber, Offer, ReplicaNumber, S
 pub struct Setup {
     pub capacity: u64,
     pub capacity_bytes: u64,
+    /// For one caller, in percent. None: all of the room.
+    pub max_share: Option<u64>,
     /// The calls that may be made before anything is paid back, which takes a year for each. None: no rate.
     pub burst: Option<u64>,
     pub deliveries: u32,
@@ -27,6 +29,7 @@ pub struct Model {
     now: usize,
     capacity: u64,
     capacity_bytes: u64,
+    max_share: Option<u64>,
     burst: Option<u64>,
     max_in_flight: Option<u64>,
     pub paused: bool,
@@ -54,6 +57,7 @@ pub struct Model {
 #[derive(Clone, Debug)]
 pub struct Job {
     bytes: u64,
+    caller: Option<char>,
     readable: bool,
     /// When it was admitted, if it is not to be called before an hour has passed since.
     delayed: Option<usize>,
@@ -84,6 +88,7 @@ impl Model {
             now: 0,
             capacity: setup.capacity,
             capacity_bytes: setup.capacity_bytes,
+            max_share: setup.max_share,
             burst: setup.burst,
             max_in_flight: None,
             paused: false,
@@ -127,6 +132,7 @@ impl Model {
             Step::SetCapacityBytes(bytes) => {
                 self.set(|model| model.capacity_bytes = bytes.unwrap_or(model.setup.capacity_bytes))
             }
+            Step::SetMaxShare(share) => self.set(|model| model.max_share = share.or(model.setup.max_share)),
             Step::SetMaxInFlight(most) => self.set(|model| model.max_in_flight = *most),
             Step::SetBurst(burst) => self.set(|model| model.burst = model.burst.and(burst.or(model.setup.burst))),
             Step::AnHourPasses => self.set(Self::an_hour_passes),
@@ -171,11 +177,12 @@ impl Model {
         self.of_place(|place| matches!(place, Place::Parked(_)))
     }
 
-    fn append(&mut self, bytes: u64, readable: bool) -> &mut Job {
+    fn append(&mut self, bytes: u64, caller: Option<char>, readable: bool) -> &mut Job {
         let number = self.numbered;
         self.numbered += 1;
         self.jobs.entry(number).or_insert(Job {
             bytes,
+            caller,
             readable,
             delayed: None,
             ephemeral: false,
@@ -198,10 +205,13 @@ impl Model {
             }
             return Verdict::Repeated { job, level: self.level() };
         }
-        // The body, its checksum, and the mark of our own layout.
-        let bytes = offer.length as u64 + 16 + 1;
+        // The body, its caller, its checksum, and the mark of our own layout.
+        let bytes = offer.length as u64 + u64::from(offer.caller.is_some()) + 16 + 1;
         if bytes > self.capacity_bytes {
             return self.refuse(Reason::NeverFits);
+        }
+        if self.has_its_share(offer.caller) {
+            return self.refuse(Reason::ShareTaken);
         }
         if !self.has_room_for(bytes) {
             return self.refuse(Reason::BucketFull);
@@ -210,7 +220,7 @@ impl Model {
             return self.refuse(Reason::DeadlineUnreachable);
         }
         let (job, now) = (self.numbered, self.now);
-        let added = self.append(bytes, true);
+        let added = self.append(bytes, offer.caller, true);
         added.delayed = offer.delayed.then_some(now);
         added.ephemeral = offer.ephemeral;
         self.accepted += 1;
@@ -224,8 +234,23 @@ impl Model {
         self.level() < self.capacity && self.bytes() + bytes <= self.capacity_bytes
     }
 
+    /// By number of jobs, none of which is nobody's.
+    fn callers(&self) -> BTreeMap<char, u64> {
+        let mut callers = BTreeMap::new();
+        for caller in self.jobs.values().filter_map(|job| job.caller) {
+            *callers.entry(caller).or_default() += 1;
+        }
+        callers
+    }
+
+    fn has_its_share(&self, caller: Option<char>) -> bool {
+        let Some((caller, share)) = caller.zip(self.max_share) else { return false };
+        let most = (self.capacity * share / 100).max(1);
+        self.callers().get(&caller).is_some_and(|held| *held >= most)
+    }
+
     fn add_by_hand(&mut self, entry: Entry) -> Answer {
-        self.append(0, entry != Entry::Unreadable);
+        self.append(0, None, entry != Entry::Unreadable);
         Answer::Done
     }
 
@@ -402,13 +427,17 @@ impl Model {
 
     fn replay(&mut self, number: JobNumber) -> Option<Verdict> {
         let place = self.letters.iter().position(|(dead, _)| *dead == number)?;
-        let (bytes, readable) = (self.letters[place].1.bytes, self.letters[place].1.readable);
+        let Job { bytes, caller, readable, .. } = self.letters[place].1;
+        let refused = |reason| Some(Verdict::Refused { reason, level: self.level() });
         if !self.has_room_for(bytes) {
-            return Some(Verdict::Refused { reason: Reason::BucketFull, level: self.level() });
+            return refused(Reason::BucketFull);
+        }
+        if self.has_its_share(caller) {
+            return refused(Reason::ShareTaken);
         }
         self.letters.remove(place);
         let job = self.numbered;
-        self.append(bytes, readable);
+        self.append(bytes, caller, readable);
         self.accepted += 1;
         Some(Verdict::Admitted { job, level: self.level() })
     }
@@ -432,6 +461,8 @@ impl Model {
         Picture {
             level: self.level(),
             capacity: self.capacity,
+            max_share: self.max_share,
+            holders: self.callers().into_iter().map(|(caller, jobs)| (caller.to_string(), jobs)).collect(),
             bytes: self.bytes(),
             waiting: self.waiting().len() as u64,
             in_flight: self.in_flight().len() as u64,

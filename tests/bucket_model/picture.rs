@@ -10,6 +10,10 @@ use crate::step::JobNumber;
 pub struct Picture {
     pub level: u64,
     pub capacity: u64,
+    /// In percent.
+    pub max_share: Option<u64>,
+    /// Jobs in the bucket by caller.
+    pub holders: BTreeMap<String, u64>,
     pub bytes: u64,
     pub waiting: u64,
     pub in_flight: u64,

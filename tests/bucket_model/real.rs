@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{JobId, Start, Submission};
+use dripfeed_job::{JobId, Share, Start, Submission};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets;
 use futures::future::join_all;
@@ -77,6 +77,7 @@ impl StateMachineTest for Real {
             real.finish().await;
             let census = real.bucket.census().await.expect("Redis answers");
             assert_eq!((census.level, census.waiting, census.in_flight, census.parked, census.bytes), (0, 0, 0, 0, 0));
+            assert_eq!(real.holders().await, BTreeMap::new());
             let ended: u64 = census.ended.iter().map(|(_, count)| count).sum();
             assert_eq!(ended, real.jobs.len() as u64, "each job that was ever in the stream has ended, once");
         });
@@ -88,6 +89,7 @@ impl Real {
         let mut settings = buckets::settings(&format!("b{}", BUCKETS.fetch_add(1, Ordering::Relaxed)));
         settings.capacity = setup.capacity;
         settings.capacity_bytes = setup.capacity_bytes;
+        settings.max_share = setup.max_share.map(percent);
         settings.deliveries = setup.deliveries;
         settings.keep.most_dead = setup.most_dead as u64;
         if let Some(burst) = setup.burst {
@@ -132,6 +134,9 @@ impl Real {
             Step::SetCapacityBytes(bytes) => {
                 self.change(Changes { capacity_bytes: Some(*bytes), ..Changes::default() }).await
             }
+            Step::SetMaxShare(share) => {
+                self.change(Changes { max_share: Some(share.map(percent)), ..Changes::default() }).await
+            }
             Step::SetMaxInFlight(most) => {
                 self.change_leak(LeakChanges { max_in_flight: Some(*most), ..LeakChanges::default() }).await
             }
@@ -164,7 +169,8 @@ impl Real {
             }
             Admission::Admitted(Admitted { id, level, .. }) => Verdict::Admitted { job: self.number(id), level },
             Admission::Refused(Refused { reason, level, retry_after, .. }) => {
-                let waiting_helps = matches!(reason, Reason::BucketFull | Reason::DeadlineUnreachable);
+                let waiting_helps =
+                    matches!(reason, Reason::BucketFull | Reason::ShareTaken | Reason::DeadlineUnreachable);
                 assert_eq!(retry_after.is_some(), waiting_helps, "when to come again after {reason:?}");
                 Verdict::Refused { reason, level }
             }
@@ -260,6 +266,12 @@ impl Real {
         server().store.command(&length).await.expect("Redis answers")
     }
 
+    async fn holders(&self) -> BTreeMap<String, u64> {
+        let mut all = redis::cmd("HGETALL");
+        all.arg(self.key("holders"));
+        server().store.command(&all).await.expect("Redis answers")
+    }
+
     async fn picture(&self) -> Picture {
         let everything = usize::MAX >> 1;
         let census = self.bucket.census().await.expect("Redis answers");
@@ -275,6 +287,8 @@ impl Real {
         Picture {
             level: census.level,
             capacity: census.capacity,
+            max_share: census.max_share.map(|share| share.of(100)),
+            holders: self.holders().await,
             bytes: census.bytes,
             waiting: census.waiting,
             in_flight: census.in_flight,
@@ -321,6 +335,10 @@ impl Real {
     }
 }
 
+fn percent(share: u64) -> Share {
+    format!("{share}%").parse().expect("a share")
+}
+
 fn seen(view: &JobView) -> Seen {
     Seen { state: view.state, attempts: view.attempts, consumer: view.consumer.clone() }
 }
@@ -328,6 +346,7 @@ fn seen(view: &JobView) -> Seen {
 fn submission(offer: &Offer) -> Submission {
     Submission {
         body: offer.letter.to_string().repeat(offer.length).into(),
+        caller: offer.caller.map(String::from),
         idempotency_key: offer.key.and_then(|key| IdempotencyKey::parse(&format!("key {key}")).ok()),
         start: if offer.delayed { Start::After(HOUR) } else { Start::AtOnce },
         expires_in: offer.ephemeral.then_some(Duration::from_millis(1)),

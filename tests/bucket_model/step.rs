@@ -32,6 +32,8 @@ pub enum Step {
     Resume,
     SetCapacity(Option<u64>),
     SetCapacityBytes(Option<u64>),
+    /// In percent.
+    SetMaxShare(Option<u64>),
     SetMaxInFlight(Option<u64>),
     SetBurst(Option<u64>),
     /// What was parked or held for an hour is due.
@@ -43,6 +45,7 @@ pub enum Step {
 pub struct Offer {
     pub letter: char,
     pub length: usize,
+    pub caller: Option<char>,
     pub key: Option<u8>,
     pub delayed: bool,
     /// It expires in a millisecond, which is before any later step.

@@ -18,6 +18,7 @@ pub fn settings(name: &str) -> BucketSettings {
         key: None,
         capacity: 100,
         capacity_bytes: 64 << 20,
+        max_share: None,
         leak: Leak {
             rate: None,
             burst: 1,

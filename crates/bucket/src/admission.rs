@@ -5,12 +5,41 @@ use std::time::Duration;
 use dripfeed_job::JobId;
 use dripfeed_limit::Decision;
 
+/// The id of the bound that `max_share` sets, among those of policies.
+pub const MAX_SHARE: &str = "max_share";
+
 /// An admission, and what the bucket's limits say.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     pub admission: Admission,
     /// None: no limit is for this submission, or something else decided before.
     pub limits: Option<Decision>,
+    /// None: the caller isn't known, no share is in force, or something else decided before.
+    pub holding: Option<Holding>,
+}
+
+/// The share of the room that a caller has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// Jobs that it has in the bucket, one that was admitted just now included.
+    pub held: u64,
+    /// The most that it may have.
+    pub most: u64,
+}
+
+impl Judgement {
+    /// What refuses the caller: the ids of policies, and [`MAX_SHARE`].
+    #[must_use]
+    pub fn violated(&self) -> Vec<&str> {
+        let Admission::Refused(Refused { reason, .. }) = &self.admission else { return Vec::new() };
+        let policies = self.limits.iter().flat_map(Decision::violated).map(|verdict| verdict.policy.id().as_str());
+        let has_its_share = match reason {
+            Reason::ShareTaken => true,
+            Reason::CallerLimit => self.holding.is_some_and(|holding| holding.held >= holding.most),
+            _ => return Vec::new(),
+        };
+        policies.chain(has_its_share.then_some(MAX_SHARE)).collect()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,21 +81,30 @@ pub enum Reason {
     IdempotencyConflict,
     /// A limit for the caller, or for what else the bucket's policies count by.
     CallerLimit,
+    /// The caller has its share of the room; no policy refuses.
+    ShareTaken,
 }
 
 impl Reason {
-    pub const ALL: [Self; 5] =
-        [Self::BucketFull, Self::NeverFits, Self::DeadlineUnreachable, Self::IdempotencyConflict, Self::CallerLimit];
+    pub const ALL: [Self; 6] = [
+        Self::BucketFull,
+        Self::NeverFits,
+        Self::DeadlineUnreachable,
+        Self::IdempotencyConflict,
+        Self::CallerLimit,
+        Self::ShareTaken,
+    ];
 
     /// What the scripts and the tally call it.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::NeverFits => "never_fits",
+            Self::ShareTaken => MAX_SHARE,
             _ => self.code(),
         }
     }
 
-    /// The code in problems and the label in metrics.
+    /// The code in problems and the label in metrics; two reasons may share one.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -74,7 +112,7 @@ impl Reason {
             Self::NeverFits => "body_too_large",
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::IdempotencyConflict => "idempotency_conflict",
-            Self::CallerLimit => "caller_limit",
+            Self::CallerLimit | Self::ShareTaken => "caller_limit",
         }
     }
 }

@@ -1,22 +1,24 @@
--- Admits a batch of jobs, each judged by itself: known idempotency key? limits? room by count and bytes? deadline? Then it is
--- appended, and charged to its limits. A refused one is charged to none.
+-- Admits a batch of jobs, each judged by itself: known idempotency key? limits? share of its caller? room by count and bytes?
+-- deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
---       6 token (string: the answer to this batch, for a caller that lost it)  7… once (string), one per idempotency key,
---       then the scopes of limits (string), then where a list's takers are counted
+--       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8… once (string), one per
+--       idempotency key, then the scopes of limits (string), then where a list's takers are counted
 -- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 calls and 6 µs of the rate (0: none)  7 burst
---       8 ms to keep idempotency keys  9 ms to keep the token  10 number of an entry's fields, then their names; then per job:
+--       8 the most jobs of one caller (0: not bounded)  9 ms to keep idempotency keys  10 ms to keep the token
+--       11 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
---         ms until it expires ('' never), bytes, plan of its limits ('': none), and the fields' values; `due` and `expires`, where the kind has them, are
---         written here
+--         ms until it expires ('' never), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due`
+--         and `expires`, where the kind has them, are written here
 -- Result  { 'changed', … } | { 'judged', answer… }, the answer to each job one of
---         { 'admitted', id, level, eta in ms, report of its limits or nothing }  { 'repeated', id, level, 0 }
+--         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits or nothing }
+--         { 'repeated', id, level, 0 }
 --         { 'bucket_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
---         { 'caller_limit', retry after in ms (-1: never), level, report of its limits }
+--         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, the most, report or nothing }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
-local PACE, METER, TALLY, CONTROL, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local ONCE = 6
+local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local ONCE = 7
 
 -- The first call looks, too: it may come after the one that repeats it.
 local answered = redis.call('GET', TOKEN)
@@ -26,8 +28,9 @@ local changed = control_read(CONTROL, ARGV[1])
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local force = { limit = tonumber(ARGV[5]), period = tonumber(ARGV[6]), burst = tonumber(ARGV[7]) }
-local once_ttl, token_ttl = ARGV[8], ARGV[9]
-local NAMES = 10
+local most_of_one = tonumber(ARGV[8])
+local once_ttl, token_ttl = ARGV[9], ARGV[10]
+local NAMES = 11
 local fields = tonumber(ARGV[NAMES])
 local due_at, expires_at
 for i = 1, fields do
@@ -38,12 +41,20 @@ end
 local pace = pace_read(PACE)
 local level, pending = count_jobs(keys.jobs)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
-local waiting = level - pending
+local waiting, found = level - pending, level
 local accepted, added, refused = 0, 0, {}
 
-local function refuse(reason, retry_us, report)
+local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
-  return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level, report }
+  return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
+end
+
+-- An answer, with what was said about its caller.
+local function tell(answer, holding, verdict)
+  answer[#answer + 1] = holding and holding.held or -1
+  answer[#answer + 1] = holding and holding.most or -1
+  if verdict then answer[#answer + 1] = limit_report(verdict) end
+  return answer
 end
 
 local function put(job, size, due, expires)
@@ -76,10 +87,21 @@ local function wait_to_leave(jobs)
   return wait_for_room(METER, pace, force, jobs)
 end
 
+-- µs until all limits and the share let pass, at least `full`; nil: never.
+local function wait_for_all(verdict, holding, full)
+  local wait = full or 0
+  if verdict and not verdict.allowed then
+    if verdict.retry < 0 then return nil end
+    wait = math.max(wait, verdict.retry)
+  end
+  if has_its_share(holding) then wait = math.max(wait, wait_for_share(METER, pace, force, level, holding)) end
+  return wait
+end
+
 -- `job` is the position before the job's first field value.
 local function admit(job)
-  local once, fingerprint, start = tonumber(ARGV[job - 5]), ARGV[job - 4], ARGV[job - 3]
-  local lifetime, size, plan = tonumber(ARGV[job - 2]), tonumber(ARGV[job - 1]), ARGV[job]
+  local once, fingerprint, start = tonumber(ARGV[job - 6]), ARGV[job - 5], ARGV[job - 4]
+  local lifetime, size, caller, plan = tonumber(ARGV[job - 3]), tonumber(ARGV[job - 2]), ARGV[job - 1], ARGV[job]
   if once > 0 then
     local seen = redis.call('GET', KEYS[ONCE + once])
     if seen then
@@ -91,10 +113,12 @@ local function admit(job)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
-  if verdict and not verdict.allowed then
-    limit_charge(verdict)
-    local retry = verdict.retry >= 0 and math.max(verdict.retry, full or 0) or nil
-    return refuse('caller_limit', retry, limit_report(verdict))
+  local holding = holding_of(most_of_one, HOLDERS, caller, found)
+  local denied = verdict and not verdict.allowed
+  if denied then limit_charge(verdict) end
+  if denied or has_its_share(holding) then
+    local reason = denied and 'caller_limit' or 'max_share'
+    return tell(refuse(reason, wait_for_all(verdict, holding, full)), holding, verdict)
   end
   if full then return refuse('bucket_full', full) end
   local due
@@ -106,13 +130,15 @@ local function admit(job)
   local id = put(job, size, due, lifetime and now_ms + lifetime)
   if once > 0 then redis.call('SET', KEYS[ONCE + once], id .. ' ' .. fingerprint, 'PX', once_ttl) end
   if verdict then limit_charge(verdict) end
-  return { 'admitted', id, level, math.floor(eta / 1000), verdict and limit_report(verdict) or nil }
+  count_held(caller, 1)
+  if holding then holding.held = holding.held + 1 end
+  return tell({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
 local answers = { 'judged' }
-local per_job = 6 + fields
+local per_job = 7 + fields
 for first = NAMES + 1 + fields, #ARGV, per_job do
-  answers[#answers + 1] = admit(first + 5)
+  answers[#answers + 1] = admit(first + 6)
 end
 
 if accepted > 0 then
@@ -122,6 +148,7 @@ if accepted > 0 then
 end
 -- A refusal, too, is the answer to a first call that is still on its way.
 if accepted > 0 or ARGV[2] == '1' then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
+write_holders(HOLDERS)
 limit_flush()
 local denied = 0
 for reason, count in pairs(refused) do

@@ -14,19 +14,20 @@ use dripfeed_store::{Call, Certainty, StoreError};
 use http::{HeaderMap, Method};
 use redis::Value;
 
-use crate::admission::{Admission, Admitted, Judgement, Reason, Refused};
+use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused};
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::in_force::InForce;
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, METER, NOW, PACE, Scripts, WAIT};
+use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
 use crate::settings::Kind;
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("admit", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        [&[NOW, METER, PACE, CONTROL, WAIT, lua::RULES], &own[..], &[include_str!("admit.lua")]].concat()
+        let shared = [NOW, METER, PACE, CONTROL, WAIT, HOLDERS, SHARE, lua::RULES];
+        [&shared[..], &own, &[include_str!("admit.lua")]].concat()
     })
 });
 
@@ -125,6 +126,7 @@ impl Core {
             self.keys.meter(),
             self.keys.tally(),
             self.keys.control(),
+            self.keys.holders(),
             token.to_owned(),
         ];
         for key in asked.iter().filter_map(|asked| asked.submission.idempotency_key.as_ref()) {
@@ -144,7 +146,7 @@ impl Core {
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys.keys().to_vec()));
         call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         settings.leak.pace_args(&mut call);
-        call.arg(settings.leak.burst);
+        call.arg(settings.leak.burst).arg(settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED));
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],
@@ -165,7 +167,8 @@ impl Core {
                 Kind::Stream => Vec::from(entry::encode(submission)),
                 Kind::List => vec![entry::Value::default(), entry::Value::Text(element::encode(submission))],
             };
-            call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>()).arg(&plan[..]);
+            call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
+            call.arg(submission.caller.as_deref().unwrap_or_default()).arg(&plan[..]);
             for value in &values {
                 call.arg(value.as_bytes());
             }
@@ -181,8 +184,9 @@ fn read(mut reply: Reply, asked: &[Asked], capacity: u64) -> Result<Vec<Judgemen
 
 fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {
     let admission = read_admission(answer, capacity)?;
+    let holding = if answer.is_empty() { None } else { read_holding(answer)? };
     if answer.is_empty() {
-        return Ok(Judgement { admission, limits: None });
+        return Ok(Judgement { admission, limits: None, holding });
     }
     let mut report = answer.array()?;
     let mut numbers = Vec::new();
@@ -190,7 +194,13 @@ fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement,
         numbers.push(report.number()?);
     }
     let Some(limits) = Decision::read(plan, &numbers) else { return answer.unknown("the report of its limits") };
-    Ok(Judgement { admission, limits: Some(limits) })
+    Ok(Judgement { admission, limits: Some(limits), holding })
+}
+
+/// None: no share is in force for this caller.
+fn read_holding(answer: &mut Reply) -> Result<Option<Holding>, BucketError> {
+    let (held, most) = (answer.number()?, answer.number()?);
+    Ok(u64::try_from(held).ok().zip(u64::try_from(most).ok()).map(|(held, most)| Holding { held, most }))
 }
 
 fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {

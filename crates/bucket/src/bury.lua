@@ -14,5 +14,5 @@ local function bury(keys, job, outcome, reason, most)
   end
   local letter = redis.call('XADD', keys.dead, '*', 'job', id, 'reason', reason, 'outcome', outcome, unpack(entry))
   redis.call('HSET', keys.letters, id, letter)
-  record(keys, id, outcome, 'dead', counted_bytes(entry))
+  record(keys, id, outcome, 'dead', counted_bytes(entry), caller_of(entry))
 end

@@ -7,10 +7,11 @@ use dripfeed_job::{Ending, JobId, State};
 
 use crate::core::Core;
 use crate::error::BucketError;
-use crate::scripts::{METER, NOW, RECORD, Scripts};
+use crate::scripts::{HOLDERS, METER, NOW, RECORD, Scripts};
 
-static SCRIPTS: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("cancel", |kind| vec![NOW, METER, RECORD, kind.entry, kind.view, kind.cancel]));
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("cancel", |kind| vec![NOW, METER, HOLDERS, RECORD, kind.entry, kind.view, kind.cancel])
+});
 
 /// What became of a wish to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Core {
     pub(crate) async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
         let settings = self.settings();
         let keys = &self.keys;
-        let common = vec![keys.jobs(), keys.meter(), keys.tally(), keys.outcomes(), keys.ended()];
+        let common = vec![keys.jobs(), keys.meter(), keys.tally(), keys.outcomes(), keys.ended(), keys.holders()];
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_parked(common));
         call.arg(id.to_string()).arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes);
         loop {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use dripfeed_job::{Ending, JobId, Rate};
+use dripfeed_job::{Ending, JobId, Rate, Share};
 
 use crate::admission::Reason;
 use crate::change::Changes;
@@ -32,6 +32,8 @@ pub struct Census {
     pub capacity: u64,
     pub bytes: u64,
     pub capacity_bytes: u64,
+    /// The most of the capacity for one caller. None: all of it.
+    pub max_share: Option<Share>,
     pub waiting: u64,
     pub in_flight: u64,
     pub parked: u64,
@@ -127,6 +129,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         capacity: settings.capacity,
         bytes: total("bytes"),
         capacity_bytes: settings.capacity_bytes,
+        max_share: settings.max_share,
         waiting: level.saturating_sub(pending),
         in_flight: pending.saturating_sub(parked),
         parked,

@@ -1,6 +1,6 @@
 //! Settings changed at run time, kept in Redis under a version (see `in_force`).
 
-use dripfeed_job::Rate;
+use dripfeed_job::{Rate, Share};
 
 use crate::core::Core;
 use crate::error::BucketError;
@@ -11,6 +11,7 @@ use crate::settings::{BucketSettings, Leak};
 pub struct Changes {
     pub capacity: Option<Option<u64>>,
     pub capacity_bytes: Option<Option<u64>>,
+    pub max_share: Option<Option<Share>>,
     pub leak: LeakChanges,
 }
 
@@ -31,6 +32,7 @@ impl Changes {
         [
             ("capacity", text(self.capacity)),
             ("capacity_bytes", text(self.capacity_bytes)),
+            ("max_share", self.max_share.map(|share| share.map(|share| share.to_string()))),
             ("rate", rate(|rate| rate.to_string())),
             ("rate_limit", rate(|rate| rate.limit().to_string())),
             ("rate_period", rate(|rate| rate.period_us().to_string())),
@@ -50,6 +52,7 @@ impl Changes {
         Self {
             capacity: number("capacity"),
             capacity_bytes: number("capacity_bytes"),
+            max_share: get("max_share").and_then(|share| share.parse().ok()).map(Some),
             leak: LeakChanges {
                 rate: get("rate").and_then(|rate| rate.parse().ok()).map(Some),
                 burst: number("burst"),
@@ -66,6 +69,7 @@ impl Changes {
         BucketSettings {
             capacity: self.capacity.flatten().unwrap_or(configured.capacity),
             capacity_bytes: self.capacity_bytes.flatten().unwrap_or(configured.capacity_bytes),
+            max_share: self.max_share.flatten().or(configured.max_share),
             leak: self.leak.over(&configured.leak),
             ..configured.clone()
         }

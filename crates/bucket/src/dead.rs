@@ -14,13 +14,13 @@ use crate::error::BucketError;
 use crate::in_force::{Answered, InForce};
 use crate::page::{Cursor, Page};
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, METER, NOW, PACE, Scripts, WAIT};
+use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
 use crate::settings::Kind;
 
 static REPLAY: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("replay", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        [&[NOW, METER, PACE, CONTROL, WAIT], &own[..], &[include_str!("replay.lua")]].concat()
+        [&[NOW, METER, PACE, CONTROL, WAIT, HOLDERS, SHARE], &own[..], &[include_str!("replay.lua")]].concat()
     })
 });
 static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new("forget", &[include_str!("forget.lua")]));
@@ -76,7 +76,7 @@ pub enum Replayed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedMany {
     pub replayed: u64,
-    /// Matched, but there was no room.
+    /// Matched, but there was no room, or none for their caller.
     pub left: u64,
 }
 
@@ -147,27 +147,32 @@ impl Core {
                 let (id, level, eta) = (reply.parse()?, reply.count()?, Duration::from_millis(reply.count()?));
                 Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
             }
-            "bucket_full" => {
+            word => {
+                let known = [Reason::BucketFull, Reason::ShareTaken].into_iter().find(|reason| reason.word() == word);
+                let Some(reason) = known else { return reply.unknown(word) };
                 let retry_after = Some(Duration::from_millis(reply.count()?));
-                Ok(Replayed::Refused(Refused {
-                    reason: Reason::BucketFull,
-                    retry_after,
-                    level: reply.count()?,
-                    capacity,
-                }))
+                Ok(Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity }))
             }
-            word => reply.unknown(word),
         }
     }
 
     fn replay_call(&self, force: &InForce, id: JobId, delay: Duration) -> Call<'static> {
         let (keys, settings) = (&self.keys, &force.settings);
-        let common =
-            vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.letters()];
+        let common = vec![
+            keys.jobs(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.dead(),
+            keys.letters(),
+            keys.holders(),
+        ];
         let mut call = REPLAY.of(self.kind).on(&keys.and_takers(common));
         call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         settings.leak.pace_args(&mut call);
-        call.arg(settings.leak.burst).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call.arg(settings.leak.burst).arg(settings.share_of_one());
+        call.arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call
     }
 
@@ -192,14 +197,16 @@ impl Core {
             }
         }
         let mut done = ReplayedMany::default();
-        for id in &ids {
+        for (number, id) in ids.iter().enumerate() {
             let delay = rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
             });
             match self.replay(*id, delay).await? {
                 Replayed::As(_) => done.replayed += 1,
+                // Others may still have theirs.
+                Replayed::Refused(Refused { reason: Reason::ShareTaken, .. }) => done.left += 1,
                 Replayed::Refused(_) => {
-                    done.left = ids.len() as u64 - done.replayed;
+                    done.left += (ids.len() - number) as u64;
                     break;
                 }
                 // Somebody else replayed or deleted it meanwhile.

@@ -2,11 +2,11 @@
 -- keeps Redis busy for about a microsecond per job and field: an operator's tool, not a routine.
 --
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 tally (hash)  4 replicas (hash)  5 attempts (hash)  6 outcomes (hash)
---       7 ended (zset)  8 dead (stream)  9 letters (hash)
+--       7 ended (zset)  8 dead (stream)  9 letters (hash)  10 holders (hash)
 -- ARGV  1 '1' to mend
 -- Result  { { finding, how many, an example or '' }… }
 local JOBS, PARKED, TALLY, REPLICAS, ATTEMPTS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local OUTCOMES, ENDED, DEAD, LETTERS = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local OUTCOMES, ENDED, DEAD, LETTERS, HOLDERS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local mend = ARGV[1] == '1'
 local PAGE = 500
 
@@ -65,11 +65,13 @@ if delivered then
   until #page < PAGE
 end
 
-local present, bytes, level = {}, 0, 0
+local present, bytes, level, held_by = {}, 0, 0, {}
 each_entry(JOBS, function(id, entry)
   present[id] = true
   level = level + 1
-  bytes = bytes + counted_bytes(entry)
+  local size, caller = counted_bytes(entry), caller_of(entry)
+  bytes = bytes + size
+  if size > 0 and caller then held_by[caller] = (held_by[caller] or 0) + 1 end
   if delivered and not owners[id] and not waiting[id] then
     found('stranded', id)
     if mend then park_now(id) end
@@ -105,6 +107,18 @@ local held = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
 if held ~= bytes then
   found('bytes_miscounted', whole(held) .. ' counted, ' .. whole(bytes) .. ' held')
   if mend then redis.call('HSET', TALLY, 'bytes', whole(bytes)) end
+end
+
+local counted = redis.call('HGETALL', HOLDERS)
+for i = 1, #counted, 2 do
+  local caller, jobs = counted[i], tonumber(counted[i + 1])
+  held_by[caller] = (held_by[caller] or 0) - jobs
+end
+for caller, more in pairs(held_by) do
+  if more ~= 0 then
+    found('holders_miscounted', caller .. ' holds ' .. whole(math.abs(more)) .. (more > 0 and ' more' or ' less'))
+    if mend and redis.call('HINCRBY', HOLDERS, caller, whole(more)) < 1 then redis.call('HDEL', HOLDERS, caller) end
+  end
 end
 
 local letters = {}

@@ -33,6 +33,7 @@ pub enum FindingKind {
     DueButNotParked,
     AttemptsOfNothing,
     BytesMiscounted,
+    HoldersMiscounted,
     LetterNotIndexed,
     IndexOfNoLetter,
     OutcomesNotListed,
@@ -42,7 +43,7 @@ pub enum FindingKind {
 /// The script's word, what it means, and what mending does (None: nothing can).
 type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
 
-const MEANINGS: [Meaning; 11] = [
+const MEANINGS: [Meaning; 12] = [
     (
         FindingKind::Stranded,
         "stranded",
@@ -78,6 +79,12 @@ const MEANINGS: [Meaning; 11] = [
         FindingKind::BytesMiscounted,
         "bytes_miscounted",
         "the count of bytes held differs from what is in the stream",
+        Some("counts anew"),
+    ),
+    (
+        FindingKind::HoldersMiscounted,
+        "holders_miscounted",
+        "callers whose jobs in the stream are more or less than what is counted for max_share",
         Some("counts anew"),
     ),
     (
@@ -136,6 +143,7 @@ impl Core {
             keys.ended(),
             keys.dead(),
             keys.letters(),
+            keys.holders(),
         ]);
         call.arg(u8::from(mend));
         let mut reply = Reply::new("examine", self.store.run::<Value>(&call).await?)?;

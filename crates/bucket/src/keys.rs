@@ -67,6 +67,11 @@ impl Keys {
         self.of("control")
     }
 
+    /// Hash: caller → jobs of its in the bucket.
+    pub(crate) fn holders(&self) -> String {
+        self.of("holders")
+    }
+
     /// Hash: job id → failed attempts, of jobs that are tried again.
     pub(crate) fn attempts(&self) -> String {
         self.of("attempts")

@@ -40,7 +40,7 @@ mod settle;
 mod strays;
 mod take;
 
-pub use admission::{Admission, Admitted, Judgement, Reason, Refused};
+pub use admission::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Reason, Refused};
 pub use bucket::Bucket;
 pub use buckets::Buckets;
 pub use cancel::Cancel;

@@ -6,10 +6,11 @@ use dripfeed_job::duration::ms_up;
 
 use crate::core::Core;
 use crate::error::BucketError;
-use crate::scripts::{METER, NOW, RECORD, Scripts};
+use crate::scripts::{HOLDERS, METER, NOW, RECORD, Scripts};
 
-static SCRIPTS: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("purge", |kind| vec![NOW, METER, RECORD, kind.entry, kind.view, kind.purge]));
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("purge", |kind| vec![NOW, METER, HOLDERS, RECORD, kind.entry, kind.view, kind.purge])
+});
 
 /// Jobs in one call.
 const MOST: u64 = 500;
@@ -22,7 +23,7 @@ impl Core {
         let mut purged = 0;
         let mut last = String::new();
         loop {
-            let common = vec![keys.jobs(), keys.meter(), keys.tally(), keys.outcomes(), keys.ended()];
+            let common = vec![keys.jobs(), keys.meter(), keys.tally(), keys.outcomes(), keys.ended(), keys.holders()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_parked(common));
             call.arg(&last).arg(MOST).arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes);
             let (count, rest): (u64, String) = self.store.run(&call).await?;

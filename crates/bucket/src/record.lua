@@ -1,11 +1,14 @@
 -- Records how jobs ended: hash outcomes, job id → 'ms record'; zset ended, job id by ms; both bounded by time and number.
 
--- What the record of an ended job takes from the bucket: call it after the job has left the bucket.
-local function record(keys, id, outcome, result, size)
+-- Call it after the job has left the bucket, which gets back its bytes and its caller's place. `caller` may be nil.
+local function record(keys, id, outcome, result, size, caller)
   redis.call('HSET', keys.outcomes, id, whole(now_ms) .. ' ' .. outcome)
   redis.call('ZADD', keys.ended, whole(now_ms), id)
   redis.call('HINCRBY', keys.tally, result, 1)
-  if size > 0 then redis.call('HINCRBY', keys.tally, 'bytes', whole(-size)) end
+  if size > 0 then
+    redis.call('HINCRBY', keys.tally, 'bytes', whole(-size))
+    count_held(caller, -1)
+  end
 end
 
 -- The record of a job that ends without its upstream. `caller` and `reason` may be nil.
@@ -14,7 +17,7 @@ local function outcome_of(result, reason, attempts, caller)
 end
 
 local function record_expired(keys, id, size, caller)
-  record(keys, id, outcome_of('expired', 'not started before its deadline', 0, caller), 'expired', size)
+  record(keys, id, outcome_of('expired', 'not started before its deadline', 0, caller), 'expired', size, caller)
 end
 
 -- Forgets outcomes that are too old or too many; at most a few hundred a time, so that no script runs long.
@@ -28,9 +31,10 @@ local function forget_outcomes(keys, keep_ms, most)
   end
 end
 
--- Jobs have left the bucket: its measured leak.
+-- Jobs have left the bucket, all that the script records: its measured leak, and what their callers hold.
 local function departed(keys, jobs)
   if jobs == 0 then return end
+  write_holders(keys.holders)
   meter_count(keys.meter, 'settled', jobs)
   meter_count(keys.meter, 'leak', jobs)
 end

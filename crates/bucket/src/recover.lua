@@ -2,12 +2,13 @@
 -- was handed out too often without an end is buried. The consumer goes when it holds nothing.
 --
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
---       8 dead (stream)  9 letters (hash)  10 takes (hash), then the kind's, as in settle.lua
+--       8 dead (stream)  9 letters (hash)  10 takes (hash)  11 holders (hash), then the kind's, as in settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
 --       3 the most deliveries  4 the most dead letters  5 the most jobs to take over in this call
 -- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned }
 local keys = {
   jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8], letters = KEYS[9],
+  holders = KEYS[11],
 }
 local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[10]
 local consumer, seen, most = ARGV[1], ARGV[2], tonumber(ARGV[5])

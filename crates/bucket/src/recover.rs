@@ -11,14 +11,14 @@ use crate::core::Core;
 use crate::error::BucketError;
 use crate::keys::PARKED;
 use crate::reply::Reply;
-use crate::scripts::{BURY, METER, NOW, RECORD, Scripts};
+use crate::scripts::{BURY, HOLDERS, METER, NOW, RECORD, Scripts};
 
 static BEAT: LazyLock<Scripts> =
     LazyLock::new(|| Scripts::new("beat", |kind| vec![kind.consumers, include_str!("beat.lua")]));
 static RECOVER: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("recover", |kind| {
         let own = [kind.entry, kind.consumers, kind.held];
-        [&[NOW, METER, RECORD], &own[..], &[BURY, include_str!("recover.lua")]].concat()
+        [&[NOW, METER, HOLDERS, RECORD], &own[..], &[BURY, include_str!("recover.lua")]].concat()
     })
 });
 
@@ -171,6 +171,7 @@ impl Core {
             keys.dead(),
             keys.letters(),
             keys.takes(),
+            keys.holders(),
         ];
         let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.most_dead).arg(MOST);

@@ -9,6 +9,8 @@ pub(crate) const METER: &str = include_str!("meter.lua");
 pub(crate) const PACE: &str = include_str!("pace.lua");
 pub(crate) const CONTROL: &str = include_str!("control.lua");
 pub(crate) const WAIT: &str = include_str!("wait.lua");
+pub(crate) const HOLDERS: &str = include_str!("holders.lua");
+pub(crate) const SHARE: &str = include_str!("share.lua");
 pub(crate) const RECORD: &str = include_str!("record.lua");
 pub(crate) const BURY: &str = include_str!("bury.lua");
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_job::rate::EXACT;
-use dripfeed_job::{BucketName, Rate, Retry};
+use dripfeed_job::{BucketName, Rate, Retry, Share};
 use dripfeed_store::{Call, Durability};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct BucketSettings {
     /// The most jobs: waiting, in flight and parked together.
     pub capacity: u64,
     pub capacity_bytes: u64,
+    /// The most of the capacity in force that one caller's jobs may take. None: all of it.
+    pub max_share: Option<Share>,
     pub leak: Leak,
     pub retry: Retry,
     /// How often a job may be handed out without an end before it is buried as poison; at least 1.
@@ -54,6 +56,13 @@ pub struct Leak {
     /// The longest hold an upstream may ask for, and the hold for one that names no time.
     pub max_hold: Duration,
     pub default_hold: Duration,
+}
+
+impl BucketSettings {
+    /// The most jobs that one caller may have in the bucket, as the scripts take it; 0: as many as there is room for.
+    pub(crate) fn share_of_one(&self) -> u64 {
+        self.max_share.map_or(0, |share| share.of(self.capacity).max(1))
+    }
 }
 
 impl Leak {

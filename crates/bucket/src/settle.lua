@@ -3,16 +3,18 @@
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 replicas (hash)
 --       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)  9 dead (stream)
---       10 letters (hash), then what the kind keeps of held jobs: parked (zset), attempts (hash) | taken (list), takers (hash)
+--       10 letters (hash)  11 holders (hash), then what the kind keeps of held jobs: parked (zset), attempts (hash) |
+--       taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 ms to keep outcomes  4 the most outcomes  5 the most dead letters
 --       6 mean µs of these attempts (0: none was called), then per job: the job as its
 --       kind names it (id | element), verb, and three words of the verb
---         complete  record, bytes, ''
+--         complete  record, bytes, caller or ''
 --         park      ms to wait, '1' when the attempt counts, ms to hold the bucket
 --         bury      record, reason, ''
 -- Result  'settled' | 'fenced'
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9], letters = KEYS[10],
+  holders = KEYS[11],
 }
 local PACE, REPLICAS, BATCHES = KEYS[2], KEYS[5], KEYS[6]
 local consumer, batch = ARGV[1], ARGV[2]
@@ -33,7 +35,7 @@ local gone, hold = #finished, 0
 for i = 7, #ARGV, 5 do
   local job, verb, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   if verb == 'complete' then
-    record(keys, job_id(job), a, 'delivered', tonumber(b))
+    record(keys, job_id(job), a, 'delivered', tonumber(b), c)
   elseif verb == 'park' then
     put_back(keys, job, tonumber(a), b == '1')
     hold = math.max(hold, tonumber(c))

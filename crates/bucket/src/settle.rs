@@ -13,14 +13,14 @@ use dripfeed_store::Call;
 
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
-use crate::scripts::{BURY, METER, NOW, RECORD, Scripts};
+use crate::scripts::{BURY, HOLDERS, METER, NOW, RECORD, Scripts};
 use crate::settings::BucketSettings;
 use crate::take::Claim;
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("settle", |kind| {
         let own = [kind.entry, kind.consumers, kind.held];
-        [&[NOW, METER, RECORD], &own[..], &[BURY, include_str!("settle.lua")]].concat()
+        [&[NOW, METER, HOLDERS, RECORD], &own[..], &[BURY, include_str!("settle.lua")]].concat()
     })
 });
 
@@ -143,6 +143,7 @@ impl Core {
             keys.ended(),
             keys.dead(),
             keys.letters(),
+            keys.holders(),
         ];
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
@@ -170,7 +171,8 @@ fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
     match &ended.settlement {
         Settlement::Complete { status, answer } => {
             let record = record(Ending::Delivered, None, Some(*status), failures + 1, answer.as_ref());
-            call.arg("complete").arg(record).arg(ended.claim.bytes).arg("");
+            let caller = ended.claim.caller.as_deref().unwrap_or_default();
+            call.arg("complete").arg(record).arg(ended.claim.bytes).arg(caller);
         }
         // An element: this is a list.
         Settlement::Retry { .. } if ended.claim.element.is_some() => {

@@ -2,8 +2,8 @@
 -- expired and costs no token.
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
---       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing), then
---       the kind's, as in settle.lua
+--       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
+--       10 holders (hash), then the kind's, as in settle.lua
 -- ARGV  1 version of what is in force (control.lua)  2 consumer  3 the most jobs wanted
 --       4 calls and 5 µs of the rate (0: none)  6 burst  7 max in flight (0: none)
 --       8 µs since this replica joined or last asked, by its own clock, which nobody sets
@@ -11,7 +11,7 @@
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, expired }
 --         { 'jobs', expired, { id, fields | element, failed attempts }… }
-local keys = { jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8] }
+local keys = { jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10] }
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local consumer, want = ARGV[2], tonumber(ARGV[3])
 local force = { limit = tonumber(ARGV[4]), period = tonumber(ARGV[5]), burst = tonumber(ARGV[6]) }

@@ -12,14 +12,14 @@ use crate::core::Core;
 use crate::error::BucketError;
 use crate::in_force::{Answered, InForce};
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, METER, NOW, PACE, RECORD, Scripts};
+use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, RECORD, Scripts};
 use crate::settings::Kind;
 use crate::strays::{Held, Hold};
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("take", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.take];
-        [&[NOW, METER, PACE, CONTROL, RECORD], &own[..], &[include_str!("take.lua")]].concat()
+        [&[NOW, METER, PACE, CONTROL, HOLDERS, RECORD], &own[..], &[include_str!("take.lua")]].concat()
     })
 });
 
@@ -139,6 +139,7 @@ impl Core {
             keys.outcomes(),
             keys.ended(),
             keys.takes(),
+            keys.holders(),
         ];
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(&force.version).arg(consumer).arg(most.min(MOST));

@@ -3,14 +3,15 @@
 use std::time::Instant;
 
 use axum::response::Response;
-use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement};
+use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Refused};
 use dripfeed_job::{BucketName, Submission};
+use dripfeed_limit::Decision;
 use http::HeaderMap;
 
 use crate::intake::Intake;
 use crate::prefer::Wait;
 use crate::problem::Problem;
-use crate::rate_limit::{Room, of_limits};
+use crate::rate_limit::{Room, of_caller};
 use crate::{receipt, wait};
 
 /// Admits a submission, which came with `headers`, and answers for it.
@@ -24,8 +25,7 @@ pub(crate) async fn admit(
     let begun = Instant::now();
     let judged = bucket.judge(submission, Some(headers)).await;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
-    let limits = judged.as_ref().ok().and_then(|judgement| judgement.limits.as_ref());
-    let limits = of_limits(limits, intake.settings());
+    let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
         Some(wait) => wait::answer(intake, bucket, &admitted, wait).await,
@@ -41,17 +41,27 @@ pub(crate) fn judge(
     bucket: &BucketName,
     judged: Result<Judgement, BucketError>,
 ) -> Result<Admitted, Problem> {
-    let judged = judged.map_err(Problem::from).and_then(|Judgement { admission, limits }| match admission {
-        Admission::Admitted(admitted) => Ok(admitted),
-        Admission::Refused(refused) => Err(Problem::refused(&refused, limits.as_ref())
-            .with(Room::from(&refused).fields(intake.settings()))
-            .with(of_limits(limits.as_ref(), intake.settings()))),
+    let judged = judged.map_err(Problem::from).and_then(|judged| match &judged.admission {
+        Admission::Admitted(admitted) => Ok(admitted.clone()),
+        Admission::Refused(refused) => Err(refusal(&judged, refused)
+            .with(Room::from(refused).fields(intake.settings()))
+            .with(of_caller(&judged, intake.settings()))),
     });
     let admitted = counted(intake, bucket, judged)?;
     if !admitted.repeated {
         intake.metrics().accepted(bucket);
     }
     Ok(admitted)
+}
+
+fn refusal(judged: &Judgement, refused: &Refused) -> Problem {
+    let problem = Problem::refused(refused);
+    let violated = judged.violated();
+    if violated.is_empty() {
+        return problem;
+    }
+    let message = judged.limits.as_ref().and_then(Decision::message);
+    problem.violating(violated.into_iter().map(str::to_owned).collect(), message)
 }
 
 /// Counts a refusal.

@@ -203,7 +203,7 @@ mod tests {
     fn full(retry_after_ms: u64) -> Item {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
         let refused = Refused { reason: Reason::BucketFull, retry_after, level: 1, capacity: 1 };
-        Item::from(Err(Problem::refused(&refused, None)))
+        Item::from(Err(Problem::refused(&refused)))
     }
 
     fn refused(code: Code) -> Item {

@@ -1,10 +1,12 @@
 //! `GET /v1/buckets` and `GET /v1/buckets/{b}`: how full, how fast, and why.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
-use dripfeed_bucket::{Bucket, Census, Changes, Pace, ReplicaCensus};
+use dripfeed_bucket::{Bucket, Census, Changes, Pace, Reason, ReplicaCensus};
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::{BucketName, Rate};
+use dripfeed_job::{BucketName, Rate, Share};
 use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -53,6 +55,9 @@ pub(crate) struct BucketState {
     capacity: u64,
     bytes: u64,
     capacity_bytes: u64,
+    /// The most of the capacity that one caller's jobs may take; null: all of it.
+    #[schema(value_type = Option<String>, required)]
+    max_share: Option<Share>,
     waiting: u64,
     in_flight: u64,
     parked: u64,
@@ -118,7 +123,7 @@ impl BucketState {
     fn at(name: BucketName, kind: &'static str, census: Census) -> Self {
         let totals = Totals {
             accepted: census.accepted,
-            refused: census.refused.iter().map(|(reason, count)| (reason.code().to_owned(), (*count).into())).collect(),
+            refused: refused(&census.refused),
             ended: census.ended.iter().map(|(ending, count)| (ending.to_string(), (*count).into())).collect(),
             recovered: census.recovered,
         };
@@ -129,6 +134,7 @@ impl BucketState {
             capacity: census.capacity,
             bytes: census.bytes,
             capacity_bytes: census.capacity_bytes,
+            max_share: census.max_share,
             waiting: census.waiting,
             in_flight: census.in_flight,
             parked: census.parked,
@@ -144,6 +150,15 @@ impl BucketState {
             changes: changes(&census.changes),
         }
     }
+}
+
+/// By their codes, which two reasons may share.
+fn refused(by_reason: &[(Reason, u64)]) -> Map<String, Value> {
+    let mut by_code = BTreeMap::<&str, u64>::new();
+    for (reason, count) in by_reason {
+        *by_code.entry(reason.code()).or_default() += count;
+    }
+    by_code.into_iter().map(|(code, count)| (code.to_owned(), count.into())).collect()
 }
 
 impl From<Pace> for PaceState {
@@ -175,6 +190,7 @@ fn changes(changes: &Changes) -> Map<String, Value> {
     given([
         ("capacity", changes.capacity.flatten().map(Value::from)),
         ("capacity_bytes", changes.capacity_bytes.flatten().map(Value::from)),
+        ("max_share", changes.max_share.flatten().map(|share| share.to_string().into())),
         ("leak", (!leak.is_empty()).then_some(leak).map(Value::from)),
     ])
 }

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use dripfeed_bucket::{Bucket, Changes, Leak, LeakChanges};
 use dripfeed_job::rate::EXACT;
-use dripfeed_job::{Rate, size};
+use dripfeed_job::{Rate, Share, size};
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
@@ -48,6 +48,10 @@ pub(crate) struct Patch {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Size>)]
     capacity_bytes: Option<Option<Size>>,
+    /// The most of the capacity that one caller's jobs may take.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, example = "25%", pattern = "^[1-9][0-9]?%$")]
+    max_share: Option<Option<Share>>,
     #[serde(default, deserialize_with = "json::object")]
     leak: LeakPatch,
     #[serde(default, deserialize_with = "json::object")]
@@ -92,6 +96,7 @@ impl Patch {
         Ok(Changes {
             capacity: number(self.capacity),
             capacity_bytes: self.capacity_bytes.map(|size| size.map(|size| size.0)),
+            max_share: self.max_share,
             leak: LeakChanges {
                 rate: self.leak.rate.or(self.pace.target),
                 burst: number(self.leak.burst),
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_setting_can_be_changed() {
-        let text = r#"{"capacity": 50, "capacity_bytes": "64MiB",
+        let text = r#"{"capacity": 50, "capacity_bytes": "64MiB", "max_share": "12.5%",
             "leak": {"rate": "10/s", "burst": 10, "concurrency": 5, "max_in_flight": 20}}"#;
         let leak = LeakChanges {
             rate: Some("10/s".parse().ok()),
@@ -196,7 +201,8 @@ mod tests {
             concurrency: Some(Some(5)),
             max_in_flight: Some(Some(20)),
         };
-        let all = Changes { capacity: Some(Some(50)), capacity_bytes: Some(Some(64 << 20)), leak };
+        let (capacity, capacity_bytes) = (Some(Some(50)), Some(Some(64 << 20)));
+        let all = Changes { capacity, capacity_bytes, max_share: Some("12.5%".parse().ok()), leak };
         assert_eq!(changes(text).unwrap(), all);
         assert_eq!(changes(r#"{"capacity_bytes": 1000}"#).unwrap().capacity_bytes, Some(Some(1000)));
     }
@@ -226,6 +232,8 @@ mod tests {
             (r#"{"capacity": 9007199254740992}"#, "capacity"),
             (r#"{"capacity_bytes": "64"}"#, "capacity_bytes"),
             (r#"{"capacity_bytes": 0}"#, "capacity_bytes"),
+            (r#"{"max_share": "0%"}"#, "max_share"),
+            (r#"{"max_share": 25}"#, "max_share"),
             (r#"{"leak": {"rate": "0/s"}}"#, "leak.rate"),
             (r#"{"leak": {"burst": "10"}}"#, "leak.burst"),
             (r#"{"leak": {"concurrency": 0}}"#, "leak.concurrency"),

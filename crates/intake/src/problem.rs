@@ -12,7 +12,6 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use dripfeed_bucket::{BucketError, Reason, Refused};
 use dripfeed_job::duration::ms_up;
-use dripfeed_limit::Decision;
 use dripfeed_store::{Certainty, ErrorKind};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::{Serialize, Serializer};
@@ -276,8 +275,8 @@ impl Problem {
         problem
     }
 
-    /// `limits`: what the bucket's limits said, where they were asked.
-    pub(crate) fn refused(refused: &Refused, limits: Option<&Decision>) -> Self {
+    /// A refusal that no limit of the caller had a part in.
+    pub(crate) fn refused(refused: &Refused) -> Self {
         let (code, detail) = match refused.reason {
             Reason::BucketFull => (Code::BucketFull, "the bucket has no room for this job; send it again later"),
             Reason::NeverFits => (Code::BodyTooLarge, "the job is larger than all the bytes the bucket may hold"),
@@ -288,18 +287,23 @@ impl Problem {
                 (Code::IdempotencyConflict, "send the same method, path and body under a key, or another key")
             }
             Reason::CallerLimit => (Code::CallerLimit, "a limit lets no more of this pass now; send it again later"),
+            Reason::ShareTaken => {
+                (Code::CallerLimit, "your jobs take as much of the bucket as one caller may; send it again later")
+            }
         };
-        let message = limits.and_then(Decision::message).filter(|_| code == Code::CallerLimit);
-        let mut problem =
-            Self::new(code, message.unwrap_or_else(|| detail.to_owned())).retry_after(refused.retry_after);
-        if let Some(limits) = limits.filter(|_| code == Code::CallerLimit) {
-            problem.more.violated_policies = limits.violated().map(|verdict| verdict.policy.id().to_string()).collect();
-        }
+        let mut problem = Self::new(code, detail).retry_after(refused.retry_after);
         let never_passes = code.status() == StatusCode::TOO_MANY_REQUESTS && refused.retry_after.is_none();
         problem.more.retryable = never_passes.then_some(false);
         problem.more.level = Some(refused.level);
         problem.more.capacity = Some(refused.capacity);
         problem
+    }
+
+    /// Names the limits that refuse, with the message of one of them.
+    pub(crate) fn violating(mut self, policies: Vec<String>, message: Option<String>) -> Self {
+        self.more.violated_policies = policies;
+        self.detail = message.unwrap_or(self.detail);
+        self
     }
 
     pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
@@ -457,7 +461,7 @@ mod tests {
         for reason in Reason::ALL {
             let retry_after = Some(Duration::from_millis(1234));
             let refused = Refused { reason, retry_after, level: 10, capacity: 10 };
-            answers.insert(reason.code().to_owned(), sent(Problem::refused(&refused, None)).await);
+            answers.insert(format!("{reason:?}"), sent(Problem::refused(&refused)).await);
         }
         insta::assert_json_snapshot!(answers);
     }
@@ -489,7 +493,7 @@ mod tests {
     fn who_need_not_try_again_is_told() {
         let shown = |retry_after| {
             let refused = Refused { reason: Reason::DeadlineUnreachable, retry_after, level: 1, capacity: 1 };
-            serde_json::to_value(Problem::refused(&refused, None)).unwrap()
+            serde_json::to_value(Problem::refused(&refused)).unwrap()
         };
         assert_eq!(shown(None)["retryable"], false);
         assert_eq!(shown(Some(Duration::ZERO))["retryable"], Value::Null);

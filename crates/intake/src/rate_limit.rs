@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Admitted, Refused};
+use dripfeed_bucket::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Refused};
 use dripfeed_limit::Decision;
 use http::{HeaderName, HeaderValue};
 
@@ -48,17 +48,11 @@ impl Room {
     /// The fields for an answer.
     pub(crate) fn fields(self, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
         let reset = (self.left == 0).then(|| self.wait.map(seconds_up)).flatten();
-        let capacity = self.capacity.min(LARGEST);
-        let left = self.left.min(LARGEST);
-        // A bucket bounds what is held at once, not what comes in a window of time: hence the unit, and no window.
-        let policy = format!("\"bucket\";q={capacity};qu=\"concurrent-requests\"");
-        let reset_param = reset.map(|seconds| format!(";t={seconds}")).unwrap_or_default();
-        let mut fields =
-            vec![field("ratelimit-policy", policy), field("ratelimit", format!("\"bucket\";r={left}{reset_param}"))];
+        let mut fields = jobs_at_once("bucket", self.capacity, self.left, reset);
         if settings.x_ratelimit_headers {
             fields.extend([
-                field("x-ratelimit-limit", capacity.to_string()),
-                field("x-ratelimit-remaining", left.to_string()),
+                field("x-ratelimit-limit", self.capacity.min(LARGEST).to_string()),
+                field("x-ratelimit-remaining", self.left.min(LARGEST).to_string()),
                 field("x-ratelimit-reset", reset.unwrap_or(0).to_string()),
             ]);
         }
@@ -66,9 +60,25 @@ impl Room {
     }
 }
 
-/// Those of the limits that a submission fell under; they stand beside the room's.
-pub(crate) fn of_limits(limits: Option<&Decision>, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
-    let Some(limits) = limits else { return Vec::new() };
+/// What stands beside the room's: those of the caller's share, and of the limits that a submission fell under.
+pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+    let mut fields = judged.holding.map(|holding| of_share(holding, &judged.admission)).unwrap_or_default();
+    if let Some(limits) = &judged.limits {
+        fields.extend(of_limits(limits, settings));
+    }
+    fields
+}
+
+fn of_share(holding: Holding, admission: &Admission) -> Vec<(HeaderName, HeaderValue)> {
+    let left = holding.most.saturating_sub(holding.held);
+    let wait = match admission {
+        Admission::Refused(refused) if left == 0 => refused.retry_after,
+        _ => None,
+    };
+    jobs_at_once(MAX_SHARE, holding.most, left, wait.map(seconds_up))
+}
+
+fn of_limits(limits: &Decision, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let mut fields = limits.fields();
     // A refusal tells its own: it may have to wait for room as well.
     fields.retain(|(name, _)| name != http::header::RETRY_AFTER);
@@ -76,6 +86,16 @@ pub(crate) fn of_limits(limits: Option<&Decision>, settings: &IntakeSettings) ->
         fields.extend(limits.older_fields());
     }
     fields
+}
+
+/// A bound on what is held at once, not on what comes in a window of time: hence the unit, and no window.
+fn jobs_at_once(id: &str, most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
+    let (most, left) = (most.min(LARGEST), left.min(LARGEST));
+    let reset = reset.map(|seconds| format!(";t={seconds}")).unwrap_or_default();
+    vec![
+        field("ratelimit-policy", format!("\"{id}\";q={most};qu=\"concurrent-requests\"")),
+        field("ratelimit", format!("\"{id}\";r={left}{reset}")),
+    ]
 }
 
 fn seconds_up(wait: Duration) -> u64 {

@@ -62,7 +62,7 @@ refusals! {
     OfJob: UnknownBucket, UnknownJob, Unsupported;
     OfCancel: UnknownBucket, UnknownJob, Unsupported, InFlight, JobEnded;
     OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
-    OfReplay: UnknownBucket, UnknownJob, Unsupported, BodyTooLarge, BucketFull, DeadlineUnreachable;
+    OfReplay: UnknownBucket, UnknownJob, Unsupported, BodyTooLarge, BucketFull, CallerLimit, DeadlineUnreachable;
     OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
         IdempotencyConflict, BucketFull, CallerLimit, DeadlineUnreachable;
     OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,

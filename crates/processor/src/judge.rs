@@ -59,6 +59,7 @@ mod tests {
             key: None,
             capacity: 10,
             capacity_bytes: 1 << 20,
+            max_share: None,
             leak: Leak {
                 rate: None,
                 burst: 1,

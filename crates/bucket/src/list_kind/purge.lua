@@ -1,10 +1,10 @@
 -- Cancels what waits, oldest first, a bounded number at a time.
 --
--- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)
+-- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 -- ARGV  1 the last id that is still to be purged ('' at first: all there is now)  2 the most jobs in this call
 --       3 ms to keep outcomes  4 the most outcomes
 -- Result  { purged, the last id to be purged, or '' when all is done }
-local keys = { meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5] }
+local keys = { meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6] }
 local JOBS, most = KEYS[1], tonumber(ARGV[2])
 -- A new id comes after all that are there, and before all that follow.
 local last = ARGV[1] ~= '' and ARGV[1] or next_id(keys.tally)
@@ -21,7 +21,8 @@ while purged < most do
   redis.call('RPOP', JOBS)
   if not head then head, element = adopt(keys.tally, element) end
   local entry = entry_of(JOBS, element)
-  record(keys, head.id, outcome_of('cancelled', 'purged', 0, caller_of(entry)), 'cancelled', counted_bytes(entry))
+  local caller = caller_of(entry)
+  record(keys, head.id, outcome_of('cancelled', 'purged', 0, caller), 'cancelled', counted_bytes(entry), caller)
   purged = purged + 1
 end
 

@@ -1,11 +1,12 @@
 -- Cancels what waits or is parked, a bounded number at a time.
 --
--- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 parked (zset)  7 attempts (hash)
+-- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
+--       7 parked (zset)  8 attempts (hash)
 -- ARGV  1 the last id that is still to be purged ('' at first: the last one there is now)  2 the most jobs in this call
 --       3 ms to keep outcomes  4 the most outcomes
 -- Result  { purged, the last id to be purged, or '' when all is done }
-local keys = { meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5] }
-local JOBS, PARKED, ATTEMPTS = KEYS[1], KEYS[6], KEYS[7]
+local keys = { meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6] }
+local JOBS, PARKED, ATTEMPTS = KEYS[1], KEYS[7], KEYS[8]
 local most = tonumber(ARGV[2])
 
 local newest = redis.call('XREVRANGE', JOBS, '+', '-', 'COUNT', 1)[1]
@@ -19,7 +20,8 @@ local function drop(id, entry)
   redis.call('XDEL', JOBS, id)
   redis.call('ZREM', PARKED, id)
   redis.call('HDEL', ATTEMPTS, id)
-  record(keys, id, outcome_of('cancelled', 'purged', failures, caller_of(entry)), 'cancelled', counted_bytes(entry))
+  local caller = caller_of(entry)
+  record(keys, id, outcome_of('cancelled', 'purged', failures, caller), 'cancelled', counted_bytes(entry), caller)
   purged = purged + 1
 end
 

@@ -21,8 +21,9 @@ const COLUMNS: [Column; 11] = [
     ("PACE", pace),
 ];
 
-const DETAILS: [Column; 4] = [
+const DETAILS: [Column; 5] = [
     ("KIND", |bucket| shown(bucket, "/kind")),
+    ("MAX SHARE", |bucket| shown(bucket, "/max_share")),
     ("REFUSED/S", |bucket| shown(bucket, "/refused_per_s")),
     ("REPLICAS", replicas),
     ("CHANGED", |bucket| changes(bucket)),

@@ -14,7 +14,7 @@ use crate::exit::Failure;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     bucket: BucketName,
-    /// capacity=50, capacity_bytes=64MiB, leak.rate=10/s, leak.burst=10, leak.concurrency=5, leak.max_in_flight=20; an
+    /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5, leak.max_in_flight=20; an
     /// empty value goes back to the configured one
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<Change>,
@@ -30,7 +30,7 @@ struct Change {
 }
 
 const NUMBERS: [&str; 4] = ["capacity", "leak.burst", "leak.concurrency", "leak.max_in_flight"];
-const TEXTS: [&str; 2] = ["capacity_bytes", "leak.rate"];
+const TEXTS: [&str; 3] = ["capacity_bytes", "max_share", "leak.rate"];
 
 impl FromStr for Change {
     type Err = String;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{BucketSettings, Keep, Kind, Leak};
 use dripfeed_job::rate::EXACT;
-use dripfeed_job::{BucketName, Rate, Retry, duration};
+use dripfeed_job::{BucketName, Rate, Retry, Share, duration};
 use dripfeed_limit::Policies;
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
@@ -52,6 +52,8 @@ struct Section {
     capacity: u64,
     #[serde(deserialize_with = "quantity::size")]
     capacity_bytes: u64,
+    #[serde(deserialize_with = "quantity::empty_is_none")]
+    max_share: Option<Share>,
     kind: ConfiguredKind,
     key: String,
     leak: LeakSection,
@@ -169,7 +171,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         max_answer,
     };
     let upstream = super::upstream::read(reader, &place, keys)?;
-    let Section { capacity, capacity_bytes, key, leak, retry, deliveries, keep, limits, .. } = section;
+    let Section { capacity, capacity_bytes, max_share, key, leak, retry, deliveries, keep, limits, .. } = section;
     let limits = super::limits::read(reader, &path, limits)?;
     let settings = BucketSettings {
         name: name.clone(),
@@ -180,6 +182,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         key: Some(key).filter(|key| !key.is_empty()),
         capacity,
         capacity_bytes,
+        max_share,
         leak: Leak {
             rate: leak.rate,
             burst: leak.burst,

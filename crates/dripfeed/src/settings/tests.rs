@@ -465,7 +465,7 @@ fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
             on_store_error = "open"
             tiers = [{ kind = "concurrent", limit = 3, lease = "1m" }]
             [[buckets.sms.limits]]
-            id = "ahead"
+            id = "max_share"
             consistency = "leased"
             tiers = [{ kind = "bucket", rate = "100/s", burst = 100 }]
         "#,

@@ -210,6 +210,7 @@ pub fn settings(name: &str) -> BucketSettings {
         key: None,
         capacity: 10,
         capacity_bytes: 1 << 20,
+        max_share: None,
         leak: Leak {
             rate: None,
             burst: 1,
