@@ -47,6 +47,12 @@ fuzz-api: redis $(SCHEMATHESIS) ## Call the API with generated requests for long
 	cargo build --locked --package dripfeed
 	tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed $(or $(EXAMPLES),2000)
 
+# Figures of an optimised build alone mean something.
+.PHONY: lab
+lab: redis ## Run published limiters and ours side by side: a table, and charts in ./lab; ARGS="…" goes to `dripfeed lab`
+	cargo build --locked --release --package dripfeed
+	@exec $(TARGET)/release/dripfeed lab $(ARGS)
+
 .PHONY: lint
 lint: ## Check format, lints, and dependencies when cargo-deny is installed
 	cargo fmt --all --check

@@ -10,6 +10,7 @@ mod doctor;
 mod job;
 mod jobs;
 mod key;
+mod lab;
 mod openapi;
 mod pause;
 mod purge;
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     Set(set::Arguments),
     /// Check the buckets' invariants in Redis, and mend them
     Doctor(doctor::Arguments),
+    /// Run published limiters and ours side by side
+    Lab(lab::Arguments),
     /// Make keys for callers
     Key(key::Arguments),
     /// Print the description of the HTTP API (OpenAPI)
@@ -85,6 +88,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Purge(arguments) => purge::run(&arguments).await,
         Command::Set(arguments) => set::run(&arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &layers).await,
+        Command::Lab(arguments) => lab::run(&arguments).await,
         Command::Key(arguments) => key::run(&arguments),
         Command::Openapi => openapi::run(),
         Command::Completions(arguments) => completions::run(&arguments, program),

@@ -55,6 +55,17 @@ pub(crate) fn rows(columns: &[Column], items: &[Json]) -> io::Result<()> {
     print(&table)
 }
 
+/// Rows of text under their heads.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> io::Result<()> {
+    let mut table = plain();
+    table.set_header(heads.iter().copied());
+    table.add_rows(rows);
+    print(&table)
+}
+
 /// One thing, a line for each of its columns.
 ///
 /// # Errors

@@ -6,6 +6,8 @@
 mod configuration;
 /// Everything on one machine, with real children.
 mod dev;
+/// The experiments with limiters.
+mod lab;
 /// The operator's commands against a running intake, and against none.
 mod operate;
 /// Starting the executable and reading what it says.

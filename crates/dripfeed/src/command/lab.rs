@@ -1,0 +1,101 @@
+//! `dripfeed lab`: runs the experiments one after the other, prints the table, and leaves a chart of each.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use dripfeed_lab::{EXPERIMENTS, Experiment, Ground, LabError, Outcome};
+use dripfeed_store::Address;
+
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Only this experiment; repeatable
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(EXPERIMENTS.map(|one| one.name)))]
+    only: Vec<String>,
+    /// Where the charts are written
+    #[arg(long, value_name = "DIR", default_value = "lab")]
+    out: PathBuf,
+    /// A Redis to use, instead of one started for the purpose; what is measured there, others must leave alone
+    #[arg(long, value_name = "URL")]
+    redis: Option<Address>,
+    /// Record what gets through as time series, in a Redis that has TS.ADD
+    #[arg(long)]
+    timeseries: bool,
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+const HEADS: [&str; 7] = ["EXPERIMENT", "FIGURE", "PUBLISHED", "THAT WAY HERE", "OURS", "BOUND", "HELD"];
+
+pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    std::fs::create_dir_all(&arguments.out).map_err(|error| not_written(&arguments.out, &error))?;
+    let mut outcomes = Vec::new();
+    for experiment in EXPERIMENTS.iter().filter(|one| is_wanted(&arguments.only, one)) {
+        outcomes.push((experiment, conduct(*experiment, arguments).await?));
+    }
+    match arguments.output {
+        Format::Table => print(&outcomes)?,
+        Format::Json => output::json(&outcomes.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>())?,
+    }
+    verdict(&outcomes)
+}
+
+fn is_wanted(only: &[String], experiment: &Experiment) -> bool {
+    only.is_empty() || only.iter().any(|name| name == experiment.name)
+}
+
+async fn conduct(experiment: Experiment, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let ground = match &arguments.redis {
+        Some(address) => Ground::shared(address.clone()).await?,
+        None => Ground::private().await?,
+    };
+    if arguments.timeseries {
+        ground.require_time_series().await?;
+    }
+    let Experiment { name, title, seconds, .. } = experiment;
+    output::say(format_args!("{name}: {title} (about {seconds} s)"));
+    let outcome = experiment.run(&ground).await?;
+    if arguments.timeseries {
+        outcome.record(&ground).await?;
+    }
+    ground.leave().await?;
+    let chart = arguments.out.join(name).with_extension("svg");
+    std::fs::write(&chart, outcome.chart()?).map_err(|error| not_written(&chart, &error))?;
+    output::say(format_args!("  {}", chart.display()));
+    Ok(outcome)
+}
+
+fn print(outcomes: &[(&Experiment, Outcome)]) -> Result<(), Failure> {
+    let rows = outcomes.iter().flat_map(|(experiment, outcome)| {
+        outcome.rows().iter().map(|row| [vec![experiment.name.to_owned()], row.cells().to_vec()].concat())
+    });
+    Ok(output::table(&HEADS, rows)?)
+}
+
+fn verdict(outcomes: &[(&Experiment, Outcome)]) -> Result<(), Failure> {
+    let failed = outcomes.iter().filter(|(_, outcome)| !outcome.held());
+    let failed: Vec<&str> = failed.map(|(experiment, _)| experiment.name).collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Failure, format!("not all that is promised held: {}", failed.join(", "))))
+}
+
+fn not_written(path: &std::path::Path, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Failure, format!("{} can't be written ({error}): name another folder as --out", path.display()))
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Store(error) => error.into(),
+            LabError::Server(error) => error.into(),
+            LabError::Bucket(error) => error.into(),
+            error => Self::of(Exit::Failure, error),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The buckets of the experiments.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Keep, Kind, Leak};
+use dripfeed_job::{BucketName, Rate, Retry, Submission};
+use dripfeed_store::Durability;
+
+use crate::error::LabError;
+
+/// Of `capacity` jobs, leaking at `rate` with `burst`, with so many calls at once per replica.
+pub(crate) fn settings(
+    name: BucketName,
+    kind: Kind,
+    capacity: u64,
+    (rate, burst): (Rate, u64),
+    concurrency: u32,
+) -> BucketSettings {
+    BucketSettings {
+        name,
+        kind,
+        key: None,
+        capacity,
+        capacity_bytes: 64 << 20,
+        leak: Leak {
+            rate: Some(rate),
+            burst,
+            concurrency,
+            max_in_flight: None,
+            max_hold: Duration::from_mins(1),
+            default_hold: Duration::from_secs(1),
+        },
+        retry: Retry { attempts: 1, first: Duration::from_secs(1), max: Duration::from_secs(1) },
+        deliveries: 3,
+        keep: Keep {
+            outcomes: Duration::from_mins(5),
+            most_outcomes: 10_000,
+            answer_bytes: 100,
+            idempotency_keys: Duration::from_mins(5),
+            most_dead: 1000,
+        },
+        durability: Durability::Process,
+    }
+}
+
+pub(crate) fn name(text: &str) -> Result<BucketName, LabError> {
+    text.parse().map_err(|error| LabError::Settings(format!("{error}")))
+}
+
+/// Hands in one small job; tells whether there was room.
+pub(crate) async fn hand_in(bucket: &Bucket) -> Result<bool, BucketError> {
+    Ok(matches!(bucket.admit(job()).await?, Admission::Admitted(_)))
+}
+
+/// Hands in so many; tells how many there was room for.
+pub(crate) async fn fill(bucket: &Bucket, jobs: usize) -> Result<usize, BucketError> {
+    let mut admitted = 0;
+    for answer in bucket.admit_many(vec![job(); jobs]).await {
+        admitted += usize::from(matches!(answer?, Admission::Admitted(_)));
+    }
+    Ok(admitted)
+}
+
+fn job() -> Submission {
+    Submission { body: "{\"tiger\":1}".into(), ..Submission::default() }
+}

@@ -1,0 +1,81 @@
+//! Colours and letters, the head of a chart and its legend.
+
+use plotters::element::{PathElement, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color as _, FontStyle, IntoFont as _, RGBColor, TextStyle};
+
+use super::{Area, wrong};
+use crate::error::LabError;
+use crate::findings::Whose;
+
+pub(super) const PAPER: RGBColor = RGBColor(255, 255, 255);
+pub(super) const GRID: RGBColor = RGBColor(229, 231, 235);
+pub(super) const AXIS: RGBColor = RGBColor(156, 163, 175);
+const INK: RGBColor = RGBColor(31, 41, 55);
+const PALE_INK: RGBColor = RGBColor(90, 98, 112);
+/// Amber and blue: also apart for eyes that see no red or green.
+const PUBLISHED: RGBColor = RGBColor(217, 119, 6);
+const OURS: RGBColor = RGBColor(37, 99, 235);
+pub(super) const BOUND: RGBColor = RGBColor(190, 24, 60);
+
+/// Free of drawings at the left and right.
+pub(super) const MARGIN: i32 = 24;
+/// A letter of the legend is about as wide.
+const LETTER: i32 = 6;
+/// Title and legend.
+pub(super) const HEAD: u32 = 74;
+
+pub(super) fn colour(whose: Whose) -> RGBColor {
+    match whose {
+        Whose::Published => PUBLISHED,
+        Whose::Ours => OURS,
+    }
+}
+
+pub(super) fn small() -> TextStyle<'static> {
+    ("sans-serif", 12).into_font().color(&PALE_INK)
+}
+
+pub(super) fn plain() -> TextStyle<'static> {
+    ("sans-serif", 13).into_font().color(&INK)
+}
+
+pub(super) fn strong() -> TextStyle<'static> {
+    ("sans-serif", 13).into_font().style(FontStyle::Bold).color(&INK)
+}
+
+pub(super) fn small_at_the_right() -> TextStyle<'static> {
+    small().pos(Pos::new(HPos::Right, VPos::Top))
+}
+
+/// What stands for what in a chart.
+pub(super) enum Sign {
+    Bar(RGBColor),
+    Dashes,
+}
+
+/// The title, and below it the legend.
+pub(super) fn head(area: &Area<'_>, title: &str, legend: &[(Sign, &str)]) -> Result<(), LabError> {
+    let bold = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
+    area.draw(&Text::new(title.to_owned(), (MARGIN, 14), bold)).map_err(wrong)?;
+    let mut x = MARGIN;
+    for (sign, what) in legend {
+        draw_sign(area, sign, (x, 50))?;
+        area.draw(&Text::new((*what).to_owned(), (x + 26, 44), plain())).map_err(wrong)?;
+        x += 26 + LETTER * i32::try_from(what.chars().count()).unwrap_or(0) + 20;
+    }
+    Ok(())
+}
+
+fn draw_sign(area: &Area<'_>, sign: &Sign, (x, y): (i32, i32)) -> Result<(), LabError> {
+    match sign {
+        Sign::Bar(colour) => area.draw(&Rectangle::new([(x, y - 6), (x + 18, y + 6)], colour.filled())),
+        Sign::Dashes => {
+            for dash in [x, x + 10] {
+                area.draw(&PathElement::new([(dash, y), (dash + 7, y)], BOUND.stroke_width(2))).map_err(wrong)?;
+            }
+            Ok(())
+        }
+    }
+    .map_err(wrong)
+}

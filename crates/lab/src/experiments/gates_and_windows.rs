@@ -1,0 +1,104 @@
+//! Loops that go on until 400 calls have passed, where 300 may pass in 10 s: gates, windows, and bounded queues in front of a
+//! processor that leaks as much.
+
+mod published;
+mod time_per_check;
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, Kind};
+use futures::try_join;
+
+use crate::asking::{call, for_as_long_as, passes, until_passed};
+use crate::buckets;
+use crate::error::LabError;
+use crate::findings::{Findings, Line, Row, Shown, Whose};
+use crate::ground::Ground;
+use crate::passes::Passes;
+use crate::replica::Replica;
+use crate::upstream::Upstream;
+
+const CALLS: usize = 400;
+const LIMIT: u64 = 300;
+const WINDOW: Duration = Duration::from_secs(10);
+const PER_S: f64 = 30.0;
+const SECOND: Duration = Duration::from_secs(1);
+const BIN: Duration = Duration::from_millis(100);
+/// Of a bucket: what the network may bunch.
+const BURST: u64 = 3;
+/// How long one caller tries a gate of one call a second.
+const AT_THE_GATE: Duration = Duration::from_millis(4900);
+
+const GATE: &str = "policies: [{ id: gate, tiers: [{ kind: gate, period: 33334us }] }]";
+const GATE_OF_A_SECOND: &str = "policies: [{ id: second, tiers: [{ kind: gate, period: 1s }] }]";
+const LOG: &str = "policies: [{ id: log, tiers: [{ kind: log, limit: 300, period: 10s }] }]";
+
+pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
+    let (gang, window, stream_before, list_before, gate, log, stream, list, gate_before, gate_now) = try_join!(
+        published::gates(ground),
+        published::window(ground),
+        published::queue(ground, published::Queue::Stream),
+        published::queue(ground, published::Queue::List),
+        limited(ground, GATE),
+        limited(ground, LOG),
+        bucket(ground, Kind::Stream),
+        bucket(ground, Kind::List),
+        published::gate_of_a_second(ground),
+        one_caller(ground),
+    )?;
+    let mut rows = vec![
+        Row::new("gate: most calls in any 100 ms", gate.most_within(BIN))
+            .replayed(gang.most_within(BIN))
+            .at_most(4_u64),
+        Row::new("gate: most calls in any second", gate.most_within(SECOND))
+            .replayed(gang.most_within(SECOND))
+            .at_most(30_u64),
+        Row::new("gate of 1 s: calls of one caller in 4.9 s", gate_now.count())
+            .replayed(gate_before.count())
+            .exactly(5_u64),
+        Row::new("window: most calls in any 10 s", log.most_within(WINDOW))
+            .replayed(window.most_within(WINDOW))
+            .at_most(LIMIT),
+        Row::new("window: most calls in any second", log.most_within(SECOND)).replayed(window.most_within(SECOND)),
+        Row::new("bounded stream: most calls in any second", stream.most_within(SECOND))
+            .replayed(stream_before.most_within(SECOND))
+            .at_most(30 + BURST),
+        Row::new("bounded list: most calls in any second", list.most_within(SECOND))
+            .replayed(list_before.most_within(SECOND))
+            .at_most(30 + BURST),
+    ];
+    rows.extend(time_per_check::rows(ground).await?);
+    let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
+    let lines = vec![
+        line("a gate for each of 300 callers, by TTL", Whose::Published, gang),
+        line("kind gate, one call per 33.3 ms", Whose::Ours, gate),
+        line("sorted-set window", Whose::Published, window),
+        line("kind log, 300 per 10 s", Whose::Ours, log),
+        line("bounded stream, a processor at 30/s", Whose::Published, stream_before),
+        line("bucket of kind stream, leak.rate = \"30/s\"", Whose::Ours, stream),
+        line("bounded list, a processor at 30/s", Whose::Published, list_before),
+        line("bucket of kind list, leak.rate = \"30/s\"", Whose::Ours, list),
+    ];
+    Ok(Findings { rows, shown: Shown::Lines { lines, load: WINDOW } })
+}
+
+async fn limited(ground: &Ground, policy: &str) -> Result<Passes, LabError> {
+    let limiter = &ground.limiter("loops", policy).await?;
+    until_passed(CALLS, |_| async { passes(limiter, &call("tiger")).await }).await
+}
+
+async fn one_caller(ground: &Ground) -> Result<Passes, LabError> {
+    let limiter = &ground.limiter("loops", GATE_OF_A_SECOND).await?;
+    for_as_long_as(AT_THE_GATE, crate::asking::PAUSE, || async { passes(limiter, &call("tiger")).await }).await
+}
+
+/// The loop hands in; what gets through is what the upstream sees.
+async fn bucket(ground: &Ground, kind: Kind) -> Result<Passes, LabError> {
+    let served = Upstream::new(Duration::ZERO).serve().await?;
+    let settings = buckets::settings(buckets::name(kind.as_str())?, kind, LIMIT, ("30/s".parse()?, BURST), 10);
+    let bucket = &Bucket::new(ground.connect().await?, settings.clone());
+    let _replica = Replica::start(ground, &settings, &served.url).await?;
+    until_passed(CALLS, |_| async { Ok(buckets::hand_in(bucket).await?) }).await?;
+    served.upstream.has_got(CALLS).await?;
+    Ok(served.upstream.passes())
+}

@@ -1,0 +1,54 @@
+//! What a decision costs in Redis, by its own count. Other work on the machine only ever adds to it, so the lowest of some
+//! rounds is told.
+
+use crate::asking::{call, passes};
+use crate::commands::{SCRIPTS, Spent};
+use crate::error::LabError;
+use crate::findings::{Findings, Row, Shown};
+use crate::ground::Ground;
+
+const ROUNDS: usize = 7;
+const DECISIONS: usize = 500;
+
+const THREE_TIERS: &str = "
+policies:
+  - id: three-tiers
+    key: [caller]
+    tiers:
+      - { kind: bucket, rate: 1000000/s, burst: 1000000 }
+      - { kind: fixed, rate: 1000000/h }
+      - { kind: sliding, rate: 100000/h }";
+
+const THREE_SCOPES: &str = "
+policies:
+  - id: caller
+    key: [caller]
+    tiers: [{ kind: bucket, rate: 1000000/s, burst: 1000000 }, { kind: fixed, rate: 1000000/h }]
+  - id: endpoint
+    key: [endpoint]
+    tiers: [{ kind: bucket, rate: 1000000/s, burst: 1000000 }, { kind: fixed, rate: 1000000/h }]
+  - id: all
+    tiers: [{ kind: bucket, rate: 1000000/s, burst: 1000000 }, { kind: fixed, rate: 1000000/h }]";
+
+pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
+    let one_scope = us_per_decision(ground, "one", THREE_TIERS).await?;
+    let three_scopes = us_per_decision(ground, "three", THREE_SCOPES).await?;
+    let rows = vec![
+        Row::new("3 tiers of one scope, µs", one_scope).at_most(10_u64),
+        Row::new("3 scopes of 2 tiers, µs", three_scopes).at_most(20_u64),
+    ];
+    Ok(Findings { shown: Shown::Costs { unit: "µs of Redis per decision", rows: rows.clone() }, rows })
+}
+
+async fn us_per_decision(ground: &Ground, service: &str, policies: &str) -> Result<f64, LabError> {
+    let limiter = ground.limiter(service, policies).await?;
+    let mut lowest = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let before = Spent::so_far(ground.store()).await?;
+        for _ in 0..DECISIONS {
+            passes(&limiter, &call("tiger")).await?;
+        }
+        lowest = lowest.min(Spent::so_far(ground.store()).await?.since(&before, &SCRIPTS).us_per_call());
+    }
+    Ok(lowest)
+}

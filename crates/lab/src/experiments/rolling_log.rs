@@ -1,0 +1,104 @@
+//! The rolling log with a minimum gap, under a client that never slows down; counts that a replica keeps by itself and tells
+//! now and then; and several tiers in one round trip.
+
+mod published;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use futures::try_join;
+
+use crate::asking::{call, for_as_long_as, passes};
+use crate::commands::{SCRIPTS, Spent};
+use crate::error::LabError;
+use crate::findings::{Figure as _, Findings, Line, Row, Shown, Whose};
+use crate::ground::Ground;
+use crate::passes::Passes;
+
+const LIMIT: u64 = 20;
+const WINDOW: Duration = Duration::from_secs(1);
+const GAP: Duration = Duration::from_millis(25);
+const PER_S: f64 = 20.0;
+const LOAD: Duration = Duration::from_secs(5);
+/// Between the calls of a client that never slows down.
+const PAUSE: Duration = Duration::from_millis(4);
+
+const LOG: &str = "policies: [{ id: log, tiers: [{ kind: log, limit: 20, period: 1s, min_gap: 25ms }] }]";
+const COUNTING_DENIED: &str =
+    "policies: [{ id: denied, tiers: [{ kind: log, limit: 20, period: 1s, count_denied: true }] }]";
+const TOLD_NOW_AND_THEN: &str = "
+policies: [{ id: told, key: [caller], consistency: async, sync: 500ms, tiers: [{ kind: fixed, limit: 100000, period: 1h }] }]";
+
+pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
+    let (replayed, log, counting) =
+        try_join!(published::rolling_log(ground), hammered(ground, LOG), hammered(ground, COUNTING_DENIED),)?;
+    let mut rows = vec![
+        Row::new("calls of a client that never slows down, in 5 s", log.count())
+            .replayed(replayed.count())
+            .at_least(95_u64),
+        Row::new("most calls in any second", log.most_within(WINDOW))
+            .replayed(replayed.most_within(WINDOW))
+            .at_most(LIMIT),
+        Row::new("calls less than 25 ms after another", log.closer_than(GAP)).exactly(0_u64),
+        Row::new("count_denied: calls of that client, in 5 s", counting.count()).at_most(LIMIT),
+        told_now_and_then(ground).await?,
+    ];
+    for tiers in [1, 3, 5] {
+        let row =
+            Row::new(format!("calls of Redis per decision, {tiers} tiers"), calls_per_decision(ground, tiers).await?);
+        rows.push(row.exactly(1_u64));
+    }
+    let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
+    let lines = vec![
+        line("rolling log, in which every try counts", Whose::Published, replayed),
+        line("kind log, 20/s, min_gap 25ms", Whose::Ours, log),
+        line("kind log, 20/s, count_denied", Whose::Ours, counting),
+    ];
+    Ok(Findings { rows, shown: Shown::Lines { lines, load: LOAD } })
+}
+
+async fn hammered(ground: &Ground, policies: &str) -> Result<Passes, LabError> {
+    let limiter = &ground.limiter("log", policies).await?;
+    for_as_long_as(LOAD, PAUSE, || async { passes(limiter, &call("tiger")).await }).await
+}
+
+/// Two replicas with ten callers each count for 2 s: four times the sync.
+async fn told_now_and_then(ground: &Ground) -> Result<Row, LabError> {
+    let before = Spent::so_far(ground.store()).await?;
+    let replica = async || {
+        let limiter = &ground.limiter("told", TOLD_NOW_AND_THEN).await?;
+        let callers: Vec<String> = (0..10).map(|caller| caller.to_string()).collect();
+        let asked = for_as_long_as(Duration::from_secs(2), PAUSE, || async {
+            let mut allowed = true;
+            for caller in &callers {
+                allowed &= passes(limiter, &call(caller)).await?;
+            }
+            Ok(allowed)
+        });
+        let asked = asked.await?.count();
+        limiter.close().await?;
+        Ok::<u64, LabError>(asked * 10)
+    };
+    let (one, other) = try_join!(replica(), replica())?;
+    let calls = Spent::so_far(ground.store()).await?.since(&before, &SCRIPTS).calls;
+    let what = format!("async, sync 500 ms: calls of Redis for {} decisions in 2 s", one + other);
+    Ok(Row::new(what, calls).at_most(12_u64))
+}
+
+async fn calls_per_decision(ground: &Ground, tiers: u64) -> Result<f64, LabError> {
+    const DECISIONS: u64 = 200;
+    let mut policy = format!("policies: [{{ id: tiers-{tiers}, tiers: [");
+    for tier in 1..=tiers {
+        let _ = write!(policy, "{{ kind: fixed, limit: 10000, period: {tier}h }}, ");
+    }
+    policy.push_str("] }]");
+    let limiter = ground.limiter("tiers", &policy).await?;
+    // So that Redis knows the script.
+    passes(&limiter, &call("tiger")).await?;
+    let before = Spent::so_far(ground.store()).await?;
+    for _ in 0..DECISIONS {
+        passes(&limiter, &call("tiger")).await?;
+    }
+    let calls = Spent::so_far(ground.store()).await?.since(&before, &SCRIPTS).calls;
+    Ok(calls.figure() / DECISIONS.figure())
+}

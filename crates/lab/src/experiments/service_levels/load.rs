@@ -1,0 +1,85 @@
+//! 1000 calls a second of 25 tenants at three instances: each call goes to the next instance, every fifth is of the loud
+//! tenant.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::try_join_all;
+use tokio::time::{MissedTickBehavior, interval_at};
+
+use crate::error::LabError;
+use crate::ground::Ground;
+use crate::passes::{Book, Passes};
+
+pub(super) const INSTANCES: usize = 3;
+pub(super) const LOAD: Duration = Duration::from_secs(9);
+const TENANTS: usize = 25;
+/// 1000 calls a second, over all instances.
+const BETWEEN_CALLS: Duration = Duration::from_millis(3);
+const LOUD: usize = 0;
+const WINDOW: Duration = Duration::from_secs(60);
+
+pub(super) struct Load {
+    /// What the loud tenant got through, by instance.
+    loud: Vec<Book>,
+    /// What each decision took.
+    took: Vec<Duration>,
+}
+
+/// `ask` decides a call at an instance for a tenant.
+pub(super) async fn run(
+    ground: &Ground,
+    ask: impl AsyncFn(usize, &str) -> Result<bool, LabError>,
+) -> Result<Load, LabError> {
+    let left = ground.clock().until_next(WINDOW);
+    if left < LOAD + Duration::from_millis(200) {
+        // All of it in one window of a minute.
+        tokio::time::sleep(left).await;
+    }
+    let tenants: Vec<String> = (0..TENANTS).map(|tenant| format!("org-{tenant}")).collect();
+    let loud: Vec<Book> = (0..INSTANCES).map(|_| Book::default()).collect();
+    let took = Arc::new(Mutex::new(Vec::new()));
+    let begin = Instant::now() + BETWEEN_CALLS;
+    let instance = async |instance: usize| {
+        let mut calls =
+            interval_at((begin + BETWEEN_CALLS * u32::try_from(instance).unwrap_or(0) / 3).into(), BETWEEN_CALLS);
+        calls.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        let mut number = 0_usize;
+        while begin.elapsed() < LOAD {
+            calls.tick().await;
+            let tenant = if number.is_multiple_of(5) { LOUD } else { 1 + number % (TENANTS - 1) };
+            number += 1;
+            let asked = Instant::now();
+            let passed = ask(instance, &tenants[tenant]).await?;
+            took.lock().unwrap_or_else(PoisonError::into_inner).push(asked.elapsed());
+            if passed && tenant == LOUD {
+                loud[instance].passed(asked);
+            }
+        }
+        Ok::<(), LabError>(())
+    };
+    try_join_all((0..INSTANCES).map(instance)).await?;
+    let took = std::mem::take(&mut *took.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Load { loud, took })
+}
+
+impl Load {
+    /// What the loud tenant got through, at all instances.
+    pub(super) fn loud(&self) -> Passes {
+        Passes::of(self.loud.iter().flat_map(|book| book.read().iter().copied().collect::<Vec<_>>()).collect())
+    }
+
+    pub(super) fn p95_ms(&self) -> f64 {
+        let mut took = self.took.clone();
+        took.sort_unstable();
+        took.get(took.len() * 95 / 100).map_or(0.0, Duration::as_secs_f64) * 1000.0
+    }
+
+    /// The bound of `async`: what the instances let through in one `sync` without the others seeing it; of all of them but
+    /// the one that lets through least.
+    pub(super) fn unseen_by_others(&self, sync: Duration) -> u64 {
+        let mut most: Vec<u64> = self.loud.iter().map(|book| book.read().most_within(sync)).collect();
+        most.sort_unstable();
+        most.iter().skip(1).sum()
+    }
+}

@@ -1,0 +1,80 @@
+//! Each instance counts by itself. Every second it adds, for each tenant, what it has counted to a counter in Redis, and
+//! learns what all have: one call per tenant, endpoint, instance and second.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dripfeed_store::Store;
+use futures::future::{Either, select, select_all};
+use redis::cmd;
+use tokio::time::interval;
+
+use super::load::{self, INSTANCES};
+use super::{Run, SYNC, THRESHOLD};
+use crate::commands::Spent;
+use crate::error::LabError;
+use crate::ground::Ground;
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// Of all instances, when last heard of.
+    known: u64,
+    /// Of this one, since.
+    untold: u64,
+}
+
+#[derive(Default)]
+struct Instance(Mutex<HashMap<String, Count>>);
+
+impl Instance {
+    fn counts(&self) -> MutexGuard<'_, HashMap<String, Count>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, tenant: &str) -> bool {
+        let mut counts = self.counts();
+        let count = counts.entry(tenant.to_owned()).or_default();
+        let passes = count.known + count.untold < THRESHOLD;
+        count.untold += u64::from(passes);
+        passes
+    }
+
+    /// Until it fails.
+    async fn keep_telling(&self, ground: &Ground, store: &Store) -> LabError {
+        let mut syncs = interval(SYNC);
+        loop {
+            syncs.tick().await;
+            if let Err(error) = self.tell(ground, store).await {
+                return error;
+            }
+        }
+    }
+
+    async fn tell(&self, ground: &Ground, store: &Store) -> Result<(), LabError> {
+        let tenants: Vec<String> = self.counts().keys().cloned().collect();
+        for tenant in tenants {
+            let untold = self.counts().get(&tenant).map_or(0, |count| count.untold);
+            let key = ground.key(&format!("level:{tenant}"));
+            let known = store.command(cmd("INCRBY").arg(&key).arg(untold)).await?;
+            if let Some(count) = self.counts().get_mut(&tenant) {
+                *count = Count { known, untold: count.untold - untold };
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) async fn run(ground: &Ground) -> Result<Run, LabError> {
+    let instances: Vec<Instance> = (0..INSTANCES).map(|_| Instance::default()).collect();
+    let store = &ground.connect().await?;
+    let before = Spent::so_far(store).await?;
+    let telling = select_all(instances.iter().map(|instance| Box::pin(instance.keep_telling(ground, store))));
+    let asking = load::run(ground, async |instance, tenant| Ok(instances[instance].ask(tenant)));
+    let load = match select(pin!(asking), pin!(telling)).await {
+        Either::Left((load, _)) => load?,
+        Either::Right(((error, _, _), _)) => return Err(error),
+    };
+    let redis = Spent::so_far(store).await?.since(&before, &["incrby"]);
+    Ok(Run { load, redis })
+}

@@ -1,0 +1,84 @@
+//! A service registers how often it may be called, three gateways ask before each call: the sliding-window counter. First
+//! the published example at the times that it names, then a live load.
+
+mod at_times;
+mod published;
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use futures::try_join;
+
+use crate::asking::{call, for_as_long_as, passes};
+use crate::error::LabError;
+use crate::findings::{Findings, Line, Row, Shown, Whose};
+use crate::ground::Ground;
+use crate::passes::{Pass, Passes};
+
+pub(crate) const LIMIT: u64 = 40;
+pub(crate) const WINDOW: Duration = Duration::from_secs(2);
+const PER_S: f64 = 20.0;
+const GATEWAYS: usize = 3;
+/// Calls that each gateway has under decision at once.
+const AT_ONCE: usize = 4;
+const LOAD: Duration = Duration::from_secs(6);
+const PAUSE: Duration = Duration::from_millis(10);
+
+const POLICIES: &str = "policies: [{ id: gateway, tiers: [{ kind: sliding, limit: 40, period: 2s }] }]";
+
+pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
+    let example = at_times::example(ground).await?;
+    // From the beginning of a window on, so that all of them are whole.
+    tokio::time::sleep(ground.clock().until_next(WINDOW)).await;
+    let (replayed, ours) = try_join!(gateways_published(ground), gateways(ground))?;
+    let in_window = |passes: &Passes| passes.most_in_aligned(WINDOW, ground.clock());
+    let rows = vec![
+        Row::new("the estimate after 40 calls, a quarter into the next window and 5 calls, of 40", example.estimate)
+            .published(35_u64)
+            .replayed(published::estimate(40, 5, 0.25))
+            .exactly(35_u64),
+        Row::new("calls that pass there until one is refused", example.more)
+            .replayed(published::more(40, 5, 0.25, LIMIT))
+            .exactly(5_u64),
+        Row::new("live: most calls in one window of 40", in_window(&ours))
+            .replayed(in_window(&replayed))
+            .at_most(LIMIT),
+        Row::new("live: calls in 6 s", ours.count()).replayed(replayed.count()),
+    ];
+    let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
+    let lines = vec![
+        line("counters read, judged, then added to", Whose::Published, replayed),
+        line("kind sliding, 40 per 2 s", Whose::Ours, ours),
+    ];
+    Ok(Findings { rows, shown: Shown::Lines { lines, load: LOAD } })
+}
+
+async fn gateways(ground: &Ground) -> Result<Passes, LabError> {
+    let mut asking = Vec::new();
+    for _ in 0..GATEWAYS {
+        let limiter = ground.limiter("gateway", POLICIES).await?;
+        for _ in 0..AT_ONCE {
+            let limiter = limiter.clone();
+            asking.push(async move {
+                for_as_long_as(LOAD, PAUSE, || async { passes(&limiter, &call("tiger")).await }).await
+            });
+        }
+    }
+    Ok(together(&try_join_all(asking).await?))
+}
+
+async fn gateways_published(ground: &Ground) -> Result<Passes, LabError> {
+    let mut asking = Vec::new();
+    for _ in 0..GATEWAYS {
+        let store = ground.connect().await?;
+        for _ in 0..AT_ONCE {
+            let store = store.clone();
+            asking.push(async move { for_as_long_as(LOAD, PAUSE, || published::ask(ground, &store)).await });
+        }
+    }
+    Ok(together(&try_join_all(asking).await?))
+}
+
+fn together(all: &[Passes]) -> Passes {
+    Passes::of(all.iter().flat_map(Passes::iter).copied().collect::<Vec<Pass>>())
+}

@@ -1,0 +1,55 @@
+//! The rules at times of our choice: 40 calls in a minute, and more a quarter into the next one.
+
+use std::sync::LazyLock;
+
+use dripfeed_limit::lua::RULES;
+use dripfeed_limit::{Decision, KeyIndex, Plan, Policies, ScopeKeys, load};
+use dripfeed_store::Script;
+
+use super::LIMIT;
+use crate::asking::call;
+use crate::error::LabError;
+use crate::ground::Ground;
+
+static DECIDE_AT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new("decide at", &["local now_us = tonumber(ARGV[2])", RULES, include_str!("decide_at.lua")])
+});
+
+const POLICIES: &str = "policies: [{ id: example, tiers: [{ kind: sliding, limit: 40, period: 1m }] }]";
+
+/// 2026-01-01, at noon.
+const NOON_US: u64 = 1_767_268_800_000_000;
+const QUARTER_INTO_THE_NEXT_US: u64 = NOON_US + 75_000_000;
+
+pub(super) struct Example {
+    /// Of the calls in the sliding window.
+    pub(super) estimate: u64,
+    /// Calls that then passed until one was refused.
+    pub(super) more: u64,
+}
+
+pub(super) async fn example(ground: &Ground) -> Result<Example, LabError> {
+    let policies = load::yaml(POLICIES)?;
+    for _ in 0..LIMIT {
+        decide(ground, &policies, NOON_US).await?;
+    }
+    let mut left = 0;
+    for _ in 0..5 {
+        let decision = decide(ground, &policies, QUARTER_INTO_THE_NEXT_US).await?;
+        left = decision.policies.iter().flat_map(|policy| &policy.tiers).map(|tier| tier.remaining).min().unwrap_or(0);
+    }
+    let mut more = 0;
+    while decide(ground, &policies, QUARTER_INTO_THE_NEXT_US).await?.allowed {
+        more += 1;
+    }
+    Ok(Example { estimate: LIMIT - left, more })
+}
+
+async fn decide(ground: &Ground, policies: &Policies, now_us: u64) -> Result<Decision, LabError> {
+    let plan = Plan::new(policies, &ScopeKeys::new(ground.store().prefix(), "example"), &call("tiger"));
+    let mut keys = KeyIndex::default();
+    let packed = plan.pack(&mut keys, now_us);
+    let mut call = DECIDE_AT.on(keys.keys());
+    let report: Vec<i64> = ground.store().run(call.arg(&packed[..]).arg(now_us)).await?;
+    Decision::read(&plan, &report).ok_or_else(|| LabError::Settings("the report is of another plan".to_owned()))
+}

@@ -1,0 +1,203 @@
+//! What an experiment found: rows of a table, and what its chart shows.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, SerializeStruct as _, Serializer};
+
+use crate::passes::Passes;
+
+/// What one experiment found.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) shown: Shown,
+}
+
+/// What the chart is of.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    /// What got through, over at least this time.
+    Lines { lines: Vec<Line>, load: Duration },
+    /// What something costs: figures beside their bounds.
+    Costs { unit: &'static str, rows: Vec<Row> },
+}
+
+/// One approach, and the calls that it let through.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) label: &'static str,
+    pub(crate) whose: Whose,
+    /// What was published of it.
+    pub(crate) published: Option<&'static str>,
+    pub(crate) passes: Passes,
+    /// Calls a second that the limit allows in the long run.
+    pub(crate) allowed_per_s: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Whose {
+    /// The published approach, run here.
+    Published,
+    Ours,
+}
+
+/// A figure: as it was published, as the published approach comes to it here, and ours.
+#[derive(Clone, Debug)]
+pub struct Row {
+    what: String,
+    published: Option<f64>,
+    replayed: Option<f64>,
+    ours: f64,
+    bound: Bound,
+}
+
+/// What our figure must keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bound {
+    /// It is told for comparison.
+    None,
+    AtMost(f64),
+    AtLeast(f64),
+    Exactly(f64),
+}
+
+impl Row {
+    pub(crate) fn new(what: impl Into<String>, ours: impl Figure) -> Self {
+        Self { what: what.into(), published: None, replayed: None, ours: ours.figure(), bound: Bound::None }
+    }
+
+    pub(crate) fn published(self, figure: impl Figure) -> Self {
+        Self { published: Some(figure.figure()), ..self }
+    }
+
+    pub(crate) fn replayed(self, figure: impl Figure) -> Self {
+        Self { replayed: Some(figure.figure()), ..self }
+    }
+
+    pub(crate) fn at_most(self, bound: impl Figure) -> Self {
+        Self { bound: Bound::AtMost(bound.figure()), ..self }
+    }
+
+    pub(crate) fn at_least(self, bound: impl Figure) -> Self {
+        Self { bound: Bound::AtLeast(bound.figure()), ..self }
+    }
+
+    pub(crate) fn exactly(self, bound: impl Figure) -> Self {
+        Self { bound: Bound::Exactly(bound.figure()), ..self }
+    }
+
+    /// None: nothing was asked of it.
+    pub fn held(&self) -> Option<bool> {
+        match self.bound {
+            Bound::None => None,
+            Bound::AtMost(bound) => Some(self.ours <= bound),
+            Bound::AtLeast(bound) => Some(self.ours >= bound),
+            Bound::Exactly(bound) => Some((self.ours - bound).abs() < 0.005),
+        }
+    }
+
+    /// As people read it: what, published, the published approach here, ours, bound, whether it held.
+    pub fn cells(&self) -> [String; 6] {
+        let figure = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), shown);
+        let bound = match self.bound {
+            Bound::None => "-".to_owned(),
+            Bound::AtMost(bound) => format!("≤ {}", shown(bound)),
+            Bound::AtLeast(bound) => format!("≥ {}", shown(bound)),
+            Bound::Exactly(bound) => format!("= {}", shown(bound)),
+        };
+        let held = match self.held() {
+            None => "-",
+            Some(true) => "yes",
+            Some(false) => "NO",
+        };
+        [self.what.clone(), figure(self.published), figure(self.replayed), shown(self.ours), bound, held.to_owned()]
+    }
+
+    pub(crate) fn ours(&self) -> f64 {
+        self.ours
+    }
+
+    pub(crate) fn bound(&self) -> Bound {
+        self.bound
+    }
+}
+
+/// Without digits that mean nothing.
+fn shown(figure: f64) -> String {
+    if figure.fract() == 0.0 || figure.abs() >= 1000.0 {
+        format!("{figure:.0}")
+    } else if figure.abs() >= 10.0 {
+        format!("{figure:.1}")
+    } else {
+        format!("{figure:.2}")
+    }
+}
+
+/// What a figure is made of.
+pub(crate) trait Figure {
+    fn figure(self) -> f64;
+}
+
+impl Figure for f64 {
+    fn figure(self) -> f64 {
+        self
+    }
+}
+
+impl Figure for u64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of a few seconds are far below 2^53")]
+    fn figure(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_struct("Row", 6)?;
+        row.serialize_field("what", &self.what)?;
+        row.serialize_field("published", &self.published)?;
+        row.serialize_field("published_approach_here", &self.replayed)?;
+        row.serialize_field("ours", &self.ours)?;
+        row.serialize_field("bound", &self.bound)?;
+        row.serialize_field("held", &self.held())?;
+        row.end()
+    }
+}
+
+impl Serialize for Bound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (name, bound) = match self {
+            Self::None => return serializer.serialize_none(),
+            Self::AtMost(bound) => ("at_most", bound),
+            Self::AtLeast(bound) => ("at_least", bound),
+            Self::Exactly(bound) => ("exactly", bound),
+        };
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(name, bound)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_tells_whether_it_held() {
+        let row = || Row::new("calls", 4000_u64).published(4081_u64);
+        assert_eq!(row().held(), None);
+        assert_eq!(row().at_most(4000_u64).held(), Some(true));
+        assert_eq!(row().at_most(3999_u64).held(), Some(false));
+        assert_eq!(row().at_least(4001_u64).held(), Some(false));
+        assert_eq!(row().exactly(4000_u64).held(), Some(true));
+    }
+
+    #[test]
+    fn figures_are_shown_without_digits_that_mean_nothing() {
+        let row = Row::new("share", 99.123).published(65_u64).replayed(0.123456).at_least(99.0);
+        assert_eq!(row.cells(), ["share", "65", "0.12", "99.1", "≥ 99", "yes"]);
+        assert_eq!(Row::new("calls", 4081.4).cells(), ["calls", "-", "-", "4081", "-", "-"]);
+    }
+}

@@ -1,0 +1,121 @@
+//! The Redis that an experiment is run on: one of its own, or a given one, in which it leaves nothing.
+
+use std::time::Instant;
+
+use dripfeed_limit::{Limiter, Policies, load};
+use dripfeed_store::{Address, AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use redis::cmd;
+use tempfile::TempDir;
+
+use crate::clock::Clock;
+use crate::error::LabError;
+use crate::time_series;
+
+pub struct Ground {
+    server: Option<(PrivateServer, TempDir)>,
+    address: Address,
+    prefix: String,
+    store: Store,
+    clock: Clock,
+}
+
+impl Ground {
+    /// A server of the experiment's own, which keeps nothing on disk.
+    ///
+    /// # Errors
+    /// When none is installed, or it doesn't start.
+    pub async fn private() -> Result<Self, LabError> {
+        let folder = tempfile::tempdir()?;
+        let options = ServerOptions { append_only: false, append_fsync: AppendFsync::No, ..ServerOptions::default() };
+        let server = PrivateServer::start(folder.path(), options).await?;
+        let address = server.address();
+        Self::new(Some((server, folder)), address, "dripfeed-lab".to_owned()).await
+    }
+
+    /// A server that others may be using: the experiment's keys bear a name that nobody else has.
+    ///
+    /// # Errors
+    /// When it can't be reached.
+    pub async fn shared(address: Address) -> Result<Self, LabError> {
+        let name = format!("dripfeed-lab-{}-{}", std::process::id(), Clock::unix_ms());
+        Self::new(None, address, name).await
+    }
+
+    /// # Errors
+    /// When the server has no time series.
+    pub async fn require_time_series(&self) -> Result<(), LabError> {
+        time_series::require(&self.store).await
+    }
+
+    async fn new(server: Option<(PrivateServer, TempDir)>, address: Address, prefix: String) -> Result<Self, LabError> {
+        let store = Store::connect(&RedisSettings::new(address.clone(), &prefix, Durability::Process)).await?;
+        let clock = Clock::of(&store).await?;
+        Ok(Self { server, address, prefix, store, clock })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(crate) fn settings(&self) -> RedisSettings {
+        RedisSettings::new(self.address.clone(), &self.prefix, Durability::Process)
+    }
+
+    /// Another connection, as another process has one.
+    pub(crate) async fn connect(&self) -> Result<Store, LabError> {
+        Ok(Store::connect(&self.settings()).await?)
+    }
+
+    /// A key of an approach that isn't ours.
+    pub(crate) fn key(&self, name: &str) -> String {
+        format!("{}:published:{name}", self.prefix)
+    }
+
+    /// A limiter of a replica of its own, by policies in YAML.
+    pub(crate) async fn limiter(&self, service: &str, policies: &str) -> Result<Limiter, LabError> {
+        self.limiter_by(service, load::yaml(policies)?).await
+    }
+
+    pub(crate) async fn limiter_by(&self, service: &str, policies: Policies) -> Result<Limiter, LabError> {
+        Ok(Limiter::new(self.connect().await?, service, policies)?)
+    }
+
+    /// Leaves nothing behind.
+    ///
+    /// # Errors
+    /// When Redis doesn't answer, or its own server ends badly.
+    pub async fn leave(self) -> Result<(), LabError> {
+        match self.server {
+            Some((server, folder)) => {
+                server.stop().await?;
+                Ok(folder.close()?)
+            }
+            None => remove_keys(&self.store, &self.prefix).await,
+        }
+    }
+}
+
+async fn remove_keys(store: &Store, prefix: &str) -> Result<(), LabError> {
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("{prefix}:*")).arg("COUNT").arg(1000);
+        let (next, keys): (u64, Vec<String>) = store.command(&scan).await?;
+        if !keys.is_empty() {
+            store.command::<u64>(cmd("UNLINK").arg(keys)).await?;
+        }
+        if next == 0 {
+            return Ok(());
+        }
+        cursor = next;
+    }
+}
+
+/// Until an instant; not at all when it is over.
+pub(crate) async fn sleep_until(instant: Instant) {
+    tokio::time::sleep_until(instant.into()).await;
+}

@@ -1,0 +1,97 @@
+//! An experiment that was run: what it found, as data.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::LabError;
+use crate::experiment::Experiment;
+use crate::findings::{Findings, Line, Row, Shown, Whose};
+use crate::ground::Ground;
+use crate::time_series;
+
+/// An experiment that was run. As JSON: its rows, and what got through per 100 ms and per second.
+#[derive(Debug)]
+pub struct Outcome {
+    experiment: Experiment,
+    findings: Findings,
+}
+
+#[derive(Serialize)]
+struct OutcomeJson<'o> {
+    experiment: &'static str,
+    title: &'static str,
+    rows: &'o [Row],
+    lines: Vec<LineJson>,
+}
+
+#[derive(Serialize)]
+struct LineJson {
+    label: &'static str,
+    approach: Whose,
+    calls: u64,
+    per_100_ms: Vec<u64>,
+    per_s: Vec<u64>,
+}
+
+impl Experiment {
+    /// Runs it. That it doesn't hold is no error, see [`Outcome::held`].
+    ///
+    /// # Errors
+    /// When it can't be run.
+    pub async fn run(self, ground: &Ground) -> Result<Outcome, LabError> {
+        Ok(Outcome { experiment: self, findings: self.find(ground).await? })
+    }
+}
+
+impl Outcome {
+    pub fn rows(&self) -> &[Row] {
+        &self.findings.rows
+    }
+
+    /// Whether every figure of ours keeps its bound.
+    pub fn held(&self) -> bool {
+        self.findings.rows.iter().all(|row| row.held() != Some(false))
+    }
+
+    /// The text of an SVG file.
+    ///
+    /// # Errors
+    /// When it can't be drawn, which is a bug.
+    pub fn chart(&self) -> Result<String, LabError> {
+        self.findings.chart(self.experiment.title)
+    }
+
+    /// Keeps what got through as time series in Redis, a key for each approach; they stay there.
+    ///
+    /// # Errors
+    /// When Redis doesn't take them.
+    pub async fn record(&self, ground: &Ground) -> Result<(), LabError> {
+        time_series::record(ground.store(), ground.clock(), self.experiment.name, self.lines()).await
+    }
+
+    fn lines(&self) -> &[Line] {
+        match &self.findings.shown {
+            Shown::Lines { lines, .. } => lines,
+            Shown::Costs { .. } => &[],
+        }
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let line = |line: &Line| {
+            let per = |bin| line.passes.first().map(|first| line.passes.per(bin, first)).unwrap_or_default();
+            LineJson {
+                label: line.label,
+                approach: line.whose,
+                calls: line.passes.count(),
+                per_100_ms: per(Duration::from_millis(100)),
+                per_s: per(Duration::from_secs(1)),
+            }
+        };
+        let Experiment { name, title, .. } = self.experiment;
+        let lines = self.lines().iter().map(line).collect();
+        OutcomeJson { experiment: name, title, rows: self.rows(), lines }.serialize(serializer)
+    }
+}

@@ -1,0 +1,167 @@
+//! The calls that got through, and what can be said of them for sure.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::clock::Clock;
+
+/// A call that passed, at some time between these two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pass {
+    pub(crate) asked: Instant,
+    pub(crate) answered: Instant,
+}
+
+/// All of them, in the order in which they were known to have passed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passes(Vec<Pass>);
+
+/// Where they are written down while they come. Clones write into one book.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Book(Arc<Mutex<Vec<Pass>>>);
+
+impl Book {
+    /// A call that was asked for at `asked` and has passed by now.
+    pub(crate) fn passed(&self, asked: Instant) {
+        self.lines().push(Pass { asked, answered: Instant::now() });
+    }
+
+    /// A call that was seen to pass.
+    pub(crate) fn seen(&self, at: Instant) {
+        self.lines().push(Pass { asked: at, answered: at });
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lines().len()
+    }
+
+    pub(crate) fn read(&self) -> Passes {
+        Passes::of(self.lines().clone())
+    }
+
+    fn lines(&self) -> std::sync::MutexGuard<'_, Vec<Pass>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Passes {
+    pub(crate) fn of(mut passes: Vec<Pass>) -> Self {
+        passes.sort_by_key(|pass| pass.answered);
+        Self(passes)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        count(self.0.len())
+    }
+
+    pub(crate) fn first(&self) -> Option<Instant> {
+        self.0.first().map(|pass| pass.answered)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pass> {
+        self.0.iter()
+    }
+
+    /// Those that came within `window` from the first one on.
+    pub(crate) fn within_first(&self, window: Duration) -> Self {
+        let Some(first) = self.first() else { return Self::default() };
+        Self(self.0.iter().filter(|pass| pass.answered < first + window).copied().collect())
+    }
+
+    /// How many in each `bin` from `begin` on, up to the last one.
+    pub(crate) fn per(&self, bin: Duration, begin: Instant) -> Vec<u64> {
+        let mut bins = Vec::new();
+        for pass in &self.0 {
+            let since = pass.answered.saturating_duration_since(begin).as_micros();
+            let at = usize::try_from(since / bin.as_micros().max(1)).unwrap_or(usize::MAX).min(MOST_BINS);
+            if bins.len() <= at {
+                bins.resize(at + 1, 0);
+            }
+            bins[at] += 1;
+        }
+        bins
+    }
+
+    /// The most that were surely within one window of this length, wherever it begins.
+    pub(crate) fn most_within(&self, window: Duration) -> u64 {
+        let answered: Vec<Instant> = self.0.iter().map(|pass| pass.answered).collect();
+        let within = |pass: &Pass| {
+            let begin = answered.partition_point(|at| *at < pass.asked);
+            answered.partition_point(|at| *at < pass.asked + window) - begin
+        };
+        self.0.iter().map(within).max().map_or(0, count)
+    }
+
+    /// The most that were surely within one window of the Redis clock, of those that begin at multiples of `period`.
+    pub(crate) fn most_in_aligned(&self, period: Duration, clock: Clock) -> u64 {
+        let period = i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1);
+        let window = |pass: &Pass| {
+            let (asked, answered) =
+                (clock.us(pass.asked).div_euclid(period), clock.us(pass.answered).div_euclid(period));
+            (asked == answered).then_some(asked)
+        };
+        let mut windows: Vec<i64> = self.0.iter().filter_map(window).collect();
+        windows.sort_unstable();
+        windows.chunk_by(|a, b| a == b).map(|same| count(same.len())).max().unwrap_or(0)
+    }
+
+    /// How often one surely came sooner after another than `gap`.
+    pub(crate) fn closer_than(&self, gap: Duration) -> u64 {
+        count(self.0.windows(2).filter(|pair| pair[1].answered - pair[0].asked < gap).count())
+    }
+}
+
+/// Beyond this a chart can't be read.
+const MOST_BINS: usize = 10_000;
+
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn passes(begin: Instant, ms: &[(u32, u32)]) -> Passes {
+        Passes::of(
+            ms.iter()
+                .map(|(asked, answered)| Pass { asked: begin + MS * *asked, answered: begin + MS * *answered })
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn calls_are_counted_in_the_bin_in_which_they_passed() {
+        let begin = Instant::now();
+        let passes = passes(begin, &[(0, 0), (0, 99), (99, 100), (340, 350)]);
+        assert_eq!(passes.per(100 * MS, begin), [2, 1, 0, 1]);
+        assert_eq!(Passes::default().per(100 * MS, begin), [0; 0]);
+    }
+
+    #[test]
+    fn a_call_is_in_a_window_only_if_it_surely_is() {
+        let begin = Instant::now();
+        // The second was asked for in time, and may have passed too late.
+        assert_eq!(passes(begin, &[(0, 1), (99, 101)]).most_within(100 * MS), 1);
+        assert_eq!(passes(begin, &[(0, 1), (98, 99), (150, 160)]).most_within(100 * MS), 2);
+        assert_eq!(passes(begin, &[(0, 0), (50, 50), (100, 100), (149, 149)]).most_within(100 * MS), 3);
+    }
+
+    #[test]
+    fn aligned_windows_begin_with_the_redis_clock() {
+        let begin = Instant::now();
+        let clock = Clock::showing(1_000_450_000, begin);
+        let passes = passes(begin, &[(0, 10), (30, 40), (45, 55), (60, 70), (70, 80), (80, 90)]);
+        // 50 ms after the beginning a window of 500 ms begins; the third call is on the border.
+        assert_eq!(passes.most_in_aligned(500 * MS, clock), 3);
+    }
+
+    #[test]
+    fn a_gap_is_too_short_only_if_it_surely_is() {
+        let begin = Instant::now();
+        assert_eq!(passes(begin, &[(0, 2), (20, 24), (30, 34)]).closer_than(25 * MS), 2);
+        assert_eq!(passes(begin, &[(0, 2), (20, 26)]).closer_than(25 * MS), 0);
+    }
+}

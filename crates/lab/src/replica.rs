@@ -1,0 +1,62 @@
+//! A processor on threads and connections of its own, so that it can die in the middle of everything.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, BucketSettings};
+use dripfeed_processor::{Connector, Processor, ProcessorSettings, Upstream, UpstreamSettings};
+use dripfeed_store::{RedisSettings, Store};
+use http::Method;
+use prometheus_client::registry::Registry;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LabError;
+use crate::ground::Ground;
+
+const LEASE: Duration = Duration::from_secs(3);
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Dies when dropped.
+pub(crate) struct Replica(Option<Runtime>);
+
+impl Replica {
+    /// Returns when it is connected.
+    pub(crate) async fn start(ground: &Ground, bucket: &BucketSettings, upstream: &str) -> Result<Self, LabError> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("replica").enable_all().build()?;
+        let started = runtime.spawn(run(ground.settings(), bucket.clone(), upstream.to_owned())).await;
+        let replica = Self(Some(runtime));
+        started.map_err(|error| LabError::Machine(error.into()))??;
+        Ok(replica)
+    }
+
+    /// As SIGKILL does it: its connections break, and nobody is told.
+    pub(crate) fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn run(redis: RedisSettings, bucket: BucketSettings, upstream: String) -> Result<(), LabError> {
+    let bucket = Bucket::new(Store::connect(&redis).await?, bucket);
+    let upstream = Upstream::new(UpstreamSettings {
+        url: upstream,
+        method: Method::POST,
+        timeout: Duration::from_secs(10),
+        connect_timeout: Duration::from_secs(5),
+        headers: Vec::new(),
+        signing_secrets: Vec::new(),
+        allow_private: true,
+        max_answer: 4096,
+    })?;
+    let settings = ProcessorSettings { name: Some("lab".to_owned()), lease: LEASE, drain: DRAIN };
+    let processor = Processor::new(settings, Connector::new()?, &mut Registry::default());
+    tokio::spawn(async move { processor.run(vec![(bucket, upstream)], CancellationToken::new()).await });
+    Ok(())
+}

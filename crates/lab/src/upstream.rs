@@ -1,0 +1,67 @@
+//! The upstream of the experiments: takes a little time, and writes down when each call came.
+
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::serve::ListenerExt as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::error::LabError;
+use crate::passes::{Book, Passes};
+
+/// Longer than anything takes on a machine that can be measured on.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    takes: Duration,
+    book: Book,
+    calls: std::sync::Arc<watch::Sender<usize>>,
+}
+
+/// An upstream behind HTTP; gone when dropped.
+pub(crate) struct Served {
+    pub(crate) upstream: Upstream,
+    pub(crate) url: String,
+    _serving: AbortOnDropHandle<()>,
+}
+
+impl Upstream {
+    pub(crate) fn new(takes: Duration) -> Self {
+        Self { takes, book: Book::default(), calls: std::sync::Arc::new(watch::Sender::new(0)) }
+    }
+
+    /// One call.
+    pub(crate) async fn call(&self) {
+        self.book.seen(Instant::now());
+        self.calls.send_replace(self.book.count());
+        tokio::time::sleep(self.takes).await;
+    }
+
+    pub(crate) fn passes(&self) -> Passes {
+        self.book.read()
+    }
+
+    /// Returns when so many calls have come.
+    pub(crate) async fn has_got(&self, calls: usize) -> Result<(), LabError> {
+        let mut count = self.calls.subscribe();
+        let got = tokio::time::timeout(PATIENCE, count.wait_for(|got| *got >= calls)).await;
+        got.map(drop).map_err(|_| LabError::Late("the upstream did not get its calls", PATIENCE))
+    }
+
+    pub(crate) async fn serve(self) -> Result<Served, LabError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/", listener.local_addr()?);
+        // A connection that is gone is found out by its next call.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let upstream = self.clone();
+        let service = Router::new().fallback(move || async move { upstream.call().await });
+        let serving = tokio::spawn(async move {
+            // It ends with the process, or when it is dropped.
+            let _ = axum::serve(listener, service).await;
+        });
+        Ok(Served { upstream: self, url, _serving: AbortOnDropHandle::new(serving) })
+    }
+}
