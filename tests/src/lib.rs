@@ -4,6 +4,8 @@
 pub mod buckets;
 pub mod client;
 pub mod processes;
+pub mod proxy;
 pub mod redis_server;
 pub mod service;
+pub mod torture;
 pub mod upstream;

@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, ChildStderr, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::sync::watch;
 
 use crate::client::Client;
@@ -42,48 +42,104 @@ pub fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comma
 pub struct Process {
     name: String,
     child: Child,
-    log: Arc<Mutex<Vec<String>>>,
-    address: SocketAddr,
+    /// Kept open: waiting for the child's end would close it.
+    _stdin: Option<ChildStdin>,
+    log: Log,
+    address: watch::Receiver<Option<SocketAddr>>,
+}
+
+/// What a process says, line by line as it comes; it outlives the process. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<Vec<(Instant, String)>>>);
+
+impl Log {
+    pub fn text(&self) -> String {
+        self.text_from(0)
+    }
+
+    /// The lines that a failed test shows.
+    pub fn end(&self) -> String {
+        let lines = self.lines().len();
+        self.text_from(lines.saturating_sub(SHOWN))
+    }
+
+    /// When lines came that have `part` in them.
+    pub fn times_of(&self, part: &str) -> Vec<Instant> {
+        self.lines().iter().filter(|(_, line)| line.contains(part)).map(|(at, _)| *at).collect()
+    }
+
+    /// How many lines came between two moments.
+    pub fn lines_between(&self, from: Instant, until: Instant) -> usize {
+        self.lines().iter().filter(|(at, _)| (from..until).contains(at)).count()
+    }
+
+    fn text_from(&self, first: usize) -> String {
+        let lines = self.lines();
+        lines[first..].iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<(Instant, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Process {
     /// Starts a role, and returns when it is ready.
-    pub async fn start(name: &str, mut command: Command) -> Self {
-        // Its standard input is a pipe from this test: it ends with it, also where nothing can be dropped any more.
-        command.arg("--until-stdin-ends").stdin(Stdio::piped());
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("the executable can be started");
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let (told, mut address) = watch::channel(None);
-        let lines = child.stderr.take().expect("a pipe for the log");
-        tokio::spawn(read(lines, Arc::clone(&log), told));
+    pub async fn start(name: &str, command: Command) -> Self {
+        let process = Self::spawn(name, command);
+        let mut address = process.address.clone();
         let listening = tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some)).await;
-        let Ok(Ok(address)) = listening.map(|told| told.map(|address| address.expect("waited for"))) else {
-            panic!("{name} doesn't listen; its log:\n{}", end_of(&log));
-        };
-        let process = Self { name: name.to_owned(), child, log, address };
+        assert!(matches!(listening, Ok(Ok(_))), "{name} doesn't listen; its log:\n{}", process.log.end());
         process.ready().await;
         process
     }
 
+    /// Starts a role, and waits for nothing.
+    pub fn spawn(name: &str, mut command: Command) -> Self {
+        // Its standard input is a pipe from this test: it ends with it, also where nothing can be dropped any more.
+        command.arg("--until-stdin-ends").stdin(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the executable can be started");
+        let log = Log::default();
+        let (told, address) = watch::channel(None);
+        let lines = child.stderr.take().expect("a pipe for the log");
+        tokio::spawn(read(lines, log.clone(), told));
+        let stdin = child.stdin.take();
+        Self { name: name.to_owned(), child, _stdin: stdin, log, address }
+    }
+
     async fn ready(&self) {
-        let (client, begun) = (Client::to(self.address), Instant::now());
+        let (client, begun) = (self.client(), Instant::now());
         while !client.get("/readyz").await.is_ok_and(|answer| answer.status == 200) {
-            assert!(begun.elapsed() < PATIENCE, "{} isn't ready; its log:\n{}", self.name, end_of(&self.log));
+            assert!(begun.elapsed() < PATIENCE, "{} isn't ready; its log:\n{}", self.name, self.log.end());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
+    /// Where it listens, once it does.
+    pub fn address(&self) -> watch::Receiver<Option<SocketAddr>> {
+        self.address.clone()
+    }
+
+    fn listening(&self) -> SocketAddr {
+        self.address.borrow().expect("it was waited for")
+    }
+
     pub fn client(&self) -> Client {
-        Client::to(self.address)
+        Client::to(self.listening())
     }
 
     /// Where it is reached: `http://127.0.0.1:…`.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.listening())
     }
 
     pub fn log(&self) -> String {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
+        self.log.text()
+    }
+
+    /// What it says, also after its end.
+    pub fn whole_log(&self) -> Log {
+        self.log.clone()
     }
 
     /// As a crash would end it; returns when it is gone.
@@ -106,10 +162,15 @@ impl Process {
         self.signal(Signal::SIGTERM);
     }
 
-    /// Its end.
+    /// Its end, which is due.
     pub async fn ended(&mut self) -> ExitStatus {
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        ended.unwrap_or_else(|_| panic!("{} doesn't end; its log:\n{}", self.name, end_of(&self.log))).expect("a child")
+        ended.unwrap_or_else(|_| panic!("{} doesn't end; its log:\n{}", self.name, self.log.end())).expect("a child")
+    }
+
+    /// Its end, however long it runs. May be dropped at any time.
+    pub async fn gone(&mut self) -> ExitStatus {
+        self.child.wait().await.expect("a child")
     }
 
     /// To our own child, which isn't reaped while it has an id.
@@ -123,24 +184,19 @@ impl Drop for Process {
     /// The process itself is killed when its handle is dropped.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("--- the end of the log of {} ---\n{}\n", self.name, end_of(&self.log));
+            eprintln!("--- the end of the log of {} ---\n{}\n", self.name, self.log.end());
         }
     }
 }
 
 /// Keeps the log, and tells where the process listens.
-async fn read(stderr: ChildStderr, log: Arc<Mutex<Vec<String>>>, told: watch::Sender<Option<SocketAddr>>) {
+async fn read(stderr: ChildStderr, log: Log, told: watch::Sender<Option<SocketAddr>>) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         if let Some((_, address)) = line.split_once("listening on http://") {
             // In a line of JSON it ends with its quote.
             told.send_replace(address.split(['"', ' ']).next().and_then(|address| address.parse().ok()));
         }
-        log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        log.lines().push((Instant::now(), line));
     }
-}
-
-fn end_of(log: &Mutex<Vec<String>>) -> String {
-    let lines = log.lock().unwrap_or_else(PoisonError::into_inner);
-    lines[lines.len().saturating_sub(SHOWN)..].join("\n")
 }

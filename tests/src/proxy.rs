@@ -1,0 +1,239 @@
+//! A TCP proxy that breaks things: it delays, cuts at a byte, loses replies, resets; before Redis it knows which script goes
+//! by, and springs traps there.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::torture::resp;
+use crate::torture::scripts;
+use crate::torture::trap::{Deed, Step, Traps};
+
+/// What is behind a proxy.
+#[derive(Clone)]
+pub enum Behind {
+    /// Redis, on its socket.
+    Redis {
+        socket: PathBuf,
+        traps: Traps,
+    },
+    Tcp(SocketAddr),
+}
+
+/// One connection through a proxy, and what is to go wrong with it.
+pub struct Link {
+    /// Bytes that still pass to the server, and to the client; then it is cut.
+    to_server: AtomicUsize,
+    to_client: AtomicUsize,
+    /// What the server says is lost.
+    mute: AtomicBool,
+    delay_ms: AtomicU64,
+    reset: AtomicBool,
+    cut: CancellationToken,
+}
+
+impl Link {
+    fn new() -> Self {
+        Self {
+            to_server: AtomicUsize::new(usize::MAX),
+            to_client: AtomicUsize::new(usize::MAX),
+            mute: AtomicBool::new(false),
+            delay_ms: AtomicU64::new(0),
+            reset: AtomicBool::new(false),
+            cut: CancellationToken::new(),
+        }
+    }
+
+    /// Cut after so many more bytes to the server.
+    pub fn cut_to_server_after(&self, bytes: usize) {
+        self.to_server.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Cut after so many more bytes to the client.
+    pub fn cut_to_client_after(&self, bytes: usize) {
+        self.to_client.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Requests still arrive, and no reply comes back.
+    pub fn lose_replies(&self) {
+        self.mute.store(true, Ordering::SeqCst);
+    }
+
+    /// Whatever is sent on either way takes so much longer.
+    pub fn delay(&self, by: Duration) {
+        self.delay_ms.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    /// The client's side is closed.
+    pub fn cut(&self) {
+        self.cut.cancel();
+    }
+
+    /// The client's side is reset: what was not read yet is lost to it.
+    pub fn reset(&self) {
+        self.reset.store(true, Ordering::SeqCst);
+        self.cut.cancel();
+    }
+}
+
+pub struct Proxy {
+    pub address: SocketAddr,
+    links: Arc<Mutex<Vec<Weak<Link>>>>,
+    _serving: AbortOnDropHandle<()>,
+}
+
+impl Proxy {
+    pub async fn before(behind: Behind) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("a bound port");
+        let links = Arc::default();
+        let serving = tokio::spawn(serve(listener, behind, Arc::clone(&links)));
+        Self { address, links, _serving: AbortOnDropHandle::new(serving) }
+    }
+
+    /// The connections that there are, oldest first.
+    pub fn links(&self) -> Vec<Arc<Link>> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|link| link.strong_count() > 0);
+        links.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+async fn serve(listener: TcpListener, behind: Behind, links: Arc<Mutex<Vec<Weak<Link>>>>) {
+    // Dropped with the proxy.
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        let link = Arc::new(Link::new());
+        links.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&link));
+        connections.spawn(connect(client, behind.clone(), link));
+    }
+}
+
+async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>) {
+    client.set_nodelay(true).ok();
+    // A server that is gone refuses: the client sees a connection that is closed at once.
+    match behind {
+        Behind::Redis { socket, traps } => {
+            let Ok(server) = UnixStream::connect(socket).await else { return };
+            let toll = Toll { traps, awaited: Mutex::default() };
+            pass(client, server, &link, Some(&toll)).await;
+        }
+        Behind::Tcp(address) => {
+            let Ok(server) = TcpStream::connect(address).await else { return };
+            server.set_nodelay(true).ok();
+            pass(client, server, &link, None).await;
+        }
+    }
+}
+
+async fn pass(client: TcpStream, server: impl AsyncRead + AsyncWrite + Unpin, link: &Link, toll: Option<&Toll>) {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = tokio::io::split(server);
+    tokio::select! {
+        () = link.cut.cancelled() => {}
+        () = pump(&mut from_client, &mut to_server, link, Way::ToServer, toll) => {}
+        () = pump(&mut from_server, &mut to_client, link, Way::ToClient, toll) => {}
+    }
+    if link.reset.load(Ordering::SeqCst)
+        && let Ok(client) = from_client.reunite(to_client)
+    {
+        client.set_zero_linger().ok();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    ToServer,
+    ToClient,
+}
+
+/// Until either side is at its end, or the link is cut.
+async fn pump(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+    link: &Link,
+    way: Way,
+    toll: Option<&Toll>,
+) {
+    let room = if way == Way::ToServer { &link.to_server } else { &link.to_client };
+    let mut bytes = BytesMut::with_capacity(16 << 10);
+    while matches!(from.read_buf(&mut bytes).await, Ok(1..)) {
+        let delay = link.delay_ms.load(Ordering::SeqCst);
+        if delay > 0 {
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+        }
+        let (whole, open) = match toll {
+            None => (bytes.len(), true),
+            Some(toll) => toll.pass(&bytes, way).await,
+        };
+        if way == Way::ToClient && link.mute.load(Ordering::SeqCst) {
+            bytes.advance(whole);
+            continue;
+        }
+        let allowed = room.load(Ordering::SeqCst).min(whole);
+        if to.write_all(&bytes[..allowed]).await.is_err() || allowed < whole || !open {
+            return;
+        }
+        bytes.advance(whole);
+        let left = |room| (room != usize::MAX).then(|| usize::saturating_sub(room, whole));
+        // Unlimited stays unlimited.
+        room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).ok();
+    }
+}
+
+/// Watches what goes to Redis and what comes back.
+struct Toll {
+    traps: Traps,
+    /// The scripts whose replies are to come, in order; None: another command.
+    awaited: Mutex<VecDeque<Option<&'static str>>>,
+}
+
+impl Toll {
+    /// How many of these bytes, whole messages, may pass; false when nothing may after them.
+    async fn pass(&self, bytes: &[u8], way: Way) -> (usize, bool) {
+        let mut passed = 0;
+        while let Some(length) = resp::length(&bytes[passed..]) {
+            let message = &bytes[passed..passed + length];
+            let sprung = match way {
+                Way::ToServer => self.request(message),
+                Way::ToClient => self.reply(message),
+            };
+            if let Some(deed) = sprung {
+                if deed == Deed::Kill {
+                    self.traps.kill().await;
+                }
+                return (passed, false);
+            }
+            passed += length;
+        }
+        (passed, true)
+    }
+
+    fn request(&self, command: &[u8]) -> Option<Deed> {
+        let script = scripts::run_by(command);
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push_back(script);
+        script.and_then(|script| self.traps.take(Step::Before(script)))
+    }
+
+    fn reply(&self, message: &[u8]) -> Option<Deed> {
+        // What Redis says unasked answers no command.
+        if message[0] == b'>' {
+            return None;
+        }
+        let script = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).pop_front().flatten()?;
+        // An error says that nothing ran, and a take may have found nothing.
+        let nothing =
+            message[0] == b'-' || script == "take" && !message.windows(4).take(32).any(|word| word == b"jobs");
+        if nothing { None } else { self.traps.take(Step::After(script)) }
+    }
+}

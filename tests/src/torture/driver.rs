@@ -1,0 +1,174 @@
+//! The load of a run: callers who hand in one job after the other, at both intakes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use dripfeed_job::JobId;
+use futures::future::join_all;
+use http::Method;
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+
+use super::jobs::Jobs;
+use super::ledger::{Fate, Ledger};
+use super::slot::Slot;
+use super::upstream::NUMBER;
+use crate::client::{Answer, Client};
+
+const CALLERS: usize = 24;
+/// Before a caller who was refused, or got no answer, tries again.
+const PAUSE: Duration = Duration::from_millis(25);
+
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// At least so many, and on until the faults are over.
+    pub jobs: u64,
+    /// Handed in per second while there are faults to come.
+    pub per_second: u32,
+}
+
+pub struct Driver {
+    faults_over: Arc<AtomicBool>,
+    progress: watch::Receiver<u64>,
+    callers: JoinSet<()>,
+}
+
+struct Caller {
+    load: Load,
+    bucket: &'static str,
+    jobs: Jobs,
+    ledger: Ledger,
+    intakes: Vec<Slot>,
+    faults_over: Arc<AtomicBool>,
+    progress: watch::Sender<u64>,
+    /// When the next job may be handed in.
+    next: Mutex<Instant>,
+}
+
+impl Driver {
+    pub fn start(load: Load, bucket: &'static str, jobs: Jobs, ledger: Ledger, intakes: Vec<Slot>) -> Self {
+        let faults_over = Arc::new(AtomicBool::new(false));
+        let (progress, seen) = watch::channel(0);
+        let next = Mutex::new(Instant::now());
+        let caller =
+            Caller { load, bucket, jobs, ledger, intakes, faults_over: Arc::clone(&faults_over), progress, next };
+        let caller = Arc::new(caller);
+        let mut callers = JoinSet::new();
+        for name in 0..CALLERS {
+            let caller = Arc::clone(&caller);
+            callers.spawn(async move { caller.run(name).await });
+        }
+        Self { faults_over, progress: seen, callers }
+    }
+
+    /// Returns when so many jobs have been handed in.
+    pub async fn reached(&self, jobs: u64) {
+        self.progress.clone().wait_for(|done| *done >= jobs).await.expect("the driver runs");
+    }
+
+    /// The rest goes as fast as it can; returns when all of it is handed in.
+    pub async fn finish(self) {
+        self.faults_over.store(true, Ordering::SeqCst);
+        self.callers.join_all().await;
+    }
+
+    pub fn faults_are_over(&self) {
+        self.faults_over.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Caller {
+    async fn run(&self, name: usize) {
+        loop {
+            let hurried = self.faults_over.load(Ordering::SeqCst);
+            if self.ledger.len() as u64 >= self.load.jobs && hurried {
+                return;
+            }
+            if !hurried {
+                self.turn().await;
+            }
+            let number = self.ledger.open(|number| self.jobs.key(number).is_some());
+            self.submit(number, name).await;
+            self.progress.send_modify(|done| *done = (*done).max(number));
+        }
+    }
+
+    /// Spaces the jobs out.
+    async fn turn(&self) {
+        let mut next = self.next.lock().await;
+        *next = (*next + Duration::from_secs(1) / self.load.per_second).max(Instant::now());
+        let until = *next;
+        drop(next);
+        tokio::time::sleep_until(until.into()).await;
+    }
+
+    /// Until its fate is known, or is left unknown: without a key it can't be asked again, and with one a part isn't.
+    async fn submit(&self, number: u64, name: usize) {
+        let key = self.jobs.key(number);
+        let mut draw = self.jobs.draw(number, 3);
+        let (persistent, gives_up) = (draw.u8(0..4) > 0, draw.u8(0..10) == 0);
+        let mut doubt = false;
+        for round in 0.. {
+            let Some(client) = self.intakes[(name + round) % self.intakes.len()].client() else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            match self.call(&client, number, key.as_deref()).await {
+                Told::Stored(id) => return self.ledger.close(number, Fate::Stored(id)),
+                Told::NotStored { full } if gives_up && !full && !doubt => {
+                    return self.ledger.close(number, Fate::SurelyNotStored);
+                }
+                Told::NotStored { .. } => {}
+                Told::Unknown => {
+                    self.ledger.unknown_try(number);
+                    if key.is_none() || !persistent {
+                        return self.ledger.close(number, Fate::Unknown);
+                    }
+                    doubt = true;
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn call(&self, client: &Client, number: u64, key: Option<&str>) -> Told {
+        let path = format!("/v1/buckets/{}/jobs", self.bucket);
+        let mut request = client.request(Method::POST, &path).header(format!("dripfeed-forward-{NUMBER}"), number);
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        match client.call(request, self.jobs.body(number)).await {
+            Ok(answer) => Told::by(&answer),
+            Err(_) => Told::Unknown,
+        }
+    }
+}
+
+enum Told {
+    Stored(JobId),
+    NotStored { full: bool },
+    Unknown,
+}
+
+impl Told {
+    fn by(answer: &Answer) -> Self {
+        match answer.status {
+            202 => Self::Stored(answer.text("id").parse().expect("an id")),
+            429 => Self::NotStored { full: true },
+            507 => Self::NotStored { full: false },
+            503 if answer.text("code") == "draining" => Self::NotStored { full: false },
+            503 => match answer.text("outcome").as_str() {
+                "not_stored" => Self::NotStored { full: false },
+                "unknown" => Self::Unknown,
+                other => panic!("an outcome that isn't in the contract: {other}"),
+            },
+            _ => panic!("a good submission was answered {answer:?}"),
+        }
+    }
+}
+
+/// All of several runs at once.
+pub async fn all_ready(slots: &[Slot]) {
+    join_all(slots.iter().map(Slot::ready)).await;
+}

@@ -1,0 +1,90 @@
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use dripfeed_job::JobId;
+
+use super::{Outcomes, Seen, some};
+use crate::torture::jobs::Answer;
+use crate::torture::report::Report;
+use crate::torture::upstream::Call;
+
+/// Two clocks that are read apart.
+const CLOCKS_MS: u64 = 5;
+/// Until a replica that was declared dead knows it.
+const NOTICED: Duration = Duration::from_secs(5);
+
+pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
+    let broken: Vec<_> = seen.calls.iter().filter(|call| call.number.is_some() && !call.intact).collect();
+    report.must(broken.is_empty(), || {
+        format!("bodies that arrived otherwise than they were submitted: {}", some(&broken))
+    });
+
+    let mut by_job: HashMap<JobId, Vec<&Call>> = HashMap::new();
+    for call in &seen.calls {
+        by_job.entry(call.job).or_default().push(call);
+    }
+    let causes = Causes::of(seen);
+    for (job, calls) in by_job {
+        let mut duplicates = 0;
+        for (before, again) in calls.iter().zip(&calls[1..]) {
+            if is_repeated(before, again) {
+                duplicates += 1;
+                match causes.between(before, again) {
+                    Some(cause) => *report.duplicates.entry(cause.to_owned()).or_default() += 1,
+                    None => {
+                        report.violations.push(format!("{job} was called again without a cause: {before:?}, {again:?}"))
+                    }
+                }
+            }
+        }
+        let throttled = calls.iter().filter(|call| call.answer == Some(Answer::Throttled)).count();
+        let attempts = calls.len() - throttled.min(calls.len()) - duplicates;
+        let allowed = seen.stage.setup.attempts as usize;
+        report.must(attempts <= allowed, || format!("{job} got {attempts} attempts of {allowed}: {calls:?}"));
+        let success = ended.get(&job).filter(|ended| ended.result == "delivered");
+        let Some(success) = success else { continue };
+        for call in calls.iter().filter(|call| call.wall_ms > success.at_ms + CLOCKS_MS) {
+            let excused = causes.on(call.slot, call.at - NOTICED, call.at).is_some();
+            report.must(excused, || format!("{job} was called after its success at {}: {call:?}", success.at_ms));
+        }
+    }
+}
+
+/// Whether a call repeats the one before it: that wasn't throttled, which repeats an attempt, and didn't fail, after which
+/// comes the next.
+fn is_repeated(before: &Call, again: &Call) -> bool {
+    match before.answer {
+        Some(Answer::Throttled) => false,
+        Some(Answer::Failed | Answer::Silent | Answer::Cut) => again.attempt <= before.attempt,
+        Some(Answer::Ok) | None => true,
+    }
+}
+
+/// What can keep a call from being settled.
+struct Causes<'s> {
+    seen: &'s Seen<'s>,
+    /// When each processor learned that it had been declared dead.
+    declared_dead: Vec<Vec<Instant>>,
+    faults: Vec<crate::torture::chronicle::Fault>,
+}
+
+impl<'s> Causes<'s> {
+    fn of(seen: &'s Seen<'s>) -> Self {
+        let learned = |slot: &crate::torture::slot::Slot| {
+            slot.logs().iter().flat_map(|log| log.times_of("declared dead")).collect::<Vec<_>>()
+        };
+        let declared_dead = seen.stage.processors.iter().map(learned).collect();
+        Self { seen, declared_dead, faults: seen.chronicle.faults() }
+    }
+
+    fn between(&self, before: &Call, again: &Call) -> Option<&'static str> {
+        self.on(before.slot, before.at, again.at)
+    }
+
+    fn on(&self, processor: usize, from: Instant, until: Instant) -> Option<&'static str> {
+        debug_assert!(processor < self.seen.stage.processors.len());
+        let fault = self.faults.iter().find(|fault| fault.came_between(processor, from, until)).map(|fault| fault.what);
+        let fenced = || self.declared_dead[processor].iter().any(|at| (from..until + NOTICED).contains(at));
+        fault.or_else(|| fenced().then_some("declared dead"))
+    }
+}

@@ -1,0 +1,70 @@
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Ended, Outcomes, Seen};
+use crate::torture::ledger::Fate;
+use crate::torture::report::Report;
+use crate::torture::stage::Stage;
+
+const ENDINGS: [&str; 4] = ["delivered", "dead", "expired", "cancelled"];
+
+/// How every job ended, as recorded.
+pub(super) async fn outcomes(stage: &Stage) -> Outcomes {
+    let key = Stage::key("outcomes");
+    let (mut outcomes, mut cursor) = (HashMap::new(), "0".to_owned());
+    loop {
+        let (next, page): (String, Vec<String>) = stage.ask(&["HSCAN", &key, &cursor, "COUNT", "1000"]).await;
+        for pair in page.chunks_exact(2) {
+            let (at_ms, record) = pair[1].split_once(' ').expect("a time and a record");
+            let record: serde_json::Value = serde_json::from_str(record).expect("a record in JSON");
+            let text = |member: &str| record[member].as_str().unwrap_or_default().to_owned();
+            let ended = Ended { at_ms: at_ms.parse().expect("a time"), result: text("result"), reason: text("reason") };
+            outcomes.insert(pair[0].parse().expect("an id"), ended);
+        }
+        if next == "0" {
+            return outcomes;
+        }
+        cursor = next;
+    }
+}
+
+pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
+    let stage = seen.stage;
+    let pending: Vec<redis::Value> = stage.ask(&["XPENDING", &Stage::key("jobs"), "processors"]).await;
+    let left: [u64; 4] = [
+        stage.level().await,
+        match pending.first() {
+            Some(redis::Value::Int(pending)) => u64::try_from(*pending).unwrap_or(u64::MAX),
+            other => panic!("XPENDING answered {other:?}"),
+        },
+        stage.ask(&["ZCARD", &Stage::key("parked")]).await,
+        stage.ask(&["HLEN", &Stage::key("attempts")]).await,
+    ];
+    report.must(left == [0; 4], || format!("level, pending, parked and attempts at rest: {left:?}"));
+    if seen.lenience.wiped.is_some() {
+        // What was counted was wiped too, or some of what it counts.
+        return;
+    }
+
+    let tally: BTreeMap<String, i64> = stage.ask(&["HGETALL", &Stage::key("tally")]).await;
+    let total = |name: &str| tally.get(name).copied().unwrap_or(0);
+    let ends: i64 = ENDINGS.iter().map(|ending| total(ending)).sum();
+    report.must(total("accepted") == ends, || format!("accepted and ended differ: {tally:?}"));
+    report.must(total("bytes") == 0, || format!("bytes at rest: {tally:?}"));
+    // Written twice, an outcome would be counted twice and be there once.
+    for ending in ENDINGS {
+        let recorded = ended.values().filter(|ended| ended.result == ending).count();
+        report.must(usize::try_from(total(ending)) == Ok(recorded), || {
+            format!("{recorded} jobs are {ending}, {} were counted", total(ending))
+        });
+    }
+    // What was stored, and may be of what nobody knows.
+    let unknown: u64 = seen.submitted.iter().map(|submitted| u64::from(submitted.unknown_tries)).sum();
+    let stored = seen.submitted.iter().filter(|submitted| matches!(submitted.fate, Fate::Stored(_))).count() as u64;
+    let strangers = seen.lenience.strangers.len() as u64;
+    let accepted = u64::try_from(total("accepted")).unwrap_or_default();
+    report.must((stored..=stored + unknown + strangers).contains(&accepted), || {
+        format!("{accepted} jobs were accepted; callers know of {stored}, and don't know of {unknown}")
+    });
+    let found = stage.doctor().await;
+    report.must(found.is_empty(), || format!("the doctor found:\n{found}"));
+}

@@ -1,0 +1,74 @@
+//! The jobs of a run. What number `n` is, and how its calls are answered, follows from the seed alone.
+
+use bytes::Bytes;
+use fastrand::Rng;
+
+/// Part of every secret that a run puts in, and of the longer bodies.
+pub const CANARY: &str = "canary";
+const LONGEST: usize = 64 << 10;
+
+/// What the upstream does about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Ok,
+    /// 500.
+    Failed,
+    /// 429 with `Retry-After`.
+    Throttled,
+    /// None, until the caller gives up.
+    Silent,
+    /// It breaks off in the middle.
+    Cut,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Jobs {
+    seed: u64,
+}
+
+impl Jobs {
+    pub const fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// For other decisions of a run; `salt` sets them apart.
+    pub fn draw(&self, number: u64, salt: u64) -> Rng {
+        let mixed = (self.seed ^ number.rotate_left(24) ^ salt.rotate_left(52)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Rng::with_seed(mixed ^ (mixed >> 29))
+    }
+
+    /// 0 to 64 KiB, most of them small.
+    pub fn body(&self, number: u64) -> Bytes {
+        let mut draw = self.draw(number, 1);
+        let length = match draw.u32(0..100) {
+            0..5 => 0,
+            5..85 => draw.usize(1..512),
+            85..99 => draw.usize(512..4096),
+            _ => draw.usize(4096..=LONGEST),
+        };
+        let mut body = vec![0; length];
+        draw.fill(&mut body);
+        if let Some(head) = body.get_mut(..CANARY.len()) {
+            head.copy_from_slice(CANARY.as_bytes());
+        }
+        body.into()
+    }
+
+    /// Every other job has one.
+    pub fn key(&self, number: u64) -> Option<String> {
+        self.draw(number, 2).bool().then(|| format!("torture-{number}"))
+    }
+
+    /// What is answered to the `call`-th call for a job, counted from 0; and after how many ms.
+    pub fn answer(&self, number: u64, call: u32) -> (Answer, u64) {
+        let mut draw = self.draw(number, 100 + u64::from(call));
+        let answer = match draw.u32(0..100) {
+            0..90 => Answer::Ok,
+            90..94 => Answer::Failed,
+            94..96 => Answer::Throttled,
+            96..98 => Answer::Silent,
+            _ => Answer::Cut,
+        };
+        (answer, draw.u64(0..15))
+    }
+}

@@ -1,0 +1,197 @@
+//! What a run happens on: a Redis of its own, intakes and processors in their slots, a proxy before Redis for each of them,
+//! and an upstream.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dripfeed_store::{AppendFsync, ServerOptions, Store};
+use redis::{Cmd, FromRedisValue};
+use tokio::sync::Mutex;
+
+use super::driver::{Load, all_ready};
+use super::jobs::Jobs;
+use super::slot::{Role, Slot};
+use super::trap::{Step, Traps};
+use super::upstream::Target;
+use crate::processes::command;
+use crate::proxy::{Behind, Proxy};
+use crate::redis_server::TestRedis;
+
+/// The bucket of a run.
+pub const BUCKET: &str = "b";
+
+#[derive(Clone)]
+pub struct Setup {
+    pub seed: u64,
+    pub load: Load,
+    pub intakes: usize,
+    pub processors: usize,
+    pub lease: Duration,
+    pub response_timeout: Duration,
+    /// Calls per second, and those that may come at once.
+    pub rate: u32,
+    pub burst: u32,
+    pub concurrency: u32,
+    pub capacity: u32,
+    pub attempts: u32,
+    pub deliveries: u32,
+    pub server: ServerOptions,
+    /// Whether there is a proxy between processors and upstream too.
+    pub far_proxies: bool,
+}
+
+impl Setup {
+    pub fn new(seed: u64, load: Load) -> Self {
+        Self {
+            seed,
+            load,
+            intakes: 2,
+            processors: 3,
+            lease: Duration::from_secs(2),
+            response_timeout: Duration::from_millis(500),
+            rate: 2000,
+            burst: 200,
+            concurrency: 50,
+            capacity: 3000,
+            attempts: 5,
+            // The same job may be hit again and again: only the row about poison wants it buried for that.
+            deliveries: 1000,
+            server: ServerOptions::default(),
+            far_proxies: false,
+        }
+    }
+
+    /// `{redis}` and `{upstream}` are given to each process apart.
+    fn configuration(&self, redis: &str, upstream: &str) -> String {
+        let Self { rate, burst, concurrency, capacity, attempts, deliveries, .. } = self;
+        let durability = if self.server.append_fsync == AppendFsync::Always { "fsync" } else { "everysec" };
+        let (lease, response) = (self.lease.as_millis(), self.response_timeout.as_millis());
+        format!(
+            r#"
+[redis]
+url = "{redis}"
+durability = "{durability}"
+response_timeout = "{response}ms"
+[intake]
+listen = "127.0.0.1:0"
+[processor]
+listen = "127.0.0.1:0"
+lease = "{lease}ms"
+drain = "10s"
+[buckets.{BUCKET}]
+upstream = "{upstream}"
+headers = {{ Authorization = "Bearer canary-of-the-upstream" }}
+signing_secret = "whsec_Y2FuYXJ5IGNhbmFyeSBjYW5hcnkgY2FuYXJ5"
+timeout = "2s"
+capacity = {capacity}
+capacity_bytes = "256MiB"
+deliveries = {deliveries}
+leak = {{ rate = "{rate}/s", burst = {burst}, concurrency = {concurrency}, max_hold = "20ms", default_hold = "20ms" }}
+retry = {{ attempts = {attempts}, first = "20ms", max = "500ms" }}
+keep = {{ most_outcomes = 10000000, most_dead = 10000000 }}
+"#
+        )
+    }
+}
+
+pub struct Stage {
+    pub setup: Setup,
+    pub redis: Mutex<TestRedis>,
+    pub store: Store,
+    pub intakes: Vec<Slot>,
+    pub processors: Vec<Slot>,
+    /// Between the processes and Redis, intakes first.
+    pub proxies: Vec<Proxy>,
+    /// Between processors and upstream, when asked for.
+    pub far_proxies: Vec<Proxy>,
+    /// Of the processes before Redis, intakes first.
+    pub traps: Vec<Traps>,
+    pub upstream: Target,
+    configuration: PathBuf,
+}
+
+impl Stage {
+    pub async fn set(setup: Setup) -> Self {
+        let redis = TestRedis::with(setup.server.clone()).await;
+        let store = redis.store().await;
+        let intakes: Vec<Slot> = (0..setup.intakes).map(|_| Slot::empty()).collect();
+        let processors: Vec<Slot> = (0..setup.processors).map(|_| Slot::empty()).collect();
+        let upstream = Target::start(Jobs::new(setup.seed), processors.iter().map(Slot::killer).collect()).await;
+        let configuration = redis.folder().join("dripfeed.toml");
+        let text = setup.configuration(&redis.server.url(), &format!("http://{}/feed", upstream.addresses[0]));
+        fs::write(&configuration, text).expect("a file of settings");
+
+        let (mut proxies, mut far_proxies, mut traps) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, slot) in intakes.iter().chain(&processors).enumerate() {
+            let own = Traps::new(slot.killer());
+            let socket = redis.folder().join("redis.sock");
+            let proxy = Proxy::before(Behind::Redis { socket, traps: own.clone() }).await;
+            let mut settings = vec![format!("redis.url=redis://{}", proxy.address)];
+            let role = if number < setup.intakes { "intake" } else { "processor" };
+            if let Some(processor) = number.checked_sub(setup.intakes) {
+                let mut address = upstream.addresses[processor];
+                if setup.far_proxies {
+                    let far = Proxy::before(Behind::Tcp(address)).await;
+                    address = far.address;
+                    far_proxies.push(far);
+                }
+                settings.push(format!("buckets.{BUCKET}.upstream=http://{address}/feed"));
+            }
+            slot.run(Role { name: format!("{role} {number}"), configuration: configuration.clone(), role, settings });
+            proxies.push(proxy);
+            traps.push(own);
+        }
+        let stage = Self {
+            setup,
+            redis: Mutex::new(redis),
+            store,
+            intakes,
+            processors,
+            proxies,
+            far_proxies,
+            traps,
+            upstream,
+            configuration,
+        };
+        all_ready(&stage.intakes).await;
+        all_ready(&stage.processors).await;
+        stage
+    }
+
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.intakes.iter().chain(&self.processors)
+    }
+
+    /// The traps on a processor's way to Redis, or, for steps of a call, to the upstream.
+    pub fn traps_of_processor(&self, processor: usize, step: Step) -> &Traps {
+        match step {
+            Step::Before(_) | Step::After(_) => &self.traps[self.setup.intakes + processor],
+            Step::BeforeSend | Step::AfterSend | Step::MidAnswer => &self.upstream.traps[processor],
+        }
+    }
+
+    /// A key of the bucket.
+    pub fn key(name: &str) -> String {
+        format!("dripfeed:{{{BUCKET}}}:{name}")
+    }
+
+    /// The answer to a command, by a connection that no fault is done to.
+    pub async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        let mut command = Cmd::new();
+        command.arg(words);
+        self.store.command(&command).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    pub async fn level(&self) -> u64 {
+        self.ask(&["XLEN", &Self::key("jobs")]).await
+    }
+
+    /// What the doctor finds wrong: nothing, when all is well.
+    pub async fn doctor(&self) -> String {
+        let mut doctor = command(["-c"]);
+        doctor.arg(&self.configuration).args(["doctor", BUCKET]);
+        let ended = doctor.output().await.expect("the executable");
+        if ended.status.success() { String::new() } else { String::from_utf8_lossy(&ended.stdout).into_owned() }
+    }
+}

@@ -1,0 +1,217 @@
+//! The upstream of a run: it writes down every call with its own clock, answers as the seed says, and can kill who calls.
+//! Each processor calls an address of its own, so that it is known who called.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use dripfeed_job::JobId;
+use futures::stream::{self, BoxStream, StreamExt};
+use http::{Request, Response, header};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::jobs::{Answer, Jobs};
+use super::trap::{Killer, Step, Traps};
+
+/// The header that carries a job's number in the run.
+pub const NUMBER: &str = "torture-number";
+
+/// One request, as it arrived.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// When its head was read.
+    pub at: Instant,
+    pub wall_ms: u64,
+    /// Which processor called.
+    pub slot: usize,
+    /// None: not one of this run's.
+    pub number: Option<u64>,
+    pub job: JobId,
+    pub attempt: u32,
+    /// The body is the one that was submitted.
+    pub intact: bool,
+    /// None: the caller was killed instead.
+    pub answer: Option<Answer>,
+}
+
+#[derive(Default)]
+struct Written {
+    calls: Vec<Call>,
+    per_job: HashMap<JobId, u32>,
+}
+
+struct Shared {
+    jobs: Jobs,
+    written: Mutex<Written>,
+    count: watch::Sender<usize>,
+}
+
+pub struct Target {
+    shared: Arc<Shared>,
+    _serving: Vec<AbortOnDropHandle<()>>,
+    pub addresses: Vec<SocketAddr>,
+    pub traps: Vec<Traps>,
+}
+
+impl Target {
+    /// With an address for each of `killers`, who end the processor that calls there.
+    pub async fn start(jobs: Jobs, killers: Vec<Killer>) -> Self {
+        let shared = Arc::new(Shared { jobs, written: Mutex::default(), count: watch::Sender::new(0) });
+        let (mut serving, mut addresses, mut traps) = (Vec::new(), Vec::new(), Vec::new());
+        for (slot, killer) in killers.into_iter().enumerate() {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            addresses.push(listener.local_addr().expect("a bound port"));
+            let caller = Caller { shared: Arc::clone(&shared), slot, traps: Traps::new(killer) };
+            traps.push(caller.traps.clone());
+            serving.push(AbortOnDropHandle::new(tokio::spawn(serve(listener, caller))));
+        }
+        Self { shared, _serving: serving, addresses, traps }
+    }
+
+    /// In the order of their arrival.
+    pub fn calls(&self) -> Vec<Call> {
+        self.shared.written().calls.clone()
+    }
+
+    pub fn count(&self) -> usize {
+        *self.shared.count.borrow()
+    }
+
+    /// The first call after `moment` that is answered well, or after which it will be.
+    pub async fn works_after(&self, moment: Instant) -> Instant {
+        let mut count = self.shared.count.subscribe();
+        loop {
+            let seen =
+                self.shared.written().calls.iter().rev().take_while(|call| call.at > moment).last().map(|call| call.at);
+            if let Some(at) = seen {
+                return at;
+            }
+            count.changed().await.expect("the upstream lives as long as its run");
+        }
+    }
+}
+
+impl Shared {
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One processor's way in.
+#[derive(Clone)]
+struct Caller {
+    shared: Arc<Shared>,
+    slot: usize,
+    traps: Traps,
+}
+
+async fn serve(listener: TcpListener, caller: Caller) {
+    // Dropped with the upstream, and all its connections with it.
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        connections.spawn(connection(stream, caller.clone()));
+    }
+}
+
+async fn connection(stream: TcpStream, caller: Caller) {
+    if caller.traps.springs(Step::BeforeSend).await {
+        return;
+    }
+    stream.set_nodelay(true).ok();
+    let service = service_fn(|request| answer(request, caller.clone()));
+    // A caller that is killed breaks its connection: nothing to tell.
+    http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
+}
+
+type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Broken>>>;
+
+fn body(stream: impl stream::Stream<Item = Result<Frame<Bytes>, Broken>> + Send + 'static) -> Body {
+    StreamBody::new(stream.boxed())
+}
+
+async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<Body>, Broken> {
+    let (at, wall) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    let (head, sent) = request.into_parts();
+    let sent = sent.collect().await.map_err(|_| Broken)?.to_bytes();
+    let text = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+    let number = text(NUMBER).and_then(|number| number.parse().ok());
+    let mut call = Call {
+        at,
+        wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+        slot: caller.slot,
+        number,
+        job: text("dripfeed-job-id").and_then(|id| id.parse().ok()).ok_or(Broken)?,
+        attempt: text("dripfeed-attempt").and_then(|attempt| attempt.parse().ok()).ok_or(Broken)?,
+        intact: number.is_some_and(|number| caller.shared.jobs.body(number) == sent),
+        answer: None,
+    };
+    let deadly = caller.traps.takes(Step::AfterSend);
+    let halfway = !deadly && caller.traps.takes(Step::MidAnswer);
+    let wait = note(&caller.shared, &mut call, deadly || halfway);
+    if deadly {
+        caller.traps.kill().await;
+        return Err(Broken);
+    }
+    tokio::time::sleep(wait).await;
+    let part = stream::iter([Ok(Frame::data(Bytes::from_static(b"half of an answ")))]);
+    if halfway {
+        let killed = stream::once(async move {
+            caller.traps.kill().await;
+            Err(Broken)
+        });
+        return Ok(Response::new(body(part.chain(killed))));
+    }
+    match call.answer.expect("one that isn't killed is answered") {
+        Answer::Ok => Ok(Response::new(body(stream::iter([Ok(Frame::data(Bytes::from_static(b"fed")))])))),
+        Answer::Failed => Ok(with_status(500)),
+        Answer::Throttled => {
+            let mut answer = with_status(429);
+            answer.headers_mut().insert(header::RETRY_AFTER, 1.into());
+            Ok(answer)
+        }
+        Answer::Silent => std::future::pending().await,
+        Answer::Cut => Ok(Response::new(body(part.chain(stream::iter([Err(Broken)]))))),
+    }
+}
+
+fn with_status(status: u16) -> Response<Body> {
+    let mut answer = Response::new(body(stream::empty()));
+    *answer.status_mut() = status.try_into().expect("a status");
+    answer
+}
+
+/// Writes the call down with its answer; tells how long the answer takes.
+fn note(shared: &Shared, call: &mut Call, deadly: bool) -> Duration {
+    let mut written = shared.written();
+    let before = written.per_job.entry(call.job).or_default();
+    let (answer, wait) = shared.jobs.answer(call.number.unwrap_or_default(), *before);
+    *before += 1;
+    call.answer = (!deadly).then_some(answer);
+    written.calls.push(call.clone());
+    drop(written);
+    shared.count.send_modify(|count| *count += 1);
+    Duration::from_millis(wait)
+}
+
+/// The connection is closed in the middle of things.
+#[derive(Debug)]
+struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the connection is closed in the middle of things")
+    }
+}
+
+impl std::error::Error for Broken {}

@@ -1,0 +1,22 @@
+use dripfeed_tests::torture::report::Report;
+use dripfeed_tests::torture::run::Run;
+
+use crate::rows::Order;
+
+const WHAT: &str = "kill -9 an intake";
+
+pub async fn run(order: Order) -> Report {
+    let run = Run::begin(order.setup()).await;
+    let mut draw = run.jobs.draw(0, 11);
+    for kill in 0..order.faults {
+        run.until_fault(kill, order.faults).await;
+        let slot = &run.stage.intakes[draw.usize(0..run.stage.intakes.len())];
+        slot.ready().await;
+        // It calls nobody, so it explains no duplicate.
+        run.chronicle.fault(WHAT, Some(usize::MAX), slot.kill()).await;
+    }
+    let mut report = run.finish().await;
+    let duplicates = report.duplicates();
+    report.must(duplicates == 0, || format!("{duplicates} duplicates, though no processor was touched"));
+    report
+}

@@ -1,0 +1,82 @@
+//! The fault suite: real processes and a real Redis under load, one row for each fault, and all invariants after each.
+//!
+//! `cargo test --test torture` runs all rows at the volume of `make test`; `make torture` runs them long, in a release
+//! build, and writes a report. A row's name, or a part of it, as an argument runs that one.
+
+mod arguments;
+mod rows;
+
+/// Intakes killed.
+mod intakes_killed;
+/// Load alone.
+mod none;
+/// Processors killed.
+mod processors_killed;
+/// Redis killed, and back after up to ten seconds.
+mod redis_killed;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Parser as _;
+use dripfeed_tests::torture::report::{HEAD, Report};
+use futures::future::join_all;
+use tokio::sync::Semaphore;
+
+use arguments::Arguments;
+use rows::{Order, ROWS, Row};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let chosen: Vec<&Row> = ROWS.iter().filter(|row| arguments.wants(row.name)).collect();
+    if arguments.list {
+        chosen.iter().for_each(|row| println!("{}: test", row.name));
+        return ExitCode::SUCCESS;
+    }
+    println!("\nrunning {} rows; TORTURE_SEED={} runs the same jobs again", chosen.len(), arguments.seed);
+    let lanes = Arc::new(Semaphore::new(arguments.lanes()));
+    let reports = join_all(chosen.iter().map(|row| run(row, &arguments, Arc::clone(&lanes)))).await;
+
+    println!("\n{HEAD}");
+    for (row, report) in chosen.iter().zip(&reports) {
+        println!("{}", report.line(row.about));
+    }
+    if let Some(folder) = &arguments.report {
+        rows::write(folder, &arguments, &chosen, &reports).expect("the report can be written");
+    }
+    let failed: Vec<_> = chosen.iter().zip(&reports).filter(|(_, report)| !report.violations.is_empty()).collect();
+    println!("\ntest result: {} rows passed; {} failed", chosen.len() - failed.len(), failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(101) }
+}
+
+/// A row, on as many stages at once as it is to be split into.
+async fn run(row: &'static Row, arguments: &Arguments, lanes: Arc<Semaphore>) -> Report {
+    let orders = Order::of(row, arguments);
+    let parts = orders.into_iter().map(|order| {
+        let lanes = Arc::clone(&lanes);
+        async move {
+            let _lane = lanes.acquire().await.expect("lanes stay open");
+            // A panic ends this row alone.
+            tokio::spawn((row.run)(order)).await.unwrap_or_else(|error| Report {
+                violations: vec![format!("it panicked: {}", told(error))],
+                ..Report::default()
+            })
+        }
+    });
+    let begun = Instant::now();
+    let report = join_all(parts).await.into_iter().fold(Report::default(), Report::and);
+    let verdict = if report.violations.is_empty() { "ok" } else { "FAILED" };
+    println!("row {} ... {verdict} ({} s)", row.name, begun.elapsed().as_secs());
+    for violation in report.violations.iter().take(20) {
+        println!("    {violation}");
+    }
+    report
+}
+
+fn told(error: tokio::task::JoinError) -> String {
+    let panic = error.into_panic();
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}

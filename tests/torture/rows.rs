@@ -1,0 +1,116 @@
+//! The rows, and how much of each is run.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use dripfeed_tests::torture::driver::Load;
+use dripfeed_tests::torture::report::{HEAD, Report};
+use dripfeed_tests::torture::stage::Setup;
+use futures::future::BoxFuture;
+use serde_json::json;
+
+use crate::arguments::Arguments;
+use crate::{intakes_killed, none, processors_killed, redis_killed};
+
+pub struct Row {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub short: Volume,
+    pub long: Volume,
+    pub run: fn(Order) -> BoxFuture<'static, Report>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Volume {
+    pub jobs: u64,
+    pub faults: u32,
+    /// Jobs handed in per second while there are faults to come.
+    pub per_second: u32,
+    /// Stages that share the volume and run at once.
+    pub stages: u32,
+}
+
+/// What one stage has to do.
+#[derive(Clone, Copy)]
+pub struct Order {
+    pub seed: u64,
+    pub load: Load,
+    pub faults: u32,
+    pub long: bool,
+}
+
+const fn volume(jobs: u64, faults: u32, per_second: u32, stages: u32) -> Volume {
+    Volume { jobs, faults, per_second, stages }
+}
+
+pub const ROWS: &[Row] = &[
+    Row {
+        name: "redis_killed",
+        about: "kill -9 Redis, back after 0–10 s",
+        short: volume(20_000, 10, 600, 1),
+        long: volume(200_000, 200, 250, 2),
+        run: |order| Box::pin(redis_killed::run(order)),
+    },
+    Row {
+        name: "processors_killed",
+        about: "kill -9 a processor",
+        short: volume(20_000, 50, 1000, 1),
+        long: volume(200_000, 1000, 1000, 1),
+        run: |order| Box::pin(processors_killed::run(order)),
+    },
+    Row {
+        name: "intakes_killed",
+        about: "kill -9 an intake",
+        short: volume(20_000, 20, 1000, 1),
+        long: volume(200_000, 500, 1000, 1),
+        run: |order| Box::pin(intakes_killed::run(order)),
+    },
+    Row {
+        name: "none",
+        about: "none",
+        short: volume(20_000, 0, 1000, 1),
+        long: volume(1_000_000, 0, 2000, 1),
+        run: |order| Box::pin(none::run(order)),
+    },
+];
+
+impl Order {
+    pub fn of(row: &Row, arguments: &Arguments) -> Vec<Self> {
+        let volume = if arguments.long { row.long } else { row.short };
+        let jobs = arguments.jobs.unwrap_or(volume.jobs) / u64::from(volume.stages);
+        let load = Load { jobs, per_second: volume.per_second };
+        let faults = arguments.faults.unwrap_or(volume.faults).div_ceil(volume.stages);
+        let seeds = (0..u64::from(volume.stages)).map(|stage| arguments.seed.wrapping_add(stage));
+        seeds.map(|seed| Self { seed, load, faults, long: arguments.long }).collect()
+    }
+
+    pub fn setup(&self) -> Setup {
+        Setup::new(self.seed, self.load)
+    }
+}
+
+pub fn write(folder: &Path, arguments: &Arguments, rows: &[&Row], reports: &[Report]) -> io::Result<()> {
+    let volume = if arguments.long { "long" } else { "short" };
+    let mut text = format!("# Torture: {volume} volume, seed {}\n\n{HEAD}\n", arguments.seed);
+    for (row, report) in rows.iter().zip(reports) {
+        text += &format!("{}\n", report.line(row.about));
+    }
+    for (row, report) in rows.iter().zip(reports) {
+        let verdict = if report.violations.is_empty() { "every invariant holds" } else { "VIOLATED" };
+        text += &format!("\n## {}: {verdict}\n\n", row.about);
+        text += &format!("Outcomes: {:?}. Highest level: {}. ", report.outcomes, report.highest_level);
+        for (window, (fullest, most)) in &report.fullest_windows {
+            text += &format!("Fullest {window} ms: {fullest} calls of at most {most}. ");
+        }
+        text += "\n";
+        report.notes.iter().for_each(|(what, count)| text += &format!("- {what}: {count}\n"));
+        report.violations.iter().for_each(|violation| text += &format!("- {violation}\n"));
+    }
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("torture-report.md"), text)?;
+    let rows: Vec<_> =
+        rows.iter().zip(reports).map(|(row, report)| json!({"row": row.name, "report": report})).collect();
+    let all = json!({"volume": volume, "seed": arguments.seed, "rows": rows});
+    fs::write(folder.join("torture-report.json"), serde_json::to_string_pretty(&all)?)
+}
