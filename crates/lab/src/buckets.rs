@@ -22,6 +22,7 @@ pub(crate) fn settings(
         key: None,
         capacity,
         capacity_bytes: 64 << 20,
+        max_share: None,
         leak: Leak {
             rate: Some(rate),
             burst,
