@@ -9,6 +9,7 @@ pub const NOW: &str = include_str!("now.lua");
 /// `limit_check`, `limit_charge`, `limit_report`, `limit_flush`, and what they stand on.
 pub const RULES: &str = concat!(
     include_str!("rules/arithmetic.lua"),
+    include_str!("rules/kinds.lua"),
     include_str!("rules/bucket.lua"),
     include_str!("rules/fixed.lua"),
     include_str!("rules/first.lua"),
@@ -16,6 +17,8 @@ pub const RULES: &str = concat!(
     include_str!("rules/log.lua"),
     include_str!("rules/concurrent.lua"),
     include_str!("rules/backlog.lua"),
+    "end\n",
+    include_str!("rules/mend.lua"),
     include_str!("rules/scope.lua"),
     include_str!("rules/plan.lua"),
     include_str!("rules/check.lua"),

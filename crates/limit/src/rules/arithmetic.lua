@@ -4,35 +4,21 @@
 --
 -- All numbers are whole and below 2^53, where Lua's doubles are exact: who packs a plan has seen to that.
 --
--- A tier is a table of its settings, from a plan, and its state, from the scope's key. What its kind's rule can do:
---   tier(text, at)             makes the tier from a plan, with the state of a scope that was never seen
---   refill(tier)               µs from nothing left to all left
---   read(tier, packed, at)     also tells the period it was written for
---   write(tier)
---   convert(tier, old, was)    the state from another setting of the same kind: what was consumed stays consumed
---   fill(tier, now)            nothing is left
---   shift(tier, by)            moves the times it holds
---   advance(tier, last, now)   lets the time from `last` to `now` pass
---   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
---   charge(tier, now, n, id), refund(tier, now, n, id)
---   left(tier, now)            how many would pass now, and the µs until all is left again
--- By code, what makes a rule: only the kinds in use are made, since each function costs time in each run. So does each table
--- that grows: those that are filled later have room from the start.
-local limit_kinds = { nil, nil, nil, nil, nil, nil, nil, nil }
+-- Each run of a script makes its functions and tables anew, and pays for each. So rules are made of the kinds in use alone,
+-- what is seldom needed stands apart, and lists that grow have room from the start.
+local limit_pack, limit_unpack = struct.pack, struct.unpack
 
-local limit_pack, limit_unpack, limit_floor = struct.pack, struct.unpack, math.floor
-
+-- Of large numbers, `%` may be as little as -1 where the quotient was rounded up to a whole number.
 local function limit_div_up(a, b)
-  local quotient = limit_floor(a / b)
-  if quotient * b < a then return quotient + 1 end
+  local rest = a % b
+  local quotient = (a - rest) / b
+  if rest > 0 then return quotient + 1 end
   return quotient
 end
 
 local function limit_div_down(a, b)
-  local quotient = limit_floor(a / b)
-  if quotient * b > a then return quotient - 1 end
+  local rest = a % b
+  local quotient = (a - rest) / b
+  if rest < 0 then return quotient - 1 end
   return quotient
-end
-
-local function limit_nothing()
 end

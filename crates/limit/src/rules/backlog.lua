@@ -1,24 +1,14 @@
 -- `backlog`: the length of a queue, which isn't our state. The script that includes the rules tells it: `queue` has `length`,
 -- and `wait(excess)`, the µs until so many have left.
-limit_kinds[8] = function()
+if code == 8 then
   local rule
   rule = {
-    fill = limit_nothing, convert = limit_nothing, shift = limit_nothing, advance = limit_nothing,
-    charge = limit_nothing, refund = limit_nothing,
-    refill = function() return math.huge end,
+    charge = function() end,
 
-    tier = function(text, at)
+    tier = function(text, at, packed, from)
       local limit
       limit, at = limit_unpack('<I7', text, at)
-      return { rule = rule, limit = limit, period = 0, length = 0, waits = 0 }, at
-    end,
-
-    read = function(_, _, at)
-      return at + 1, 0
-    end,
-
-    write = function()
-      return string.char(8)
+      return { rule = rule, limit = limit, period = 0, length = 0, waits = 0 }, at, packed and from + 1
     end,
 
     wait = function(tier, _, n, queue)
@@ -32,6 +22,25 @@ limit_kinds[8] = function()
     left = function(tier)
       return math.max(0, tier.limit - tier.length), 0
     end,
+
+    write = function()
+      return string.char(8)
+    end,
+
+    seldom = function()
+      return {
+        read = function(_, at)
+          return {}, 0, at + 1
+        end,
+
+        convert = function() end,
+        fill = function() end,
+        shift = function() end,
+        refund = function() end,
+        refill = function() return math.huge end,
+      }
+    end,
   }
+  limit_rules[8] = rule
   return rule
 end

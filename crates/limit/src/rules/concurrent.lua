@@ -1,5 +1,5 @@
 -- `concurrent`: leases that are out. Each is packed as when it expires, how many it counts for, and its id.
-limit_kinds[7] = function()
+if code == 7 then
   local LEASE = 16
 
   local function lease(leases, at)
@@ -19,42 +19,25 @@ limit_kinds[7] = function()
     tier.leases = table.concat(kept)
   end
 
+  local function read(packed, at)
+    local _, was, sum, bytes
+    _, was, sum, bytes, at = limit_unpack('<BI6I5I4', packed, at)
+    return { sum = sum, leases = string.sub(packed, at, at + bytes - 1) }, was, at + bytes
+  end
+
   local rule
   rule = {
-    refill = function(tier) return tier.period end,
-
-    tier = function(text, at)
-      local limit, period
+    tier = function(text, at, packed, from, _, now)
+      local tier, limit, period = { sum = 0, leases = '', rule = rule, limit = 0, period = 0, waits = 0 }
       limit, period, at = limit_unpack('<I7I6', text, at)
-      return { rule = rule, limit = limit, period = period, sum = 0, leases = '', waits = 0 }, at
-    end,
-
-    read = function(tier, packed, at)
-      local _, was, bytes
-      _, was, tier.sum, bytes, at = limit_unpack('<BI6I5I4', packed, at)
-      tier.leases = string.sub(packed, at, at + bytes - 1)
-      return at + bytes, was
-    end,
-
-    write = function(tier)
-      return limit_pack('<BI6I5I4', 7, tier.period, tier.sum, #tier.leases) .. tier.leases
-    end,
-
-    convert = function(tier, old)
-      tier.sum, tier.leases = old.sum, old.leases
-    end,
-
-    -- Leases are neither more nor fewer for a clock that was set; `shift` keeps them as long as they had.
-    fill = limit_nothing,
-
-    shift = function(tier, by)
-      keep(tier, function() return true end, by)
-    end,
-
-    advance = function(tier, _, now)
-      if tier.leases ~= '' and lease(tier.leases, 1) <= now then
-        keep(tier, function(expires) return expires > now end, 0)
+      if packed then
+        tier, _, from = read(packed, from)
+        if tier.leases ~= '' and lease(tier.leases, 1) <= now then
+          keep(tier, function(expires) return expires > now end, 0)
+        end
       end
+      tier.rule, tier.limit, tier.period = rule, limit, period
+      return tier, at, from
     end,
 
     wait = function(tier, now, n)
@@ -73,15 +56,38 @@ limit_kinds[7] = function()
       tier.leases = tier.leases .. limit_pack('<I7I2I7', now + tier.period, n, id)
     end,
 
-    refund = function(tier, _, _, id)
-      keep(tier, function(_, other) return other ~= id end, 0)
-    end,
-
     left = function(tier, now)
       local resets = 0
       for at = 1, #tier.leases, LEASE do resets = math.max(resets, (lease(tier.leases, at)) - now) end
       return math.max(0, tier.limit - tier.sum), resets
     end,
+
+    write = function(tier)
+      return limit_pack('<BI6I5I4', 7, tier.period, tier.sum, #tier.leases) .. tier.leases
+    end,
+
+    seldom = function()
+      return {
+        read = read,
+        refill = function(tier) return tier.period end,
+
+        convert = function(tier, old)
+          tier.sum, tier.leases = old.sum, old.leases
+        end,
+
+        -- Leases are neither more nor fewer for a clock that was set; `shift` keeps them as long as they had.
+        fill = function() end,
+
+        shift = function(tier, by)
+          keep(tier, function() return true end, by)
+        end,
+
+        refund = function(tier, _, _, id)
+          keep(tier, function(_, other) return other ~= id end, 0)
+        end,
+      }
+    end,
   }
+  limit_rules[7] = rule
   return rule
 end

@@ -1,10 +1,16 @@
 -- `log`: the time and cost of each call of the last period. Exact, and so the one whose state grows with its limit. Entries
 -- stay packed, of nine bytes each, the oldest first: only those that leave are looked at.
-limit_kinds[6] = function()
+if code == 6 then
   local ENTRY = 9
 
   local function entry(entries, at)
     return limit_unpack('<I7I2', entries, at)
+  end
+
+  local function kept(packed, at)
+    local _, was, sum, bytes
+    _, was, sum, bytes, at = limit_unpack('<BI6I5I4', packed, at)
+    return sum, string.sub(packed, at, at + bytes - 1), at + bytes, was
   end
 
   local function newest(tier)
@@ -13,54 +19,23 @@ limit_kinds[6] = function()
 
   local rule
   rule = {
-    refill = function(tier) return tier.period end,
-
-    tier = function(text, at)
-      local limit, period, gap, count_denied
+    tier = function(text, at, packed, from, _, now)
+      local sum, entries, limit, period, gap, count_denied = 0, ''
       limit, period, gap, count_denied, at = limit_unpack('<I7I6I6B', text, at)
+      if packed then
+        sum, entries, from = kept(packed, from)
+        local leaves = 1
+        while leaves <= #entries do
+          local time, n = entry(entries, leaves)
+          if now - time < period then break end
+          sum, leaves = sum - n, leaves + ENTRY
+        end
+        if leaves > 1 then entries = string.sub(entries, leaves) end
+      end
       return {
         rule = rule, limit = limit, period = period, gap = gap, count_denied = count_denied == 1,
-        sum = 0, entries = '', waits = 0,
-      }, at
-    end,
-
-    read = function(tier, packed, at)
-      local _, was, bytes
-      _, was, tier.sum, bytes, at = limit_unpack('<BI6I5I4', packed, at)
-      tier.entries = string.sub(packed, at, at + bytes - 1)
-      return at + bytes, was
-    end,
-
-    write = function(tier)
-      return limit_pack('<BI6I5I4', 6, tier.period, tier.sum, #tier.entries) .. tier.entries
-    end,
-
-    convert = function(tier, old)
-      tier.sum, tier.entries = old.sum, old.entries
-    end,
-
-    fill = function(tier, now)
-      tier.sum = math.min(math.max(tier.sum, tier.limit), 65535)
-      tier.entries = limit_pack('<I7I2', now, tier.sum)
-    end,
-
-    shift = function(tier, by)
-      local shifted = {}
-      for at = 1, #tier.entries, ENTRY do
-        local time, n = entry(tier.entries, at)
-        shifted[#shifted + 1] = limit_pack('<I7I2', math.max(0, time + by), n)
-      end
-      tier.entries = table.concat(shifted)
-    end,
-
-    advance = function(tier, _, now)
-      local at = 1
-      while at <= #tier.entries do
-        local time, n = entry(tier.entries, at)
-        if now - time < tier.period then break end
-        tier.sum, at = tier.sum - n, at + ENTRY
-      end
-      if at > 1 then tier.entries = string.sub(tier.entries, at) end
+        sum = sum, entries = entries, waits = 0,
+      }, at, from
     end,
 
     wait = function(tier, now, n)
@@ -88,22 +63,56 @@ limit_kinds[6] = function()
       if at > 1 then tier.entries = string.sub(tier.entries, at) end
     end,
 
-    refund = function(tier, _, n)
-      while n > 0 and tier.entries ~= '' do
-        local time, last = newest(tier)
-        local kept = math.max(0, last - n)
-        tier.entries = string.sub(tier.entries, 1, -ENTRY - 1)
-        if kept > 0 then tier.entries = tier.entries .. limit_pack('<I7I2', time, kept) end
-        tier.sum, n = tier.sum - last + kept, n - last
-      end
-    end,
-
     left = function(tier, now)
       if tier.entries == '' then return tier.limit, 0 end
       local youngest = newest(tier)
       local left = now - youngest < tier.gap and 0 or math.max(0, tier.limit - tier.sum)
       return left, youngest + tier.period - now
     end,
+
+    write = function(tier)
+      return limit_pack('<BI6I5I4', 6, tier.period, tier.sum, #tier.entries) .. tier.entries
+    end,
+
+    seldom = function()
+      return {
+        read = function(packed, at)
+          local sum, entries, past, was = kept(packed, at)
+          return { sum = sum, entries = entries }, was, past
+        end,
+
+        refill = function(tier) return tier.period end,
+
+        convert = function(tier, old)
+          tier.sum, tier.entries = old.sum, old.entries
+        end,
+
+        fill = function(tier, now)
+          tier.sum = math.min(math.max(tier.sum, tier.limit), 65535)
+          tier.entries = limit_pack('<I7I2', now, tier.sum)
+        end,
+
+        shift = function(tier, by)
+          local shifted = {}
+          for at = 1, #tier.entries, ENTRY do
+            local time, n = entry(tier.entries, at)
+            shifted[#shifted + 1] = limit_pack('<I7I2', math.max(0, time + by), n)
+          end
+          tier.entries = table.concat(shifted)
+        end,
+
+        refund = function(tier, _, n)
+          while n > 0 and tier.entries ~= '' do
+            local time, last = newest(tier)
+            local stays = math.max(0, last - n)
+            tier.entries = string.sub(tier.entries, 1, -ENTRY - 1)
+            if stays > 0 then tier.entries = tier.entries .. limit_pack('<I7I2', time, stays) end
+            tier.sum, n = tier.sum - last + stays, n - last
+          end
+        end,
+      }
+    end,
   }
+  limit_rules[6] = rule
   return rule
 end

@@ -2,10 +2,9 @@
 -- time that it wasn't taken from, so nothing is.
 local function limit_refund(text, before)
   local plan = limit_plan(text)
-  for _, asked in ipairs(plan) do
-    local scope = asked.scope
+  for _, scope in ipairs(plan) do
     if before == 0 or scope.now < before then
-      for _, tier in ipairs(scope) do tier.rule.refund(tier, scope.now, asked.n, plan.id) end
+      for _, tier in ipairs(scope) do tier.rule.seldom().refund(tier, scope.now, scope.n, plan.id) end
       scope.changed = true
     end
   end
@@ -14,11 +13,11 @@ end
 -- Gives the leases of a plan back, and nothing else: the call is over, but it was made.
 local function limit_release(text)
   local plan = limit_plan(text)
-  for _, asked in ipairs(plan) do
-    for _, tier in ipairs(asked.scope) do
+  for _, scope in ipairs(plan) do
+    for _, tier in ipairs(scope) do
       if tier.leases then
-        tier.rule.refund(tier, asked.scope.now, asked.n, plan.id)
-        asked.scope.changed = true
+        tier.rule.seldom().refund(tier, scope.now, scope.n, plan.id)
+        scope.changed = true
       end
     end
   end

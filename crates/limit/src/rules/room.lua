@@ -2,12 +2,11 @@
 -- most that can have passed since the last call was charged, by a clock that nobody sets (nil: unknown).
 local function limit_room(text, elapsed)
   local room, wait = math.huge, 0
-  for _, asked in ipairs(limit_plan(text, elapsed)) do
-    local scope = asked.scope
-    for _, tier in ipairs(asked.shadow and {} or scope) do
+  for _, scope in ipairs(limit_plan(text, elapsed)) do
+    for _, tier in ipairs(scope.shadow and {} or scope) do
       room = math.min(room, (tier.rule.left(tier, scope.now)))
       local next_in = tier.rule.wait(tier, scope.now, 1)
-      if next_in > 0 then wait = math.max(wait, next_in + scope.ahead) end
+      if next_in > 0 then wait = math.max(wait, next_in + scope.now - now_us) end
     end
   end
   return room, wait
@@ -15,8 +14,8 @@ end
 
 -- Charges `n` calls to all scopes of a plan; nobody is asked, so no more than limit_room told.
 local function limit_spend(text, n)
-  for _, asked in ipairs(limit_plan(text)) do
-    asked.n = n
-    limit_take(asked)
+  for _, scope in ipairs(limit_plan(text)) do
+    scope.n = n
+    limit_take(scope)
   end
 end

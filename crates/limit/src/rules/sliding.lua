@@ -1,48 +1,22 @@
 -- `sliding`: the count of the window before, weighed by how much of it the sliding one still covers, and that of this one.
 -- An estimate: it takes the calls of the window before for evenly spread.
-limit_kinds[5] = function()
+if code == 5 then
   local rule
   rule = {
-    shift = limit_nothing,
-    refill = function(tier) return 2 * tier.period end,
-
-    tier = function(text, at)
-      local limit, period
+    tier = function(text, at, packed, from, last, now)
+      local prev, cur, limit, period, _ = 0, 0
       limit, period, at = limit_unpack('<I7I6', text, at)
-      return { rule = rule, limit = limit, period = period, prev = 0, cur = 0, into = 0, waits = 0 }, at
-    end,
-
-    read = function(tier, packed, at)
-      local _, was
-      _, was, tier.prev, tier.cur, at = limit_unpack('<BI6I5I5', packed, at)
-      return at, was
-    end,
-
-    write = function(tier)
-      return limit_pack('<BI6I5I5', 5, tier.period, tier.prev, tier.cur)
-    end,
-
-    convert = function(tier, old, was)
-      local prev, cur = old.prev, old.cur
-      -- The window before may lie within a longer one of now.
-      if was < tier.period then prev, cur = 0, prev + cur end
-      -- More than the limit would leave the numbers that are exact, and is as good as the limit.
-      tier.prev, tier.cur = math.min(prev, tier.limit), math.min(cur, tier.limit)
-    end,
-
-    fill = function(tier)
-      tier.cur = math.max(tier.cur, tier.limit)
-    end,
-
-    advance = function(tier, last, now)
-      local into = now % tier.period
-      local windows = (now - into - (last - last % tier.period)) / tier.period
-      if windows == 1 then
-        tier.prev, tier.cur = tier.cur, 0
-      elseif windows > 1 then
-        tier.prev, tier.cur = 0, 0
+      local into = now % period
+      if packed then
+        _, _, prev, cur, from = limit_unpack('<BI6I5I5', packed, from)
+        local windows = (now - into - (last - last % period)) / period
+        if windows == 1 then
+          prev, cur = cur, 0
+        elseif windows > 1 then
+          prev, cur = 0, 0
+        end
       end
-      tier.into = into
+      return { rule = rule, limit = limit, period = period, prev = prev, cur = cur, into = into, waits = 0 }, at, from
     end,
 
     wait = function(tier, _, n)
@@ -60,16 +34,46 @@ limit_kinds[5] = function()
       tier.cur = math.min(tier.cur + n, 2 * tier.limit)
     end,
 
-    refund = function(tier, _, n)
-      tier.cur = math.max(0, tier.cur - n)
-    end,
-
     left = function(tier)
       local rest = tier.period - tier.into
       local weighed = limit_div_up(tier.prev * rest, tier.period)
       local resets = tier.cur > 0 and rest + tier.period or tier.prev > 0 and rest or 0
       return math.max(0, tier.limit - tier.cur - weighed), resets
     end,
+
+    write = function(tier)
+      return limit_pack('<BI6I5I5', 5, tier.period, tier.prev, tier.cur)
+    end,
+
+    seldom = function()
+      return {
+        read = function(packed, at)
+          local _, was, prev, cur
+          _, was, prev, cur, at = limit_unpack('<BI6I5I5', packed, at)
+          return { prev = prev, cur = cur }, was, at
+        end,
+
+        shift = function() end,
+        refill = function(tier) return 2 * tier.period end,
+
+        convert = function(tier, old, was)
+          local prev, cur = old.prev, old.cur
+          -- The window before may lie within a longer one of now.
+          if was < tier.period then prev, cur = 0, prev + cur end
+          -- More than the limit would leave the numbers that are exact, and is as good as the limit.
+          tier.prev, tier.cur = math.min(prev, tier.limit), math.min(cur, tier.limit)
+        end,
+
+        fill = function(tier)
+          tier.cur = math.max(tier.cur, tier.limit)
+        end,
+
+        refund = function(tier, _, n)
+          tier.cur = math.max(0, tier.cur - n)
+        end,
+      }
+    end,
   }
+  limit_rules[5] = rule
   return rule
 end
