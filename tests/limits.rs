@@ -1,5 +1,6 @@
 //! A bucket's limits: decided in the script that appends, all or nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
@@ -7,6 +8,7 @@ use dripfeed_job::Submission;
 use dripfeed_limit::{Policies, load};
 use dripfeed_tests::buckets::{self, open};
 use dripfeed_tests::client::Answer;
+use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
 use http::Method;
@@ -21,7 +23,7 @@ fn of(caller: &str) -> Submission {
 }
 
 async fn judge(bucket: &Bucket, submission: Submission) -> Judgement {
-    bucket.judge(submission, None).await.unwrap()
+    bucket.judge(submission, Arc::default()).await.unwrap()
 }
 
 fn refusal(judged: &Judgement) -> &Refused {
@@ -210,4 +212,68 @@ async fn a_caller_over_its_limit_is_told_which_and_until_when() {
     let batch = client.call(request, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}").await.expect("an answer");
     assert_eq!((batch.status, batch.number("accepted"), batch.number("refused")), (207, 2, 1), "{batch:?}");
     assert_eq!(batch.json()["items"][2]["problem"]["code"], "caller_limit");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_by_address_goes_by_the_connection_or_by_what_a_trusted_proxy_says() {
+    let service = Service::new(
+        "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
+         [[buckets.b.limits]]\nid = \"each\"\nkey = [\"ip\"]\ntiers = [{ kind = \"fixed\", limit = 1, period = \"24h\" }]\n",
+    )
+    .await;
+    let direct = service.intake().await;
+    let behind = service.role("intake", &["intake.trusted_proxies=[\"127.0.0.0/8\"]"]).await;
+    let submit = async |intake: &Process, forwarded: &str| {
+        let client = intake.client();
+        let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("x-forwarded-for", forwarded);
+        client.call(request, "meat").await.expect("an answer").status
+    };
+    assert_eq!(submit(&direct, "198.51.100.7").await, 202);
+    assert_eq!(submit(&direct, "198.51.100.8").await, 429, "nobody is believed");
+    assert_eq!(submit(&behind, "198.51.100.7").await, 202);
+    assert_eq!(submit(&behind, "203.0.113.1, 198.51.100.7").await, 429, "what a caller made up is not believed");
+    assert_eq!(submit(&behind, "198.51.100.8").await, 202);
+    // Of IPv6 the first 64 bits are one caller.
+    assert_eq!(submit(&behind, "2001:db8:1:1::1").await, 202);
+    assert_eq!(submit(&behind, "2001:db8:1:1::2").await, 429);
+    assert_eq!(submit(&behind, "2001:db8:1:2::1").await, 202);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_proxied_request_its_own_method_and_path_are_matched() {
+    let service = Service::new(
+        "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
+         [[buckets.b.limits]]\nid = \"put\"\nkey = [\"path:org\"]\n\
+         match = { methods = [\"PUT\"], path = \"/v1/{org}/product/{id}\" }\n\
+         tiers = [{ kind = \"fixed\", limit = 1, period = \"24h\" }]\n\
+         [[buckets.b.limits]]\nid = \"one\"\nkey = [\"path:org\"]\n\
+         match = { methods = [\"PUT\"], path = \"/v1/{org}/product/1\" }\n\
+         tiers = [{ kind = \"fixed\", limit = 2, period = \"24h\" }]\n",
+    )
+    .await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let call = async |method: Method, path: &str| {
+        let request = client.request(method, &format!("/v1/buckets/b/{path}"));
+        client.call(request, "").await.expect("an answer")
+    };
+    assert_eq!(call(Method::PUT, "proxy/v1/acme/product/7?x=1").await.status, 202);
+    let refused = call(Method::PUT, "proxy/v1/acme/product/8").await;
+    assert_eq!((refused.status, &refused.json()["violated_policies"]), (429, &json!(["put"])), "{refused:?}");
+    for (method, path) in [
+        (Method::PUT, "proxy/v1/other/product/8"),
+        (Method::POST, "proxy/v1/acme/product/8"),
+        (Method::PUT, "proxy/v1/acme/order/8"),
+        (Method::POST, "jobs"),
+    ] {
+        assert_eq!(call(method.clone(), path).await.status, 202, "{method} {path}");
+    }
+    // The most specific match is in force, and not the one that is used up.
+    for status in [202, 202, 429] {
+        assert_eq!(call(Method::PUT, "proxy/v1/acme/product/1").await.status, status);
+    }
+    // A submission that names its method and path is the same.
+    let request = client.request(Method::POST, "/v1/buckets/b/jobs");
+    let request = request.header("dripfeed-method", "PUT").header("dripfeed-path", "/v1/acme/product/9");
+    assert_eq!(client.call(request, "meat").await.expect("an answer").status, 429);
 }

@@ -1,6 +1,7 @@
 //! `max_share`: how much of a bucket's room one caller may take, and the count that it stands on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
@@ -61,14 +62,14 @@ async fn one_caller_cannot_fill_the_bucket() {
     for kind in KINDS {
         let bucket = open(&redis, settings(kind.as_str(), kind, 8, "25%")).await;
         assert_eq!(admit_many(&bucket, "alice", 5).await, 2);
-        let judged = bucket.judge(of("alice"), None).await.unwrap();
+        let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.holding), (vec![MAX_SHARE], Some(Holding { held: 2, most: 2 })));
         let Admission::Refused(Refused { reason, retry_after, level, .. }) = judged.admission else {
             panic!("alice has her share")
         };
         assert_eq!((reason, level), (Reason::ShareTaken, 2));
         assert!(retry_after.is_some());
-        let judged = bucket.judge(of("bob"), None).await.unwrap();
+        let judged = bucket.judge(of("bob"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.holding), (vec![], Some(Holding { held: 1, most: 2 })));
         // Who isn't known has no share, and the bucket's own bound holds for all.
         for _ in 3..8 {
@@ -208,14 +209,14 @@ async fn who_has_its_share_is_charged_to_no_limit_and_told_of_all_that_refuses()
     };
     bucket.limit_by(limit(4));
     assert_eq!(admit_many(&bucket, "alice", 9).await, 2);
-    let judged = bucket.judge(of("alice"), None).await.unwrap();
+    let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
     assert_eq!(judged.violated(), [MAX_SHARE]);
     assert_eq!(judged.limits.as_ref().map(|limits| limits.policies[0].tiers[0].remaining), Some(2));
     bucket.limit_by(limit(2));
-    let judged = bucket.judge(of("alice"), None).await.unwrap();
+    let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
     assert_eq!(judged.violated(), ["each", MAX_SHARE]);
     assert_eq!(bucket.purge().await.unwrap(), 2);
-    assert_eq!(bucket.judge(of("alice"), None).await.unwrap().violated(), ["each"]);
+    assert_eq!(bucket.judge(of("alice"), Arc::default()).await.unwrap().violated(), ["each"]);
 }
 
 #[tokio::test]

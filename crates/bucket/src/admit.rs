@@ -7,14 +7,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS};
 use dripfeed_job::fingerprint::fingerprint;
-use dripfeed_job::path::UpstreamPath;
-use dripfeed_job::{JobId, Start, Submission, element};
-use dripfeed_limit::{Decision, KeyIndex, Plan, Request, lua};
+use dripfeed_job::{JobId, Start, element};
+use dripfeed_limit::{Decision, KeyIndex, Plan, lua};
 use dripfeed_store::{Call, Certainty, StoreError};
-use http::{HeaderMap, Method};
 use redis::Value;
 
 use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused};
+use crate::asked::Asked;
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
@@ -42,33 +41,6 @@ const PATIENCE: Duration = Duration::from_millis(1200);
 /// How long Redis remembers the answer to a batch: longer than anybody asks for it.
 const REMEMBERED: Duration = Duration::from_secs(60);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
-
-/// A submission, and the limits that it is judged by.
-pub(crate) struct Asked {
-    submission: Submission,
-    plan: Plan,
-}
-
-impl Core {
-    /// By the limits as they are now. `headers` are of the request that brought the submission.
-    pub(crate) fn ask(&self, submission: Submission, headers: Option<&HeaderMap>) -> Asked {
-        let limits = &self.in_force().limits;
-        if limits.is_empty() {
-            return Asked { plan: Plan::new(limits, &self.scopes, &Request::default()), submission };
-        }
-        let body = serde_json::from_slice(&submission.body).ok();
-        let request = Request {
-            // What a bucket's own method is, its callers don't see.
-            method: submission.method.as_ref().unwrap_or(&Method::POST).as_str(),
-            path: submission.path.as_ref().map_or("/", UpstreamPath::as_str),
-            headers,
-            caller: submission.caller.as_deref(),
-            body: body.as_ref(),
-            ..Request::default()
-        };
-        Asked { plan: Plan::new(limits, &self.scopes, &request), submission }
-    }
-}
 
 pub(crate) type Admissions = Batches<Asked, Result<Judgement, BucketError>>;
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
 use dripfeed_limit::Policies;
 use dripfeed_store::Store;
-use http::HeaderMap;
 
 use crate::admission::{Admission, Judgement};
 use crate::admit::{self, Admissions};
+use crate::asked::Origin;
 use crate::await_outcome::{self, Lookups};
 use crate::cancel::Cancel;
 use crate::census::Census;
@@ -63,10 +63,9 @@ impl Bucket {
     }
 
     /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
-    /// Limits may count by the `headers` of the request that brought the submission.
-    pub async fn judge(&self, submission: Submission, headers: Option<&HeaderMap>) -> Result<Judgement, BucketError> {
+    pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
         self.core.refuse_unsupported(&submission)?;
-        let asked = self.core.ask(submission, headers);
+        let asked = self.core.ask(submission, &origin);
         self.admissions.put(asked).await.unwrap_or(Err(BucketError::Closing))
     }
 
@@ -74,13 +73,13 @@ impl Bucket {
     pub async fn judge_many(
         &self,
         submissions: Vec<Submission>,
-        headers: Option<&HeaderMap>,
+        origin: Arc<Origin>,
     ) -> Vec<Result<Judgement, BucketError>> {
         let mut asked = Vec::with_capacity(submissions.len());
         let mut places = Vec::with_capacity(submissions.len());
         for submission in submissions {
             places.push(self.core.refuse_unsupported(&submission).map(|()| {
-                asked.push(self.core.ask(submission, headers));
+                asked.push(self.core.ask(submission, &origin));
             }));
         }
         let mut judged = self.admissions.put_all(asked).await.into_iter();
@@ -88,14 +87,14 @@ impl Bucket {
         places.into_iter().map(|place| place.and_then(|()| next())).collect()
     }
 
-    /// As `judge`, where limits have no request to look at.
+    /// As `judge`, of unknown origin.
     pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
-        Ok(self.judge(submission, None).await?.admission)
+        Ok(self.judge(submission, Arc::default()).await?.admission)
     }
 
-    /// As `judge_many`, where limits have no request to look at.
+    /// As `judge_many`, of unknown origin.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
-        let judged = self.judge_many(submissions, None).await.into_iter();
+        let judged = self.judge_many(submissions, Arc::default()).await.into_iter();
         judged.map(|judged| judged.map(|judged| judged.admission)).collect()
     }
 

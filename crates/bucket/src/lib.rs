@@ -10,6 +10,7 @@
 
 mod admission;
 mod admit;
+mod asked;
 mod await_outcome;
 mod batches;
 mod bucket;
@@ -41,6 +42,7 @@ mod strays;
 mod take;
 
 pub use admission::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Reason, Refused};
+pub use asked::Origin;
 pub use bucket::Bucket;
 pub use buckets::Buckets;
 pub use cancel::Cancel;

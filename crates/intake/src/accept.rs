@@ -29,6 +29,7 @@ use tower::ServiceExt as _;
 
 use self::strict::Strict;
 pub use self::tls::{Tls, TlsError, TlsIdentity};
+use crate::address::Peer;
 use crate::head;
 
 /// A kept connection stays open this long after the stop, so that a request which is on its way gets an answer and not
@@ -133,8 +134,8 @@ async fn accept_all(
     loop {
         let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
-            Ok((stream, _)) => {
-                connections.spawn(server.clone().connection(stream, permit));
+            Ok((stream, peer)) => {
+                connections.spawn(server.clone().connection(stream, Peer(peer.ip()), permit));
             }
             Err(error) if ended_before_accepted(&error) => {}
             Err(error) => {
@@ -151,26 +152,26 @@ fn ended_before_accepted(error: &io::Error) -> bool {
 }
 
 impl Server {
-    async fn connection(self, stream: TcpStream, _room: OwnedSemaphorePermit) {
+    async fn connection(self, stream: TcpStream, peer: Peer, _room: OwnedSemaphorePermit) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it was served");
             return;
         }
         let cut = self.cut.clone();
         tokio::select! {
-            () = self.serve(stream) => {}
+            () = self.serve(stream, peer) => {}
             () = cut.cancelled() => {}
         }
     }
 
-    async fn serve(self, stream: TcpStream) {
+    async fn serve(self, stream: TcpStream, peer: Peer) {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.stall_timeout));
         let stream = Box::pin(stream);
         let served = match &self.tls {
-            None => self.requests(stream).await,
+            None => self.requests(stream, peer).await,
             Some(tls) => match self.handshake(tls, stream).await {
-                Some(stream) => self.requests(stream).await,
+                Some(stream) => self.requests(stream, peer).await,
                 None => return,
             },
         };
@@ -189,8 +190,11 @@ impl Server {
         }
     }
 
-    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin) -> hyper::Result<()> {
-        let router = self.router.clone().map_request(|request: Request<hyper::body::Incoming>| request.map(Body::new));
+    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer) -> hyper::Result<()> {
+        let router = self.router.clone().map_request(move |mut request: Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(peer);
+            request.map(Body::new)
+        });
         let connection =
             self.http.serve_connection(TokioIo::new(Strict::new(stream)), TowerToHyperService::new(router));
         tokio::pin!(connection);

@@ -1,12 +1,12 @@
 //! Admission: a submission goes to its bucket, and its caller gets an answer.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::response::Response;
-use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Refused};
+use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Origin, Refused};
 use dripfeed_job::{BucketName, Submission};
 use dripfeed_limit::Decision;
-use http::HeaderMap;
 
 use crate::intake::Intake;
 use crate::prefer::Wait;
@@ -14,16 +14,16 @@ use crate::problem::Problem;
 use crate::rate_limit::{Room, of_caller};
 use crate::{receipt, wait};
 
-/// Admits a submission, which came with `headers`, and answers for it.
+/// Admits a submission and answers for it.
 pub(crate) async fn admit(
     intake: &Intake,
     bucket: &Bucket,
     submission: Submission,
-    headers: &HeaderMap,
+    origin: Origin,
     wait: Option<Wait>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
-    let judged = bucket.judge(submission, Some(headers)).await;
+    let judged = bucket.judge(submission, Arc::new(origin)).await;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;

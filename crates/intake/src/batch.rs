@@ -4,13 +4,14 @@ mod item;
 mod split;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use dripfeed_bucket::{Admitted, Bucket};
+use dripfeed_bucket::{Admitted, Bucket, Origin};
 use dripfeed_job::{JobId, Submission};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use jiff::Timestamp;
@@ -19,6 +20,7 @@ use utoipa::openapi::{Content, Ref, RefOr};
 use utoipa::{IntoResponses, ToSchema};
 
 use self::split::Form;
+use crate::address::Address;
 use crate::admit::{counted, judge};
 use crate::caller::{At, Caller, Submit};
 use crate::intake::Intake;
@@ -43,11 +45,12 @@ use crate::{body, options, parameters, refusals};
 pub(crate) async fn batch(
     State(intake): State<Intake>,
     At { caller, bucket, .. }: At<Submit>,
+    Address(address): Address,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let read = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
-    Ok(admit_all(&intake, &bucket, &headers, read).await)
+    Ok(admit_all(&intake, &bucket, Origin { headers, address }, read).await)
 }
 
 async fn read(
@@ -74,7 +77,7 @@ async fn read(
 async fn admit_all(
     intake: &Intake,
     bucket: &Bucket,
-    headers: &HeaderMap,
+    origin: Origin,
     read: Vec<Result<Submission, Problem>>,
 ) -> Response {
     let mut submissions = Vec::with_capacity(read.len());
@@ -82,7 +85,7 @@ async fn admit_all(
     let unread: Vec<Option<Problem>> =
         read.into_iter().map(|item| item.map(|submission| submissions.push(submission)).err()).collect();
     let begun = Instant::now();
-    let admissions = bucket.judge_many(submissions, Some(headers)).await;
+    let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
 
     let room =

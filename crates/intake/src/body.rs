@@ -119,6 +119,7 @@ mod tests {
             max_body: 10,
             max_bodies: 20,
             max_connections: 1,
+            trusted_proxies: Vec::new(),
             head_timeout: Duration::from_secs(1),
             body_timeout: Duration::from_millis(20),
             drain: Duration::from_secs(1),

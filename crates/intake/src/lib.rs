@@ -8,6 +8,7 @@
 //! ends before Redis is asked.
 
 mod accept;
+mod address;
 mod admit;
 mod batch;
 mod body;

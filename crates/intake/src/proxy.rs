@@ -4,11 +4,13 @@
 use axum::body::Body;
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
+use dripfeed_bucket::Origin;
 use dripfeed_job::Submission;
 use dripfeed_job::forward::ForwardHeaders;
 use dripfeed_job::path::UpstreamPath;
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
+use crate::address::Address;
 use crate::admit::{admit, counted};
 use crate::caller::{At, Caller, Submit};
 use crate::intake::Intake;
@@ -37,6 +39,7 @@ pub(crate) async fn proxy(
     At { caller, bucket, .. }: At<Submit>,
     method: Method,
     OriginalUri(uri): OriginalUri,
+    Address(address): Address,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -48,7 +51,8 @@ pub(crate) async fn proxy(
     }
     let read = read(&intake, &caller, method, &uri, &headers, body).await;
     let submission = counted(&intake, bucket.name(), read)?;
-    admit(&intake, &bucket, submission, &headers, Wait::of(&headers)).await
+    let wait = Wait::of(&headers);
+    admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
 }
 
 async fn read(

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 /// What the intake is set to: plain data, read and checked by the executable.
 #[derive(Clone, Debug)]
 pub struct IntakeSettings {
@@ -9,6 +11,8 @@ pub struct IntakeSettings {
     pub max_bodies: u64,
     /// Connections at once; more wait in the listener's backlog.
     pub max_connections: usize,
+    /// Whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
     /// For a request's head to arrive, counted from the end of the request before.
     pub head_timeout: Duration,
     /// For a request's body to arrive; and the longest that nothing of an answer is taken.

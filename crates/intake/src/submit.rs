@@ -3,9 +3,11 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use dripfeed_bucket::Origin;
 use dripfeed_job::Submission;
 use http::{HeaderMap, HeaderName, header};
 
+use crate::address::Address;
 use crate::admit::{admit, counted};
 use crate::caller::{At, Caller, Submit};
 use crate::intake::Intake;
@@ -34,11 +36,13 @@ use crate::{body, parameters, refusals};
 pub(crate) async fn submit(
     State(intake): State<Intake>,
     At { caller, bucket, .. }: At<Submit>,
+    Address(address): Address,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let submission = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
-    admit(&intake, &bucket, submission, &headers, Wait::of(&headers)).await
+    let wait = Wait::of(&headers);
+    admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
 }
 
 async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dripfeed_intake::{IntakeSettings, TlsError, TlsIdentity};
+use ipnet::IpNet;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
@@ -41,6 +42,7 @@ struct Section {
     max_batch: usize,
     #[serde(deserialize_with = "quantity::one_or_more")]
     max_connections: usize,
+    trusted_proxies: Vec<TrustedProxy>,
     #[serde(deserialize_with = "quantity::time")]
     head_timeout: Duration,
     #[serde(deserialize_with = "quantity::time")]
@@ -49,6 +51,10 @@ struct Section {
     drain: Duration,
     x_ratelimit_headers: bool,
 }
+
+/// `10.0.0.0/8`, or one address.
+#[derive(Deserialize)]
+struct TrustedProxy(#[serde(deserialize_with = "quantity::network")] IpNet);
 
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
@@ -78,6 +84,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         max_body: section.max_body,
         max_bodies: section.max_bodies,
         max_connections: section.max_connections,
+        trusted_proxies: section.trusted_proxies.into_iter().map(|proxy| proxy.0).collect(),
         head_timeout: section.head_timeout,
         body_timeout: section.body_timeout,
         drain: section.drain,

@@ -1,7 +1,7 @@
 //! A bucket's limits: policies as the limit crate reads them, less what can't be decided with the append.
 
 use dripfeed_bucket::MAX_SHARE;
-use dripfeed_limit::{Consistency, KeyPart, Kind, OnStoreError, Policies, Policy, load};
+use dripfeed_limit::{Consistency, Kind, OnStoreError, Policies, Policy, load};
 use serde_json::Value as Json;
 
 use super::read::Reader;
@@ -43,9 +43,8 @@ fn impossible(policy: &Policy) -> Vec<(&'static str, &'static str)> {
             "on_store_error",
             "without Redis nothing can be admitted: use closed",
         ),
-        (settings.id.as_str() == MAX_SHARE, "id", "refusals name the bucket's own max_share so: use another one"),
+        (settings.id.as_str() == MAX_SHARE, "id", "in refusals this names the bucket's max_share: use another one"),
         (leases, "tiers", "a submission holds nothing that could be given back: use leak.max_in_flight, or backlog"),
-        (settings.key.contains(&KeyPart::Ip), "key", "the intake doesn't tell addresses apart: use caller"),
     ]
     .into_iter()
     .filter_map(|(is_so, member, why)| is_so.then_some((member, why)))

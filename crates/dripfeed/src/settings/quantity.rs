@@ -1,12 +1,13 @@
 //! Quantities as people write them, for `#[serde(deserialize_with = …)]`: each names what it expects.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{duration, size};
+use ipnet::IpNet;
 use serde::Deserializer;
 use serde::de::{Error, Unexpected, Visitor};
 
@@ -50,6 +51,13 @@ pub(super) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, 
     let bad =
         |_| Error::custom(format!("`{}` is no address and port: write it like 127.0.0.1:7180", text.escape_debug()));
     text.parse().map_err(bad)
+}
+
+/// Addresses that are a network, or one address.
+pub(super) fn network<'de, D: Deserializer<'de>>(from: D) -> Result<IpNet, D::Error> {
+    let text = from.deserialize_any(Text("a network in quotes, such as \"10.0.0.0/8\""))?;
+    let bad = |_| Error::custom(format!("`{}` is no network: write it like 10.0.0.0/8", text.escape_debug()));
+    text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(bad)
 }
 
 /// A text that is read further.

@@ -155,6 +155,7 @@ fn all_errors_are_told_at_once_with_file_and_key() {
             max_body = 1000000
             head_timeout = "10"
             max_connections = 0
+            trusted_proxies = ["10.0.0.0/33", "::1"]
             [limits]
             x = 1
             [buckets.mail]
@@ -461,7 +462,6 @@ fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
             upstream = "http://127.0.0.1:1/"
             [[buckets.sms.limits]]
             id = "each"
-            key = ["ip"]
             on_store_error = "open"
             tiers = [{ kind = "concurrent", limit = 3, lease = "1m" }]
             [[buckets.sms.limits]]
