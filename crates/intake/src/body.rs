@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
+use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
 use dripfeed_job::{duration, size};
 use http_body_util::BodyExt as _;
@@ -76,6 +77,18 @@ async fn collect(mut body: Body, most: u64, room: &BodyRoom) -> Result<Bytes, Pr
         collected.extend_from_slice(&data);
     }
     Ok(Bytes::from_owner(Held { body: collected.freeze(), _room: held }))
+}
+
+/// The body of a call that has no use for one. It comes whole before the call takes effect: a request that is broken
+/// anywhere does nothing.
+pub(crate) struct Unused;
+
+impl FromRequest<Intake> for Unused {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, intake: &Intake) -> Result<Self, Problem> {
+        read(request.into_body(), intake).await.map(|_| Self)
+    }
 }
 
 fn no_room() -> Problem {

@@ -4,6 +4,7 @@ use dripfeed_bucket::Cancel;
 use dripfeed_job::Ending;
 use http::StatusCode;
 
+use crate::body::Unused;
 use crate::caller::{At, NamedJob, Operate};
 use crate::problem::{Code, Problem};
 use crate::{parameters, refusals};
@@ -14,7 +15,11 @@ use crate::{parameters, refusals};
     params(parameters::Bucket, parameters::Job),
     responses((status = 204, description = "Cancelled, now or before"), refusals::OfCancel)
 )]
-pub(crate) async fn cancel(At { bucket, .. }: At<Operate>, NamedJob(id): NamedJob) -> Result<StatusCode, Problem> {
+pub(crate) async fn cancel(
+    At { bucket, .. }: At<Operate>,
+    NamedJob(id): NamedJob,
+    _: Unused,
+) -> Result<StatusCode, Problem> {
     match bucket.cancel(id).await? {
         Cancel::Cancelled | Cancel::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),
         Cancel::InFlight => {

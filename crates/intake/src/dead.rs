@@ -12,6 +12,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::body::Unused;
 use crate::caller::{At, NamedJob, Operate, Read};
 use crate::job::Ended;
 use crate::listing::{self, List, Params};
@@ -94,9 +95,13 @@ pub(crate) async fn dead_letter(At { bucket, .. }: At<Read>, NamedJob(id): Named
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/dead/{id}", tag = "dead letters",
     params(parameters::Bucket, parameters::Job),
-    responses((status = 204, description = "Deleted"), refusals::OfJob)
+    responses((status = 204, description = "Deleted"), refusals::OfDeletion)
 )]
-pub(crate) async fn delete(At { bucket, .. }: At<Operate>, NamedJob(id): NamedJob) -> Result<StatusCode, Problem> {
+pub(crate) async fn delete(
+    At { bucket, .. }: At<Operate>,
+    NamedJob(id): NamedJob,
+    _: Unused,
+) -> Result<StatusCode, Problem> {
     let deleted = bucket.delete_dead(id).await?;
     deleted.then_some(StatusCode::NO_CONTENT).ok_or_else(Problem::unknown_dead_letter)
 }

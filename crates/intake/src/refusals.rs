@@ -56,13 +56,17 @@ macro_rules! refusals {
 refusals! {
     /// Of a call that names no bucket.
     OfAll: BadQuery;
-    /// Of a call on a bucket that takes no body.
+    /// Of a call on a bucket that changes nothing.
     OfBucket: UnknownBucket, Unsupported;
+    /// Of a call that changes something, and has no use for its body.
+    OfOperation: UnknownBucket, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfList: UnknownBucket, Unsupported, BadQuery;
     OfJob: UnknownBucket, UnknownJob, Unsupported;
-    OfCancel: UnknownBucket, UnknownJob, Unsupported, InFlight, JobEnded;
+    OfCancel: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, InFlight, JobEnded;
+    OfDeletion: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
-    OfReplay: UnknownBucket, UnknownJob, Unsupported, BodyTooLarge, BucketFull, CallerLimit, DeadlineUnreachable;
+    OfReplay: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, BucketFull, CallerLimit,
+        DeadlineUnreachable;
     OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
         IdempotencyConflict, BucketFull, CallerLimit, DeadlineUnreachable;
     OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,

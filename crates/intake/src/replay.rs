@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::admit::judge;
+use crate::body::Unused;
 use crate::caller::{At, NamedJob, Operate};
 use crate::intake::Intake;
 use crate::problem::Problem;
@@ -31,6 +32,7 @@ pub(crate) async fn replay(
     State(intake): State<Intake>,
     At { bucket, .. }: At<Operate>,
     NamedJob(id): NamedJob,
+    _: Unused,
 ) -> Result<Response, Problem> {
     let admission = match bucket.replay(id).await? {
         Replayed::As(admitted) => Admission::Admitted(admitted),

@@ -1,7 +1,10 @@
+use std::time::Duration;
+
+use dripfeed_intake::IntakeSettings;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::server::{Server, head};
-use crate::stage::{Stage, intake_settings};
+use crate::server::{Server, head, refused};
+use crate::stage::{Stage, buried, intake_settings};
 
 /// The request that may come to light behind another one.
 fn hidden() -> String {
@@ -131,7 +134,7 @@ async fn requests_that_come_at_once_are_answered_until_one_breaks() {
 async fn what_comes_after_a_body_that_nobody_reads_is_no_request() {
     let stage = Stage::set().await;
     let server = Server::start(&stage, intake_settings()).await;
-    for line in ["GET /livez", "POST /v1/buckets/nope/jobs", "POST /v1/buckets/b/pause", "GET /nothing", "PUT /livez"] {
+    for line in ["GET /livez", "POST /v1/buckets/nope/jobs", "GET /v1/buckets/b", "GET /nothing", "PUT /livez"] {
         for body in [
             format!("Transfer-Encoding: chunked\r\n\r\nnope\r\n{}", hidden()),
             format!("Transfer-Encoding: chunked\r\n\r\nffff\r\n{}", hidden()),
@@ -145,4 +148,35 @@ async fn what_comes_after_a_body_that_nobody_reads_is_no_request() {
         }
     }
     assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn a_call_without_use_for_its_body_does_nothing_when_that_is_broken() {
+    let stage = Stage::set().await;
+    let dead = stage.submit("x").await;
+    stage.settle(buried("no luck", 404)).await;
+    let waiting = stage.submit("x").await;
+    let short = IntakeSettings { body_timeout: Duration::from_millis(200), ..intake_settings() };
+    let server = Server::start(&stage, short).await;
+    for line in [
+        "POST /v1/buckets/b/pause".to_owned(),
+        "POST /v1/buckets/b/resume".to_owned(),
+        "POST /v1/buckets/b/purge".to_owned(),
+        format!("POST /v1/buckets/b/dead/{dead}/replay"),
+        format!("DELETE /v1/buckets/b/dead/{dead}"),
+        format!("DELETE /v1/buckets/b/jobs/{waiting}"),
+    ] {
+        for (body, status, code) in [
+            ("Transfer-Encoding: chunked\r\n\r\nnope\r\n".to_owned(), 400, "bad_body"),
+            ("Transfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\n".to_owned(), 400, "bad_body"),
+            ("Content-Length: 2\r\n\r\nx".to_owned(), 408, "body_timeout"),
+            (format!("Content-Length: 70000\r\n\r\n{}", "x".repeat(70_000)), 413, "body_too_large"),
+        ] {
+            refused(&server.ask(format!("{line} HTTP/1.1\r\nHost: intake\r\n{body}")).await, status, code);
+        }
+    }
+    let bucket = stage.get("/v1/buckets/b").await.json();
+    assert_eq!((&bucket["paused"], &bucket["waiting"], &bucket["dead"]), (&false.into(), &1.into(), &1.into()));
+    let whole = "POST /v1/buckets/b/pause HTTP/1.1\r\nHost: intake\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
+    assert!(server.ask(whole).await.starts_with("HTTP/1.1 200 "));
 }
