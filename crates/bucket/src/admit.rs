@@ -72,7 +72,7 @@ impl Core {
                     None if started.elapsed() < PATIENCE => continue,
                     None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
                 },
-                Err(error) if error.certainty() == Certainty::Unknown => unknown = Some(error),
+                Err(error) if error.is_unanswered() && error.certainty() == Certainty::Unknown => unknown = Some(error),
                 // What may have been stored before isn't surely unstored by a later refusal.
                 Err(error) => match unknown {
                     None => return Err(error.into()),

@@ -1,10 +1,15 @@
 //! Settings changed at run time, kept in Redis under a version (see `in_force`).
 
+use std::sync::LazyLock;
+
 use dripfeed_job::{Rate, Share};
+use dripfeed_store::Script;
 
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::settings::{BucketSettings, Leak};
+
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("change", &[include_str!("change.lua")]));
 
 /// None leaves a setting as it is; `Some(None)` goes back to the configured one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,21 +95,14 @@ impl LeakChanges {
 
 impl Core {
     pub(crate) async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
-        let key = self.keys.control();
-        let mut pipeline = redis::pipe();
-        pipeline.atomic();
-        for (field, value) in changes.fields() {
-            match value {
-                Some(value) => pipeline.hset(&key, field, value).ignore(),
-                None => pipeline.hdel(&key, field).ignore(),
-            };
-        }
-        if pipeline.is_empty() {
-            return Ok(());
-        }
         // Any other text than before, also after Redis lost the one that was.
-        pipeline.hset(&key, "version", format!("{:016x}", fastrand::u64(..))).ignore();
-        Ok(self.store.pipeline::<()>(&pipeline).await?)
+        let version = format!("{:016x}", fastrand::u64(..));
+        let mut call = SCRIPT.on(&[self.keys.control()]);
+        call.arg(version);
+        for (field, value) in changes.fields() {
+            call.arg(field).arg(value.unwrap_or_default());
+        }
+        Ok(self.store.run::<()>(&call).await?)
     }
 
     pub(crate) async fn pause(&self, paused: bool) -> Result<(), BucketError> {

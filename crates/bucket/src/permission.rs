@@ -9,14 +9,12 @@ use crate::error::BucketError;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys.
-const OF_BOTH: [&str; 27] = [
+const OF_BOTH: [&str; 25] = [
     "PING",
     "INFO",
     "TIME",
     "EVAL script 0",
     "EVALSHA sha 0",
-    "MULTI",
-    "EXEC",
     "GET KEY",
     "SET KEY value PX 1",
     "HDEL KEY field",

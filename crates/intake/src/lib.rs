@@ -38,6 +38,7 @@ mod parameters;
 mod prefer;
 mod problem;
 mod proxy;
+mod rarely;
 mod rate_limit;
 mod receipt;
 mod refusals;

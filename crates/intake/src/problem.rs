@@ -6,7 +6,7 @@
 mod services;
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -16,6 +16,8 @@ use dripfeed_store::{Certainty, ErrorKind};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
+
+use crate::rarely::Rarely;
 
 /// What can be wrong, by the name that callers see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -353,20 +355,27 @@ impl Problem {
     }
 }
 
+/// `known`: the store has told of that outage, once.
+fn tell(error: &BucketError, known: bool) {
+    static FAILURES: Rarely = Rarely::new();
+
+    let error = error as &dyn Error;
+    if known {
+        tracing::debug!(error, "a request met a Redis that is away");
+    } else if let Some(untold) = FAILURES.due(Instant::now()) {
+        tracing::error!(error, untold, "Redis can't do what requests need");
+    }
+}
+
 impl From<BucketError> for Problem {
     fn from(error: BucketError) -> Self {
         match &error {
-            BucketError::Store(store) if store.is_transient() => {
-                // The store tells of an outage once; each request that meets it needs no line of its own.
-                tracing::debug!(error = &error as &dyn Error, "a request met a failing Redis");
-                Self::store(store.kind(), store.certainty())
-            }
             BucketError::Store(store) => {
-                tracing::error!(error = &error as &dyn Error, "Redis can't do what a request needs");
+                tell(&error, matches!(store.kind(), ErrorKind::Unreachable | ErrorKind::Timeout));
                 Self::store(store.kind(), store.certainty())
             }
             BucketError::Reply { .. } => {
-                tracing::error!(error = &error as &dyn Error, "a request can't be answered");
+                tell(&error, false);
                 Self::internal()
             }
             BucketError::Cursor(_) => Self::new(Code::BadQuery, format!("cursor: {error}")),

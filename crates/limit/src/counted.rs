@@ -1,5 +1,6 @@
 //! Counts that a replica keeps by itself and tells Redis every `sync`: the two-layer counter.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ pub(crate) struct Counted {
     accounts: Cache<String, Arc<Mutex<Account>>>,
     /// There is something to tell.
     dirty: Arc<Notify>,
+    /// Redis couldn't be told the last time.
+    failing: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -45,6 +48,7 @@ impl Counted {
         Self {
             accounts: Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build(),
             dirty: Arc::default(),
+            failing: AtomicBool::new(false),
         }
     }
 
@@ -97,6 +101,7 @@ impl Counted {
         let (plans, untold): (Vec<Plan>, Vec<Untold>) = taken.into_iter().unzip();
         match strict::count(store, clock, &plans).await {
             Ok(states) => {
+                self.failing.store(false, Ordering::Relaxed);
                 for (account, state) in part.iter().zip(states) {
                     lock(account).learn(&state);
                 }
@@ -107,7 +112,9 @@ impl Counted {
                     lock(account).untold.add(untold);
                 }
                 self.dirty.notify_one();
-                tracing::warn!(%error, "could not tell Redis what was counted, trying again");
+                if !self.failing.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(%error, "could not tell Redis what was counted, trying again");
+                }
             }
         }
     }

@@ -101,13 +101,28 @@ impl StoreError {
         }
     }
 
+    /// Whether no answer came: the call may have been carried out whole, and can be asked about again.
+    pub fn is_unanswered(&self) -> bool {
+        match self.kind {
+            ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::NotReplicated | ErrorKind::Protocol => true,
+            ErrorKind::Full
+            | ErrorKind::Refused
+            | ErrorKind::Denied
+            | ErrorKind::WrongType
+            | ErrorKind::Script
+            | ErrorKind::Rejected => false,
+        }
+    }
+
     /// A connection couldn't be made, so nothing was sent.
     pub(crate) fn connecting(place: impl fmt::Display, source: RedisError) -> Self {
         let code = code_of(&source);
         let kind = match (&code, source.kind()) {
             (Some(code), _) => kind_of_code(code).unwrap_or(ErrorKind::Rejected),
             (None, RedisErrorKind::AuthenticationFailed) => ErrorKind::Denied,
-            (None, RedisErrorKind::RESP3NotSupported | RedisErrorKind::Parse) => ErrorKind::Protocol,
+            (None, RedisErrorKind::RESP3NotSupported | RedisErrorKind::Parse) if !is_cut(&source) => {
+                ErrorKind::Protocol
+            }
             _ => ErrorKind::Unreachable,
         };
         Self {
@@ -133,9 +148,19 @@ impl StoreError {
     /// A call on a connection failed with `source`.
     pub(crate) fn calling(during: During<'_>, source: RedisError) -> Self {
         let code = code_of(&source);
+        if matches!(during, During::ScriptAndWait(_)) && first_refused(&source) > Some(0) {
+            let kind = ErrorKind::NotReplicated;
+            return Self {
+                kind,
+                certainty: Certainty::Unknown,
+                during: during.to_string(),
+                code,
+                source: Some(source),
+            };
+        }
         let kind = match &code {
             Some(code) => kind_of_code(code).unwrap_or(match during {
-                During::Script(_) => ErrorKind::Script,
+                During::Script(_) | During::ScriptAndWait(_) => ErrorKind::Script,
                 During::Command(_) | During::Pipeline(_) => ErrorKind::Rejected,
             }),
             None => kind_without_code(&source),
@@ -164,6 +189,8 @@ pub(crate) enum During<'a> {
     Command(&'a Cmd),
     /// A script, by its name.
     Script(&'a str),
+    /// A script, and WAIT behind it: when WAIT fails, the script was carried out.
+    ScriptAndWait(&'a str),
     /// Several commands at once: others than the failed one may have been carried out.
     Pipeline(&'a Pipeline),
 }
@@ -172,7 +199,7 @@ impl fmt::Display for During<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(cmd) => write!(f, "command {}", name_of(cmd)),
-            Self::Script(name) => write!(f, "script {name}"),
+            Self::Script(name) | Self::ScriptAndWait(name) => write!(f, "script {name}"),
             Self::Pipeline(pipeline) => match pipeline.cmd_iter().next() {
                 Some(first) => write!(f, "pipeline of {} from {} on", pipeline.len(), name_of(first)),
                 None => f.write_str("empty pipeline"),
@@ -206,15 +233,23 @@ fn kind_without_code(source: &RedisError) -> ErrorKind {
         RedisErrorKind::Io if source.is_timeout() => ErrorKind::Timeout,
         RedisErrorKind::Io => ErrorKind::Unreachable,
         RedisErrorKind::AuthenticationFailed => ErrorKind::Denied,
+        RedisErrorKind::Parse if is_cut(source) => ErrorKind::Unreachable,
         _ => ErrorKind::Protocol,
     }
 }
 
+/// The connection ended within a reply. The client has no other name for it than the words of its parser.
+fn is_cut(source: &RedisError) -> bool {
+    source.kind() == RedisErrorKind::Parse && source.to_string().contains("Unexpected end of input")
+}
+
 /// A reply tells that nothing was written; silence and a reply that can't be read don't. A script
-/// isn't rolled back when it fails half-way, and a pipeline goes on after a failed command.
+/// isn't rolled back when it fails half-way, as it does at a key of another type, and a pipeline goes
+/// on after a failed command. What else a script is refused, it is refused before its first write.
 fn certainty(kind: ErrorKind, during: During<'_>) -> Certainty {
     match (kind, during) {
         (_, During::Pipeline(_)) => Certainty::Unknown,
+        (ErrorKind::WrongType, During::Script(_) | During::ScriptAndWait(_)) => Certainty::Unknown,
         (ErrorKind::Full | ErrorKind::Refused | ErrorKind::Denied | ErrorKind::WrongType | ErrorKind::Rejected, _) => {
             Certainty::NotStored
         }
@@ -226,18 +261,21 @@ fn certainty(kind: ErrorKind, during: During<'_>) -> Certainty {
 /// (`ERR Error running script (call to f_…): @user_script:1: -OOM command not allowed …`): then the
 /// inner code is meant.
 pub(crate) fn code_of(error: &RedisError) -> Option<String> {
-    let (code, detail) = match error.code() {
-        Some(code) => (code.to_owned(), error.detail().map(str::to_owned)),
-        None => {
-            let replies = error.clone().into_server_errors()?;
-            let (_, first) = replies.first()?;
-            (first.code().to_owned(), first.details().map(str::to_owned))
-        }
+    let replies = error.clone().into_server_errors();
+    let (code, detail) = match replies.as_deref().and_then(|replies| replies.first()) {
+        Some((_, first)) => (first.code().to_owned(), first.details().map(str::to_owned)),
+        None => (error.code()?.to_owned(), error.detail().map(str::to_owned)),
     };
     match detail.as_deref().and_then(wrapped_code) {
         Some(inner) if code == "ERR" => Some(inner.to_owned()),
         _ => Some(code),
     }
+}
+
+/// Which command of several was refused first, counted from 0.
+fn first_refused(error: &RedisError) -> Option<usize> {
+    let replies = error.clone().into_server_errors()?;
+    replies.first().map(|(command, _)| *command)
 }
 
 fn wrapped_code(detail: &str) -> Option<&str> {
@@ -275,7 +313,6 @@ mod tests {
             ("NOAUTH Authentication required.", ErrorKind::Denied),
             ("NOPERM User has no permissions", ErrorKind::Denied),
             ("WRONGPASS invalid pair", ErrorKind::Denied),
-            ("WRONGTYPE Operation against a key", ErrorKind::WrongType),
         ] {
             for during in [During::Command(&redis::cmd("XADD")), SCRIPT] {
                 assert_eq!(judged(during, line), (kind, Certainty::NotStored), "{line}");
@@ -285,10 +322,16 @@ mod tests {
 
     #[test]
     fn a_script_that_breaks_half_way_may_have_written() {
-        assert_eq!(
-            judged(SCRIPT, "ERR user_script:3: attempt to index a nil"),
-            (ErrorKind::Script, Certainty::Unknown)
-        );
+        for (line, kind) in [
+            ("ERR user_script:3: attempt to index a nil", ErrorKind::Script),
+            ("NOGROUP No such key", ErrorKind::Script),
+            ("WRONGTYPE Operation against a key", ErrorKind::WrongType),
+        ] {
+            assert_eq!(judged(SCRIPT, line), (kind, Certainty::Unknown), "{line}");
+        }
+        let command = redis::cmd("XADD");
+        let refused = judged(During::Command(&command), "WRONGTYPE Operation against a key");
+        assert_eq!(refused, (ErrorKind::WrongType, Certainty::NotStored));
     }
 
     #[test]

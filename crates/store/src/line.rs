@@ -3,7 +3,8 @@
 //! A line is up, being renewed, or down. It is renewed when its connection is lost, after three
 //! calls in a row without a reply, and after READONLY (a failover made its server a replica). One
 //! task renews it, with pauses that grow; whoever calls meanwhile waits for the first attempt and,
-//! once that failed, is told at once.
+//! once that failed, is told at once. Connections that don't hold are renewed with growing pauses too:
+//! a server that takes connections and then closes them makes neither a storm nor a full log.
 
 use std::{
     fmt,
@@ -31,14 +32,19 @@ use crate::{
 const PATIENCE: Duration = Duration::from_millis(500);
 /// So many calls in a row without a reply, and the connection counts as lost.
 const SILENT_CALLS: u32 = 3;
-/// A server that is read-only right after connecting stays so for now: renewing at once again
-/// would only make a storm of connections.
+/// A connection that held for so long was a good one. A server that is read-only right after
+/// connecting stays so for now: renewing at once again would only make a storm of connections.
 const SETTLED: Duration = Duration::from_secs(1);
+/// Between connections that don't hold.
+const SHORTEST_REST: Duration = Duration::from_millis(20);
+const LONGEST_REST: Duration = Duration::from_millis(250);
 
 pub(crate) struct Line {
     connector: Connector,
     response_timeout: Duration,
     state: watch::Sender<State>,
+    /// Connections in a row that didn't hold.
+    unsettled: AtomicU32,
 }
 
 #[derive(Clone)]
@@ -74,7 +80,8 @@ impl Health {
 impl Line {
     /// Connects at once.
     pub(crate) async fn open(connector: Connector, response_timeout: Duration) -> Result<Arc<Self>, StoreError> {
-        let line = Arc::new(Self { connector, response_timeout, state: watch::Sender::new(State::Renewing) });
+        let state = watch::Sender::new(State::Renewing);
+        let line = Arc::new(Self { connector, response_timeout, state, unsettled: AtomicU32::new(0) });
         let link = line.connect().await?;
         line.publish(link);
         Ok(line)
@@ -175,9 +182,24 @@ impl Line {
             _ => false,
         });
         if begun {
-            tracing::warn!(redis = %self.connector.address(), %reason, "lost Redis, connecting anew");
-            tokio::spawn(keep_connecting(Arc::downgrade(self)));
+            let unsettled = self.count_unsettled(health);
+            let redis = self.connector.address();
+            match unsettled {
+                0 => tracing::warn!(%redis, %reason, "lost Redis, connecting anew"),
+                1 => tracing::warn!(%redis, %reason, "lost Redis again at once; more of this at debug"),
+                _ => tracing::debug!(%redis, %reason, "lost Redis again at once"),
+            };
+            tokio::spawn(keep_connecting(Arc::downgrade(self), unsettled));
         }
+    }
+
+    /// How many connections in a row, the one of `health` the last of them, didn't hold.
+    fn count_unsettled(&self, health: &Health) -> u32 {
+        if health.since.elapsed() >= SETTLED {
+            self.unsettled.store(0, Ordering::Relaxed);
+            return 0;
+        }
+        self.unsettled.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     async fn connect(self: &Arc<Self>) -> Result<Link, StoreError> {
@@ -209,13 +231,19 @@ impl Line {
     }
 }
 
-/// Connects until it succeeds or nobody holds the line any more.
-async fn keep_connecting(line: Weak<Line>) {
+/// Connects until it succeeds or nobody holds the line any more, after a rest when connections don't
+/// hold.
+async fn keep_connecting(line: Weak<Line>, unsettled: u32) {
+    tokio::time::sleep(rest(unsettled)).await;
     for pause in pauses() {
         let Some(line) = line.upgrade() else { return };
         match line.connect().await {
             Ok(link) => {
-                tracing::info!(redis = %line.connector.address(), "connected to Redis again");
+                let redis = line.connector.address();
+                match unsettled {
+                    0 => tracing::info!(%redis, "connected to Redis again"),
+                    _ => tracing::debug!(%redis, "connected to Redis again"),
+                }
                 line.publish(link);
                 return;
             }
@@ -225,6 +253,14 @@ async fn keep_connecting(line: Weak<Line>) {
         }
         drop(line);
         tokio::time::sleep(pause).await;
+    }
+}
+
+/// Before the next connection, when so many in a row didn't hold.
+fn rest(unsettled: u32) -> Duration {
+    match unsettled {
+        0 => Duration::ZERO,
+        more => SHORTEST_REST.saturating_mul(1 << more.min(10)).min(LONGEST_REST),
     }
 }
 

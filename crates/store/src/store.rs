@@ -115,7 +115,7 @@ impl Store {
             return self.run(call).await;
         };
         let deadline = line.deadline();
-        let during = During::Script(call.name());
+        let during = During::ScriptAndWait(call.name());
         let first = self.followed_by_wait(call.by_hash().clone());
         let (reply, confirmed): (T, u32) = match line.pipeline(during, &first, deadline).await {
             Err(error) if error.code() == Some("NOSCRIPT") => {

@@ -27,9 +27,9 @@ pub(crate) struct Connected {
 pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken) -> Result<Option<Connected>, Failure> {
     let begun = Instant::now();
     let mut told = None;
-    let store = loop {
-        match Store::connect(settings).await {
-            Ok(store) => break store,
+    let (store, facts) = loop {
+        match reach(settings).await {
+            Ok(reached) => break reached,
             Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => tell(&error, &mut told),
             Err(error) => return Err(error.into()),
         }
@@ -38,8 +38,14 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
             () = tokio::time::sleep(BETWEEN_TRIES) => {}
         }
     };
-    let durability = durability_of(&store, settings.durability).await?;
+    let durability = durability_of(&store, &facts, settings.durability)?;
     Ok(Some(Connected { store, durability }))
+}
+
+async fn reach(settings: &RedisSettings) -> Result<(Store, Facts), StoreError> {
+    let store = Store::connect(settings).await?;
+    let facts = Facts::gather(&store).await?;
+    Ok((store, facts))
 }
 
 /// Now and again.
@@ -51,10 +57,9 @@ fn tell(error: &StoreError, told: &mut Option<Instant>) {
     }
 }
 
-async fn durability_of(store: &Store, configured: Durability) -> Result<Durability, Failure> {
-    let facts = Facts::gather(store).await?;
+fn durability_of(store: &Store, facts: &Facts, configured: Durability) -> Result<Durability, Failure> {
     let mut errors = Vec::new();
-    for finding in findings(&facts, configured) {
+    for finding in findings(facts, configured) {
         match finding.severity {
             Severity::Error => errors.push(format!("\n  {}: {}", finding.what, finding.what_to_do)),
             Severity::Warning => tracing::warn!("{}: {}", finding.what, finding.what_to_do),
@@ -64,7 +69,7 @@ async fn durability_of(store: &Store, configured: Durability) -> Result<Durabili
         let message = format!("{} at {} can't be used:{}", facts.product, store.address(), errors.concat());
         return Err(Failure::new(Exit::Configuration, message));
     }
-    let effective = effective(configured, &facts).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
+    let effective = effective(configured, facts).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
     tracing::info!(redis = %store.address(), durability = %effective.class, "connected to {}", facts.product);
     Ok(effective.class)
 }

@@ -66,6 +66,22 @@ async fn a_replicated_write_waits_for_a_replica_and_is_unknown_without_its_word(
     assert_eq!(written, 3);
 }
 
+#[tokio::test]
+async fn a_write_that_cannot_be_waited_for_is_unknown_and_not_unwritten() {
+    let bench = Bench::with(arguments("--user app on >pw ~* +@all -wait")).await;
+    let mut settings = settings(&bench.server);
+    settings.durability = Durability::Replicated;
+    settings.url = format!("{}?user=app&pass=pw", bench.server.url()).parse().unwrap();
+    let store = Store::connect(&settings).await.unwrap();
+    let script = Script::new("append", &["return redis.call('RPUSH', KEYS[1], ARGV[1])"]);
+    let mut call = script.on(&["list"]);
+    call.arg("body");
+    let error = store.run_durably::<u32>(&call).await.unwrap_err();
+    assert_eq!((error.kind(), error.certainty()), (ErrorKind::NotReplicated, Certainty::Unknown), "{error:?}");
+    let written: u32 = bench.store.command(cmd("LLEN").arg("list")).await.unwrap();
+    assert_eq!(written, 1);
+}
+
 /// Waits until a replica follows and has confirmed a write.
 pub(crate) async fn until_followed(master: &Store) {
     let followed = async {
