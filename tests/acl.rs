@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dripfeed_bucket::*;
@@ -14,6 +13,7 @@ use dripfeed_tests::buckets::{self, DELIVERED, buried, join, settle, submit, tak
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
+use dripfeed_tests::sources::{from_the_root, of_the_product};
 use dripfeed_tests::upstream::Upstream;
 use http::Method;
 use redis::InfoDict;
@@ -22,10 +22,6 @@ const PASSWORD: &str = "opensesame";
 
 /// What no test here needs: another database, Sentinel, and confirmation by replicas.
 const ELSEWHERE: [&str; 3] = ["role", "select", "wait"];
-
-fn from_the_root(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join(path)
-}
 
 /// The rules of the one user in the file, as ACL SETUSER takes them.
 fn rules() -> Vec<String> {
@@ -241,18 +237,6 @@ async fn whatever_is_missing_from_the_acl_is_told() {
     assert!(told.iter().all(|denial| denial.contains("'elsewhere' key")) && !told.is_empty(), "{told:?}");
 }
 
-/// All files below a folder whose names end so.
-fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    entries
-        .flat_map(|path| match path.is_dir() {
-            true => files(&path, ending),
-            false => vec![path],
-        })
-        .filter(|path| path.to_string_lossy().ends_with(ending))
-        .collect()
-}
-
 #[test]
 fn every_command_in_the_sources_is_granted() {
     let granted = granted();
@@ -260,11 +244,8 @@ fn every_command_in_the_sources_is_granted() {
         let command = command.to_lowercase();
         granted.iter().any(|grant| grant.split('|').next() == Some(&command))
     };
-    let (mut scripts, mut sources) = (files(&from_the_root("crates"), ".lua"), files(&from_the_root("crates"), ".rs"));
-    for files in [&mut scripts, &mut sources] {
-        files.retain(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));
-        assert!(files.len() > 40, "{files:?}");
-    }
+    let (scripts, sources) = (of_the_product("lua"), of_the_product("rs"));
+    assert!(scripts.len() > 40 && sources.len() > 40, "{scripts:?} {sources:?}");
     for (file, before, after) in scripts
         .iter()
         .flat_map(|file| [(file, "redis.call('", '\''), (file, "redis.pcall('", '\'')])

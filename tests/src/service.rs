@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_store::Store;
 use redis::FromRedisValue;
+use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::processes::{Process, command};
@@ -72,14 +73,20 @@ impl Service {
 
     /// `settings` as after `--set`.
     pub async fn role(&self, role: &str, settings: &[&str]) -> Process {
+        let mut command = self.command(settings);
+        command.arg(role);
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        Process::start(&format!("{role} {number}"), command).await
+    }
+
+    /// The executable with this service's configuration.
+    pub fn command(&self, settings: &[&str]) -> Command {
         let mut command = command(["-c"]);
         command.arg(&self.configuration);
         for setting in settings {
             command.args(["--set", setting]);
         }
-        command.arg(role);
-        let number = self.started.fetch_add(1, Ordering::Relaxed);
-        Process::start(&format!("{role} {number}"), command).await
+        command
     }
 
     pub const fn store(&self) -> &Store {

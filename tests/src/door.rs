@@ -1,0 +1,184 @@
+//! A door to Redis that misbehaves as told. Behind it is a real server, so that all state is real; before it, chosen calls
+//! get another answer than that server's, or none.
+
+mod resp;
+mod scripts;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
+
+use self::resp::{Command, read_command, read_reply};
+use self::scripts::Scripts;
+use crate::redis_server::TestRedis;
+
+/// For a call that a test has brought about to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misdeed {
+    /// It isn't carried out; this error is the answer.
+    Error(&'static str),
+    /// It isn't carried out, and the connection is closed.
+    Drop,
+    /// It is carried out, and the connection is closed instead of an answer;
+    Close,
+    /// in the middle of the answer;
+    Half,
+    /// or bytes come that are none.
+    Garbage,
+}
+
+impl Misdeed {
+    /// Whether the call has taken effect all the same.
+    pub const fn is_carried_out(self) -> bool {
+        matches!(self, Self::Close | Self::Half | Self::Garbage)
+    }
+}
+
+pub struct Door {
+    address: SocketAddr,
+    keeper: Arc<Keeper>,
+    _serving: AbortOnDropHandle<()>,
+}
+
+struct Keeper {
+    redis: PathBuf,
+    book: Mutex<Book>,
+    /// How many misdeeds were done.
+    done: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Book {
+    scripts: Scripts,
+    /// By the name of the call: what becomes of the next so many.
+    plans: BTreeMap<String, (Misdeed, u64)>,
+    calls: BTreeMap<String, u64>,
+}
+
+impl Door {
+    pub async fn before(redis: &TestRedis) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("a bound port");
+        let redis = redis.folder().join("redis.sock");
+        let keeper = Arc::new(Keeper { redis, book: Mutex::default(), done: watch::Sender::new(0) });
+        let serving = tokio::spawn(serve(listener, Arc::clone(&keeper)));
+        Self { address, keeper, _serving: AbortOnDropHandle::new(serving) }
+    }
+
+    /// `redis.url`.
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.address)
+    }
+
+    /// The next `times` calls of that name are answered so: a script by the name of its file, or a command.
+    pub fn plan(&self, name: &str, misdeed: Misdeed, times: u64) {
+        self.keeper.book().plans.insert(name.to_owned(), (misdeed, times));
+    }
+
+    /// No call of that name is answered otherwise any more.
+    pub fn behave(&self, name: &str) {
+        self.keeper.book().plans.remove(name);
+    }
+
+    /// Whether what was planned for that name has happened.
+    pub fn has_done(&self, name: &str) -> bool {
+        !self.keeper.book().plans.contains_key(name)
+    }
+
+    /// Returns when what was planned for that name has happened.
+    pub async fn done(&self, name: &str) {
+        let mut changes = self.keeper.done.subscribe();
+        let done = tokio::time::timeout(PATIENCE, changes.wait_for(|_| self.has_done(name))).await.is_ok();
+        assert!(done, "nobody called {name} within {PATIENCE:?}");
+    }
+
+    /// How often a script or command was called so far.
+    pub fn calls(&self, name: &str) -> u64 {
+        self.keeper.book().calls.get(name).copied().unwrap_or(0)
+    }
+
+    /// All calls so far.
+    pub fn all_calls(&self) -> u64 {
+        self.keeper.book().calls.values().sum()
+    }
+
+    /// Which scripts and commands were called.
+    pub fn names(&self) -> Vec<String> {
+        self.keeper.book().calls.keys().cloned().collect()
+    }
+}
+
+impl Keeper {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// None: as Redis will.
+    fn judge(&self, command: &Command) -> Option<Misdeed> {
+        let mut book = self.book();
+        let Some(name) = book.scripts.name_of(command) else {
+            // Its source comes next, and tells its name.
+            return Some(Misdeed::Error("NOSCRIPT No matching script. Please use EVAL."));
+        };
+        *book.calls.entry(name.clone()).or_default() += 1;
+        let (misdeed, left) = book.plans.get_mut(&name)?;
+        let misdeed = *misdeed;
+        *left -= 1;
+        if *left == 0 {
+            book.plans.remove(&name);
+        }
+        drop(book);
+        self.done.send_modify(|done| *done += 1);
+        Some(misdeed)
+    }
+}
+
+async fn serve(listener: TcpListener, keeper: Arc<Keeper>) {
+    // Dropped with the door, and all its connections with it.
+    let mut connections = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        let keeper = Arc::clone(&keeper);
+        connections.spawn(async move {
+            // Whatever ends one end of a connection ends the other.
+            let _ = pass(client, &keeper).await;
+        });
+    }
+}
+
+/// One call after the other, each answered before the next is read: as Redis does it.
+async fn pass(client: TcpStream, keeper: &Keeper) -> std::io::Result<()> {
+    client.set_nodelay(true)?;
+    let (from_client, mut to_client) = client.into_split();
+    let (from_redis, mut to_redis) = UnixStream::connect(&keeper.redis).await?.into_split();
+    let (mut from_client, mut from_redis) = (BufReader::new(from_client), BufReader::new(from_redis));
+    while let Some(command) = read_command(&mut from_client).await? {
+        let misdeed = keeper.judge(&command);
+        if let Some(Misdeed::Error(error)) = misdeed {
+            to_client.write_all(format!("-{error}\r\n").as_bytes()).await?;
+            continue;
+        }
+        if misdeed == Some(Misdeed::Drop) {
+            return Ok(());
+        }
+        to_redis.write_all(&command.bytes).await?;
+        let reply = read_reply(&mut from_redis).await?;
+        match misdeed {
+            Some(Misdeed::Close) => return Ok(()),
+            Some(Misdeed::Half) => return to_client.write_all(&reply[..reply.len() / 2]).await,
+            Some(Misdeed::Garbage) => to_client.write_all(b"\x00\xffgarbage\r\n").await?,
+            _ => to_client.write_all(&reply).await?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! The product's own sources, for tests that must not forget a part of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A path that begins at the root of the workspace.
+pub fn from_the_root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join(path)
+}
+
+/// All files of the crates with this extension, but those of their tests.
+pub fn of_the_product(extension: &str) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![from_the_root("crates")]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.iter().any(|part| part == "tests" || part == "tests.rs") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The names of all scripts, as errors tell them.
+pub fn scripts() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in of_the_product("rs") {
+        let source = fs::read_to_string(file).expect("a source");
+        let own = source.split("#[cfg(test)]").next().unwrap_or_default();
+        for made in ["Script::new(\"", "Scripts::new(\""] {
+            for rest in own.split(made).skip(1) {
+                names.insert(rest.split('"').next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+    names
+}
