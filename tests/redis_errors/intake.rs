@@ -6,16 +6,17 @@ use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::client::{Answer, Client};
 use dripfeed_tests::door::{Door, Misdeed};
 use dripfeed_tests::processes::Process;
-use dripfeed_tests::service::{PATIENCE, Service};
+use dripfeed_tests::service::{PATIENCE, Service, until};
 use futures::future::join_all;
 use http::Method;
 
 use crate::{misdeeds, most_lines};
 
-pub const SCRIPTS: [&str; 9] = ["admit", "cancel", "census", "change", "find", "forget", "list", "purge", "replay"];
+pub const SCRIPTS: [&str; 12] =
+    ["admit", "attend", "cancel", "census", "change", "delete", "find", "forget", "list", "purge", "put", "replay"];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 16] = [
+const CALLS: [(&str, &str); 18] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("HMGET", "GET /v1/buckets/b/jobs/{ended}"),
@@ -32,6 +33,8 @@ const CALLS: [(&str, &str); 16] = [
     ("replay", "POST /v1/buckets/other/dead/{dead}/replay"),
     ("forget", "DELETE /v1/buckets/other/dead/{dead}"),
     ("HKEYS", "GET /v1/buckets/list"),
+    ("put", "PUT /v1/services/shop/rules {\"policies\": []}"),
+    ("delete", "DELETE /v1/services/{service}/rules"),
 ];
 
 const BUCKETS: &str = r#"
@@ -114,6 +117,17 @@ impl Stage {
         id
     }
 
+    /// A service without rules, as soon as it can be.
+    async fn register(&self, service: &str) {
+        let client = self.intake.client();
+        let path = format!("/v1/services/{service}/rules");
+        until("a service is registered", async || {
+            let put = client.call(client.request(Method::PUT, &path), r#"{"policies": []}"#);
+            put.await.expect("an answer").status == 200
+        })
+        .await;
+    }
+
     /// The call, with new jobs where it names any.
     async fn prepared(&self, call: &str) -> (Method, String, String) {
         let mut call = call.to_owned();
@@ -126,6 +140,10 @@ impl Stage {
         }
         if call.contains("{dead}") {
             call = call.replace("{dead}", &self.dead().await.to_string());
+        }
+        if call.contains("{service}") {
+            self.register("till").await;
+            call = call.replace("{service}", "till");
         }
         let mut words = call.splitn(3, ' ').map(str::to_owned);
         let method = words.next().expect("a method").parse().expect("a method");
@@ -231,6 +249,22 @@ async fn an_error_that_stays_makes_no_storm() {
         level = now;
     }
     assert!(!stage.intake.log().contains("panicked"), "{}", stage.intake.log());
+}
+
+/// It is asked again and again, by nobody's call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_of_services_are_followed_all_the_same() {
+    let stage = Stage::set().await;
+    let begun = Instant::now();
+    stage.register("before").await;
+    for (number, misdeed) in misdeeds().enumerate() {
+        stage.door.plan("attend", misdeed, 1);
+        stage.door.done("attend").await;
+        stage.register(&format!("after-{number}")).await;
+    }
+    let log = stage.intake.log();
+    assert!(!log.contains("panicked"), "{log}");
+    assert!(log.lines().count() <= most_lines(begun.elapsed().as_secs()), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,13 +9,13 @@ pub fn from_the_root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join(path)
 }
 
-/// All files of the crates with this extension, but those of their tests.
+/// All files of the crates with this extension, but those of their tests, and of the lab, which serves nobody.
 pub fn of_the_product(extension: &str) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![from_the_root("crates")]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.iter().any(|part| part == "tests" || part == "tests.rs") {
+            if path.iter().any(|part| ["tests", "tests.rs", "lab"].iter().any(|other| part == *other)) {
                 continue;
             }
             if path.is_dir() {
@@ -28,7 +28,7 @@ pub fn of_the_product(extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The names of all scripts, as errors tell them.
+/// The names of all scripts: of their files, and the first word of what errors call them.
 pub fn scripts() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in of_the_product("rs") {
@@ -36,7 +36,7 @@ pub fn scripts() -> BTreeSet<String> {
         let own = source.split("#[cfg(test)]").next().unwrap_or_default();
         for made in ["Script::new(\"", "Scripts::new(\""] {
             for rest in own.split(made).skip(1) {
-                names.insert(rest.split('"').next().unwrap_or_default().to_owned());
+                names.insert(rest.split(['"', ' ']).next().unwrap_or_default().to_owned());
             }
         }
     }

@@ -72,6 +72,7 @@ refusals! {
     OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
         CallerLimit;
     OfService: UnknownService;
+    OfForgetting: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices;
     OfCheck: UnknownService, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
 }

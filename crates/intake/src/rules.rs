@@ -10,6 +10,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use self::describe::{Document, PublishedDocument};
+use crate::body::Unused;
 use crate::caller::{For, Operate, Read};
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
@@ -50,11 +51,12 @@ pub(crate) async fn get(State(intake): State<Intake>, For { service, .. }: For<R
 /// Forgets the rules of a service, which is then unknown.
 #[utoipa::path(
     delete, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
-    responses((status = 204, description = "Forgotten"), refusals::OfService)
+    responses((status = 204, description = "Forgotten"), refusals::OfForgetting)
 )]
 pub(crate) async fn delete(
     State(intake): State<Intake>,
     For { service, .. }: For<Operate>,
+    _: Unused,
 ) -> Result<StatusCode, Problem> {
     match intake.services().delete(&service).await? {
         true => Ok(StatusCode::NO_CONTENT),
