@@ -6,9 +6,11 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use dripfeed_lab::{EXPERIMENTS, Experiment, Ground, LabError, Outcome};
 use dripfeed_store::Address;
+use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::signals;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -33,9 +35,10 @@ const HEADS: [&str; 7] = ["EXPERIMENT", "FIGURE", "PUBLISHED", "THAT WAY HERE", 
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     std::fs::create_dir_all(&arguments.out).map_err(|error| not_written(&arguments.out, &error))?;
+    let stop = signals::stop_with_terminal()?;
     let mut outcomes = Vec::new();
     for experiment in EXPERIMENTS.iter().filter(|one| is_wanted(&arguments.only, one)) {
-        outcomes.push((experiment, conduct(*experiment, arguments).await?));
+        outcomes.push((experiment, conduct(*experiment, arguments, &stop).await?));
     }
     match arguments.output {
         Format::Table => print(&outcomes)?,
@@ -48,24 +51,35 @@ fn is_wanted(only: &[String], experiment: &Experiment) -> bool {
     only.is_empty() || only.iter().any(|name| name == experiment.name)
 }
 
-async fn conduct(experiment: Experiment, arguments: &Arguments) -> Result<Outcome, Failure> {
+/// Whatever comes of it, nothing is left in Redis but time series, and no server runs on.
+async fn conduct(experiment: Experiment, arguments: &Arguments, stop: &CancellationToken) -> Result<Outcome, Failure> {
     let ground = match &arguments.redis {
         Some(address) => Ground::shared(address.clone()).await?,
         None => Ground::private().await?,
     };
-    if arguments.timeseries {
+    let ran = tokio::select! {
+        ran = run_on(&ground, experiment, arguments.timeseries) => ran,
+        () = stop.cancelled() => Err(Failure::new(Exit::Failure, "stopped before the experiments were over")),
+    };
+    let left = ground.leave().await;
+    let outcome = ran?;
+    left?;
+    let chart = arguments.out.join(experiment.name).with_extension("svg");
+    std::fs::write(&chart, outcome.chart()?).map_err(|error| not_written(&chart, &error))?;
+    output::say(format_args!("  {}", chart.display()));
+    Ok(outcome)
+}
+
+async fn run_on(ground: &Ground, experiment: Experiment, time_series: bool) -> Result<Outcome, Failure> {
+    if time_series {
         ground.require_time_series().await?;
     }
     let Experiment { name, title, seconds, .. } = experiment;
     output::say(format_args!("{name}: {title} (about {seconds} s)"));
-    let outcome = experiment.run(&ground).await?;
-    if arguments.timeseries {
-        outcome.record(&ground).await?;
+    let outcome = experiment.run(ground).await?;
+    if time_series {
+        outcome.record(ground).await?;
     }
-    ground.leave().await?;
-    let chart = arguments.out.join(name).with_extension("svg");
-    std::fs::write(&chart, outcome.chart()?).map_err(|error| not_written(&chart, &error))?;
-    output::say(format_args!("  {}", chart.display()));
     Ok(outcome)
 }
 

@@ -1,9 +1,11 @@
 use std::fs;
 
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::program::{redis, run};
+use crate::program::{Running, dripfeed, redis, run};
 
 fn charts(folder: &TempDir) -> (String, impl Fn() -> Vec<String>) {
     let path = folder.path().join("charts");
@@ -60,6 +62,26 @@ fn time_series_need_a_server_that_has_them() {
     assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
     assert!(ended.err.contains("TS.ADD") && ended.err.contains("--redis"), "{}", ended.err);
     assert!(charts().is_empty());
+}
+
+#[test]
+fn told_to_stop_it_takes_its_redis_along() {
+    let folder = TempDir::new().unwrap();
+    let (out, charts) = charts(&folder);
+    let mut command = dripfeed(&["lab", "--out", &out]);
+    let lab = Running::start(command.env("TMPDIR", folder.path()));
+    lab.says("counter-with-resetter");
+    let own = |file: fs::DirEntry| fs::read_to_string(file.path().join("redis.pid")).ok()?.trim().parse().ok();
+    let pid = fs::read_dir(folder.path()).unwrap().find_map(|file| own(file.unwrap())).map(Pid::from_raw).unwrap();
+    kill(pid, None).unwrap();
+    assert_eq!(lab.end(), Some(1));
+    assert!(kill(pid, None).is_err(), "Redis runs on");
+    assert!(charts().is_empty());
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "its folder is still there, besides that of the charts"
+    );
 }
 
 #[test]

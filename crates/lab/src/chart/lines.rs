@@ -83,7 +83,9 @@ fn caption(panel: &Area<'_>, line: &Line, most: f64) -> Result<(), LabError> {
     panel.draw(&Text::new(line.label.to_owned(), (MARGIN + 52, 4), look::strong())).map_err(wrong)?;
     let (width, _) = panel.dim_in_pixel();
     let at = i32::try_from(width).unwrap_or(0) - MARGIN;
+    let calls = line.passes.count();
+    let noun = if calls == 1 { "call" } else { "calls" };
     let published = line.published.map(|published| format!("published: {published} · here: ")).unwrap_or_default();
-    let told = format!("{published}{} calls, at most {most:.0} in 100 ms", line.passes.count());
+    let told = format!("{published}{calls} {noun}, at most {most:.0} in 100 ms");
     panel.draw(&Text::new(told, (at, 4), look::small_at_the_right())).map_err(wrong)
 }

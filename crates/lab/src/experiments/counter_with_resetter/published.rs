@@ -6,7 +6,7 @@ use std::time::Duration;
 use dripfeed_store::Store;
 use redis::cmd;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, interval, sleep};
+use tokio::time::{Instant, interval_at, sleep};
 
 use super::{IN_FLIGHT, LIMIT, LOAD, PERIOD, UPSTREAM, WORKERS};
 use crate::error::LabError;
@@ -20,7 +20,9 @@ pub(super) async fn run(ground: &Ground) -> Result<Passes, LabError> {
     let (upstream, counter) = (Upstream::new(UPSTREAM), ground.key("counter"));
     let until = Instant::now() + LOAD + PERIOD;
     let mut tasks = JoinSet::new();
-    tasks.spawn(lead(ground.connect().await?, counter.clone(), until));
+    let leader = ground.connect().await?;
+    reset(&leader, &counter).await?;
+    tasks.spawn(lead(leader, counter.clone(), until));
     for _ in 0..WORKERS {
         let store = ground.connect().await?;
         for _ in 0..IN_FLIGHT {
@@ -34,12 +36,16 @@ pub(super) async fn run(ground: &Ground) -> Result<Passes, LabError> {
 }
 
 async fn lead(store: Store, counter: String, until: Instant) -> Result<(), LabError> {
-    let mut periods = interval(PERIOD);
+    let mut periods = interval_at(Instant::now() + PERIOD, PERIOD);
     while Instant::now() < until {
         periods.tick().await;
-        store.command::<()>(cmd("SET").arg(&counter).arg(0)).await?;
+        reset(&store, &counter).await?;
     }
     Ok(())
+}
+
+async fn reset(store: &Store, counter: &str) -> Result<(), LabError> {
+    Ok(store.command(cmd("SET").arg(counter).arg(0)).await?)
 }
 
 async fn work(store: Store, counter: String, upstream: Upstream, until: Instant) -> Result<(), LabError> {
