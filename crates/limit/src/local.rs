@@ -82,12 +82,16 @@ impl LocalScope {
 
     /// Judges, and charges if it passes: at the time of the last [`LocalScope::advance`].
     pub(crate) fn take(&mut self, n: u64, lease: u64) -> ScopeVerdict {
-        let waits = self.waits(n);
+        let mut waits = self.waits(n);
         let passed = waits.iter().all(|wait| *wait == Wait::Ready);
         match passed {
             _ if n == 0 => {}
             true => self.charge(n, lease),
-            false => self.deny(n),
+            false => {
+                // Who comes again will find this one in the logs that count the denied.
+                self.deny(n);
+                waits = self.waits(n);
+            }
         }
         let tiers = waits.into_iter().zip(self.left()).collect();
         ScopeVerdict { passed, taken: if passed { n } else { 0 }, tiers }

@@ -25,3 +25,7 @@ mod registry;
 mod rules;
 /// What scopes take in Redis, and how long they are kept.
 mod upkeep;
+/// How long to wait, as it is told.
+mod waits;
+/// What passes in any window of time, of a million decisions.
+mod windows;

@@ -1,5 +1,15 @@
 -- Decisions: first every tier of every scope of a plan is judged, then, if all that are enforced pass, all are charged.
 
+-- Notes how long a tier makes this request wait.
+local function limit_note(verdict, scope, tier, wait)
+  if wait > 0 then wait = wait + scope.now - now_us end
+  tier.waits = wait
+  if not scope.shadow then
+    verdict.allowed = false
+    verdict.retry = (wait < 0 or verdict.retry < 0) and -1 or math.max(verdict.retry, wait)
+  end
+end
+
 -- Judges; charges nothing. The verdict has `allowed`, and `retry`: µs until it would be, -1 for never. It is good until the
 -- next one is made.
 local function limit_check(text, queue)
@@ -10,15 +20,11 @@ local function limit_check(text, queue)
     for j = 1, #scope do
       local tier = scope[j]
       local wait = tier.rule.wait(tier, now, n, queue)
-      if wait ~= 0 then
-        if wait > 0 then wait = wait + now - now_us end
-        scope.passed = false
-        if not scope.shadow then
-          plan.allowed = false
-          plan.retry = (wait < 0 or plan.retry < 0) and -1 or math.max(plan.retry, wait)
-        end
-      end
       tier.waits = wait
+      if wait ~= 0 then
+        scope.passed = false
+        limit_note(plan, scope, tier, wait)
+      end
     end
   end
   return plan
@@ -39,21 +45,21 @@ local function limit_take(scope, id)
   scope.taken, scope.changed = n, true
 end
 
--- Charges what was judged and allowed. A refused request charges nothing, but in logs that count the denied. A shadow that
--- would have refused isn't charged either.
+-- Charges what was judged and allowed. A refused request charges nothing, but in logs that count the denied: who comes again
+-- will find this one there, so it makes the wait longer. A shadow that would have refused isn't charged either.
 local function limit_charge(verdict)
   for i = 1, #verdict do
     local scope = verdict[i]
-    if scope.n > 0 then
-      if scope.passed then
-        if verdict.allowed then limit_take(scope, verdict.id) end
-      else
-        for j = 1, #scope do
-          local tier = scope[j]
-          if tier.count_denied and scope.n <= tier.limit then
-            tier.rule.charge(tier, scope.now, scope.n)
-            scope.changed = true
-          end
+    local n, now = scope.n, scope.now
+    if n > 0 and scope.passed then
+      if verdict.allowed then limit_take(scope, verdict.id) end
+    elseif n > 0 then
+      for j = 1, #scope do
+        local tier = scope[j]
+        if tier.count_denied and n <= tier.limit then
+          tier.rule.charge(tier, now, n)
+          scope.changed = true
+          limit_note(verdict, scope, tier, tier.rule.wait(tier, now, n))
         end
       end
     end
