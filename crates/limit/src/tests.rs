@@ -9,7 +9,9 @@ mod changes;
 mod clocks;
 /// Shares taken ahead, and counts told later.
 mod consistency;
-/// The rules in Lua against those in Rust, over random operations.
+/// What each kind means, from the history of all that was done.
+mod definition;
+/// The rules in Lua against those in Rust, and those against what each kind means, over random operations.
 mod differential;
 /// The tower layer.
 mod layer;

@@ -27,8 +27,7 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let options = ServerOptions { append_only: false, append_fsync: AppendFsync::No, ..ServerOptions::default() };
         let server = PrivateServer::start(dir.path(), options).await.unwrap();
-        let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
-        let store = Store::connect(&settings).await.unwrap();
+        let store = patient(&server).await;
         Self { store, server, _dir: dir }
     }
 
@@ -39,7 +38,12 @@ impl Bench {
 
     /// The same, with time for Redis however busy the machine is: for tests that count.
     pub(crate) async fn patient_limiter(&self, policies: Vec<PolicySettings>) -> Limiter {
-        Limiter::with_patience(self.connect().await, "shop", self::policies(policies), seconds(60)).unwrap()
+        Limiter::with_patience(self.patient_store().await, "shop", self::policies(policies), seconds(60)).unwrap()
+    }
+
+    /// A connection of its own, as another intake has one.
+    pub(crate) async fn patient_store(&self) -> Store {
+        patient(&self.server).await
     }
 
     pub(crate) async fn connect(&self) -> Store {
@@ -84,6 +88,12 @@ impl Bench {
     pub(crate) async fn passes(&self, now: u64, policy: &Arc<Policy>) -> bool {
         self.decide(now, &plan(policy, 1)).await.allowed
     }
+}
+
+/// A store that waits for a busy machine.
+async fn patient(server: &PrivateServer) -> Store {
+    let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
+    Store::connect(&RedisSettings { response_timeout: seconds(60), ..settings }).await.unwrap()
 }
 
 /// What is done at one time.

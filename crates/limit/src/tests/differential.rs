@@ -3,9 +3,10 @@ use std::time::Duration;
 
 use crate::local::LocalScope;
 use crate::wait::Wait;
-use crate::{Align, Calendar, Plan, Policy, Tier, Unit};
+use crate::{Align, Calendar, Kind, Plan, Policy, Tier, Unit};
 
 use super::bench::{Bench, NOON, Step, plan, policy};
+use super::definition::{self, Definition};
 
 const STEPS: usize = 10_000;
 /// Rules with random settings each.
@@ -48,6 +49,8 @@ struct Walk {
     charged: Option<Plan>,
     /// The last wait that was told.
     told: u64,
+    /// None: a log that counts the denied and was given back to, which forgets what its definition would bring up again.
+    definition: Option<Definition>,
 }
 
 impl Walk {
@@ -55,8 +58,9 @@ impl Walk {
         let policy = policy(vec![tier]);
         let scope = plan(&policy, 1).scopes()[0].clone();
         let now = NOON + random.u64(0..86_400_000_000);
+        let definition = scope.phases(now).next().map(|(tier, phase)| Definition::new(tier.clone(), phase));
         let scope = LocalScope::new(scope.phases(now));
-        Self { policy, scope, now, written: false, charged: None, told: 0 }
+        Self { policy, scope, now, written: false, charged: None, told: 0, definition }
     }
 
     /// How much of the period passes: nothing, a little, what was told to wait, or too little of that by 1 µs. Tells by how
@@ -89,17 +93,49 @@ impl Walk {
         if random.u8(0..12) == 0
             && let Some(charged) = self.charged.take()
         {
-            self.scope.refund(charged.scopes()[0].cost, charged.id());
+            let (n, id) = (charged.scopes()[0].cost, charged.id());
+            self.scope.refund(n, id);
+            self.definition = self.definition.take().filter(|_| !counts_denied(&self.policy.tiers()[0]));
+            self.define(definition::Done::Refunded { at: self.now, n, id });
             return ((at, false, charged), Done::Other);
         }
         let report = report(&mut self.scope, at, scope.cost, ahead, plan_now.id());
         self.told = u64::try_from(report[2]).unwrap_or(0);
+        self.hold_against_definition(scope.cost, plan_now.id(), &report, ahead);
         if report[1] == 1 && scope.cost > 0 {
             self.charged = Some(plan_now.clone());
             self.written = true;
         }
         ((at, true, plan_now), Done::Decided(report))
     }
+
+    fn define(&mut self, done: definition::Done) {
+        if let Some(definition) = &mut self.definition {
+            definition.add(done);
+        }
+    }
+
+    /// What was decided here is what the definition of the kind says of the history.
+    fn hold_against_definition(&mut self, n: u64, id: u64, report: &[i64], ahead: u64) {
+        let (at, allowed) = (self.now, report[1] == 1);
+        let Some(definition) = &mut self.definition else { return };
+        // More than the limit may be in a log that counts the denied: then peeking, too, tells that nothing is left.
+        if n > 0 {
+            assert_eq!(definition.passes(at, n), allowed, "{n} at {at} of {}", self.policy.tiers()[0]);
+        }
+        match allowed {
+            _ if n == 0 => return,
+            true => definition.add(definition::Done::Charged { at, n, id }),
+            false => definition.add(definition::Done::Denied { at, n }),
+        }
+        let told: Vec<i64> = report[4..].to_vec();
+        let by_its_clock = |wait: i64| if wait > 0 { wait - int(ahead) } else { wait };
+        definition.check(at, n, &[by_its_clock(told[0]), told[1], told[2] - int(ahead)]);
+    }
+}
+
+fn counts_denied(tier: &Tier) -> bool {
+    matches!(tier.kind(), Kind::Log { count_denied: true, .. })
 }
 
 async fn walk(kind: impl Fn(&mut fastrand::Rng) -> Tier) {

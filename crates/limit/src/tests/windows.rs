@@ -36,7 +36,7 @@ async fn decide(store: Store, policy: Arc<Policy>, count: usize) -> Vec<u64> {
 async fn admitted(tier: Tier) -> Vec<u64> {
     let bench = Bench::new().await;
     let policy = policy(vec![tier, Tier::fixed(PLENTY, seconds(86_400 * 300), Align::First).unwrap()]);
-    let intakes = join_all((0..INTAKES).map(|_| bench.connect())).await;
+    let intakes = join_all((0..INTAKES).map(|_| bench.patient_store())).await;
     let requests = (0..INTAKES * AT_ONCE).map(|at| {
         let count = DECISIONS / INTAKES / AT_ONCE + usize::from(at < DECISIONS % (INTAKES * AT_ONCE));
         tokio::spawn(decide(intakes[at % INTAKES].clone(), policy.clone(), count))
