@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::Submission;
-use dripfeed_limit::{Policies, load};
 use dripfeed_tests::buckets::{self, open};
 use dripfeed_tests::client::Answer;
 use dripfeed_tests::processes::Process;
@@ -14,8 +13,9 @@ use dripfeed_tests::service::Service;
 use http::Method;
 use serde_json::json;
 
-fn policies(policies: serde_json::Value) -> Policies {
-    load::document(json!({ "policies": policies })).unwrap_or_else(|error| panic!("{error}"))
+fn policies(policies: serde_json::Value) -> BucketLimits {
+    let serde_json::Value::Array(policies) = policies else { panic!("a list") };
+    BucketLimits::read("limits", policies).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn of(caller: &str) -> Submission {
@@ -42,7 +42,7 @@ async fn each_caller_has_its_own_limit_and_is_told_what_is_left() {
     let redis = TestRedis::start().await;
     for (number, kind) in [Kind::Stream, Kind::List].into_iter().enumerate() {
         let bucket = open(&redis, BucketSettings { kind, ..buckets::settings(&format!("b{number}")) }).await;
-        bucket.limit_by(policies(json!([
+        bucket.limit_by(&policies(json!([
             { "id": "each", "key": ["caller"], "tiers": [{ "kind": "bucket", "rate": "2/h", "burst": 2 }] }
         ])));
         let first = judge(&bucket, of("alice")).await;
@@ -63,7 +63,7 @@ async fn each_caller_has_its_own_limit_and_is_told_what_is_left() {
 async fn a_refused_submission_is_charged_to_no_tier() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { capacity: 3, ..buckets::settings("b") }).await;
-    bucket.limit_by(policies(json!([
+    bucket.limit_by(&policies(json!([
         { "id": "all", "tiers": [{ "kind": "fixed", "limit": 100, "period": "1h" }] },
         { "id": "each", "key": ["caller"], "tiers": [{ "kind": "fixed", "limit": 1, "period": "1h" }] }
     ])));
@@ -86,7 +86,7 @@ async fn a_refused_submission_is_charged_to_no_tier() {
 async fn the_later_of_a_batch_see_what_the_earlier_were_charged() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(policies(json!([
+    bucket.limit_by(&policies(json!([
         { "id": "each", "key": ["caller"], "tiers": [{ "kind": "log", "limit": 3, "period": "1h" }] }
     ])));
     let answers = bucket.admit_many((0..10).map(|_| of("alice")).collect()).await;
@@ -100,7 +100,7 @@ async fn the_later_of_a_batch_see_what_the_earlier_were_charged() {
 async fn a_policy_can_bound_the_backlog_below_the_capacity() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(policies(json!([
+    bucket.limit_by(&policies(json!([
         { "id": "short", "match": { "methods": ["PUT"] }, "tiers": [{ "kind": "backlog", "limit": 2 }] }
     ])));
     let put = || Submission { method: Some(Method::PUT), ..of("alice") };
@@ -117,7 +117,7 @@ async fn a_policy_can_bound_the_backlog_below_the_capacity() {
 async fn who_waits_exactly_as_long_as_told_gets_in() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(policies(json!([
+    bucket.limit_by(&policies(json!([
         { "id": "gate", "key": ["caller"], "tiers": [{ "kind": "gate", "period": "30ms" }] }
     ])));
     assert!(is_admitted(&judge(&bucket, of("alice")).await));
@@ -140,7 +140,7 @@ async fn one_script_call_decides_any_number_of_tiers() {
         let store = redis.store().await;
         let bucket = open(&redis, buckets::settings(&format!("b{tiers}"))).await;
         let tier = |n| json!({ "kind": "bucket", "rate": format!("{n}/s"), "burst": 10 });
-        bucket.limit_by(policies(json!([
+        bucket.limit_by(&policies(json!([
             { "id": "each", "key": ["caller"], "tiers": (1..=tiers).map(tier).collect::<Vec<_>>() }
         ])));
         assert!(is_admitted(&judge(&bucket, of("alice")).await));
@@ -164,16 +164,16 @@ async fn a_limit_that_changes_keeps_what_was_consumed() {
             { "id": "each", "key": ["caller"], "tiers": [{ "kind": "fixed", "limit": limit, "period": "24h" }] }
         ]))
     };
-    bucket.limit_by(limit(2));
+    bucket.limit_by(&limit(2));
     for _ in 0..2 {
         assert!(is_admitted(&judge(&bucket, of("alice")).await));
     }
     assert!(!is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(limit(3));
+    bucket.limit_by(&limit(3));
     assert!(is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(limit(1));
+    bucket.limit_by(&limit(1));
     assert!(!is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(Policies::default());
+    bucket.limit_by(&BucketLimits::default());
     assert!(is_admitted(&judge(&bucket, of("alice")).await));
 }
 
@@ -212,6 +212,61 @@ async fn a_caller_over_its_limit_is_told_which_and_until_when() {
     let batch = client.call(request, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}").await.expect("an answer");
     assert_eq!((batch.status, batch.number("accepted"), batch.number("refused")), (207, 2, 1), "{batch:?}");
     assert_eq!(batch.json()["items"][2]["problem"]["code"], "caller_limit");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_set_at_run_time_hold_at_once_on_all_intakes_and_keep_what_was_consumed() {
+    let service = Service::new(
+        "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
+         [[buckets.b.limits]]\nid = \"each\"\ntiers = [{ kind = \"fixed\", limit = 3, period = \"24h\" }]\n",
+    )
+    .await;
+    let intakes = [service.intake().await, service.intake().await];
+    let clients = intakes.each_ref().map(Process::client);
+    let submit = async |intake: usize, tenant: &str| {
+        let request = clients[intake].request(Method::POST, "/v1/buckets/b/jobs").header("x-tenant", tenant);
+        clients[intake].call(request, "meat").await.expect("an answer")
+    };
+    let statuses = async |tenant: &str| [submit(0, tenant).await.status, submit(1, tenant).await.status];
+    let patch =
+        async |body: serde_json::Value| clients[0].patch("/v1/buckets/b", &body.to_string()).await.expect("an answer");
+    let each = |limit: u64, key: serde_json::Value| {
+        let tiers = json!([{ "kind": "fixed", "limit": limit, "period": "24h" }]);
+        json!([{ "id": "each", "key": key, "tiers": tiers }])
+    };
+    assert_eq!(statuses("acme").await, [202, 202]);
+    // Lowered below what was consumed, and raised again: two are consumed all the time.
+    assert_eq!(patch(json!({ "limits": each(1, json!([])) })).await.status, 200);
+    assert_eq!(statuses("acme").await, [429, 429]);
+    let raised = patch(json!({ "limits": { "policies": each(4, json!([])) } })).await;
+    assert_eq!(raised.json()["limits"], each(4, json!([])));
+    assert_eq!(raised.json()["changes"]["limits"], each(4, json!([])));
+    assert_eq!([statuses("acme").await, statuses("acme").await], [[202, 202], [429, 429]]);
+
+    // What is wrong is refused whole, and changes nothing.
+    let wrong = json!({ "capacity": 7, "limits": [
+        { "id": "a", "tiers": [{ "kind": "fixed", "limit": 0, "period": "1s" }] },
+        { "id": "b", "key": ["moon"], "tiers": [{ "kind": "gate", "period": "1s" }] }
+    ] });
+    let refused = patch(wrong).await;
+    assert_eq!((refused.status, refused.text("code").as_str()), (422, "bad_member"), "{refused:?}");
+    let places: Vec<_> =
+        refused.json()["faults"].as_array().unwrap().iter().map(|fault| fault["place"].clone()).collect();
+    assert_eq!(places, ["limits[0].tiers[0]", "limits[1].key[0]"]);
+    let state = clients[1].get("/v1/buckets/b").await.unwrap().json();
+    assert_eq!((&state["limits"], &state["capacity"]), (&each(4, json!([])), &json!(1000)));
+
+    // Others count by something that submissions weren't looked at for before.
+    assert_eq!(patch(json!({ "limits": each(1, json!(["header:x-tenant"])) })).await.status, 200);
+    assert_eq!([statuses("acme").await, statuses("other").await], [[202, 429], [202, 429]]);
+
+    // Back to the configured: three, of which four are consumed.
+    let back = patch(json!({ "limits": null })).await.json();
+    assert_eq!(back["limits"][0]["tiers"][0]["limit"], 3);
+    assert_eq!(back["changes"].get("limits"), None);
+    assert_eq!(statuses("acme").await, [429, 429]);
+    assert_eq!(patch(json!({ "limits": [] })).await.status, 200);
+    assert_eq!(statuses("acme").await, [202, 202]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

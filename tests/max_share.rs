@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{Share, Submission};
-use dripfeed_limit::{Policies, load};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{
     self, DELIVERED, admitted, buried, join, open, refused, settle, submit, take, take_one, takes_nothing,
@@ -203,16 +202,17 @@ async fn a_count_that_is_wrong_is_told_and_mended_and_locks_nobody_out_of_an_emp
 async fn who_has_its_share_is_charged_to_no_limit_and_told_of_all_that_refuses() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 10, "20%")).await;
-    let limit = |limit: u64| -> Policies {
+    let limit = |limit: u64| {
         let tiers = json!([{ "kind": "fixed", "limit": limit, "period": "24h" }]);
-        load::document(json!({ "policies": [{ "id": "each", "key": ["caller"], "tiers": tiers }] })).expect("a policy")
+        let each = json!({ "id": "each", "key": ["caller"], "tiers": tiers });
+        BucketLimits::read("limits", vec![each]).expect("a policy")
     };
-    bucket.limit_by(limit(4));
+    bucket.limit_by(&limit(4));
     assert_eq!(admit_many(&bucket, "alice", 9).await, 2);
     let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
     assert_eq!(judged.violated(), [MAX_SHARE]);
     assert_eq!(judged.limits.as_ref().map(|limits| limits.policies[0].tiers[0].remaining), Some(2));
-    bucket.limit_by(limit(2));
+    bucket.limit_by(&limit(2));
     let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
     assert_eq!(judged.violated(), ["each", MAX_SHARE]);
     assert_eq!(bucket.purge().await.unwrap(), 2);

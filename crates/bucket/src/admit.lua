@@ -7,11 +7,11 @@
 -- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 calls and 6 µs of the rate (0: none)  7 burst
 --       8 the most jobs of one caller (0: not bounded)  9 ms to keep idempotency keys  10 ms to keep the token
---       11 number of an entry's fields, then their names; then per job:
+--       11 which planning of its caller this is  12 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due`
 --         and `expires`, where the kind has them, are written here
--- Result  { 'changed', … } | { 'judged', answer… }, the answer to each job one of
+-- Result  { 'changed', … } | { 'judged', by which planning, answer… }, the answer to each job one of
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits or nothing }
 --         { 'repeated', id, level, 0 }
 --         { 'bucket_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
@@ -30,7 +30,7 @@ local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local force = { limit = tonumber(ARGV[5]), period = tonumber(ARGV[6]), burst = tonumber(ARGV[7]) }
 local most_of_one = tonumber(ARGV[8])
 local once_ttl, token_ttl = ARGV[9], ARGV[10]
-local NAMES = 11
+local NAMES = 12
 local fields = tonumber(ARGV[NAMES])
 local due_at, expires_at
 for i = 1, fields do
@@ -135,7 +135,7 @@ local function admit(job)
   return tell({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
-local answers = { 'judged' }
+local answers = { 'judged', ARGV[11] }
 local per_job = 7 + fields
 for first = NAMES + 1 + fields, #ARGV, per_job do
   answers[#answers + 1] = admit(first + 6)

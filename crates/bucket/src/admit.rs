@@ -13,7 +13,7 @@ use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
 use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused};
-use crate::asked::Asked;
+use crate::asked::{Asked, Planning};
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
@@ -63,12 +63,17 @@ impl Core {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
         let mut unknown: Option<StoreError> = None;
+        // An answer may be that to an earlier call, by limits that have changed since.
+        let mut plannings: Vec<Planning> = Vec::new();
         loop {
             let force = self.in_force();
-            let call = self.call(&force, asked, &token, unknown.is_some());
+            if !plannings.last().is_some_and(|last| last.is_by(&force.limits)) {
+                plannings.push(self.plan_all(asked, &force.limits));
+            }
+            let call = self.call(&force, asked, &plannings, &token, unknown.is_some());
             match self.store.run_durably::<Value>(&call).await {
                 Ok(reply) => match self.heed(Reply::new("admit", reply)?)? {
-                    Some(reply) => return read(reply, asked, force.settings.capacity),
+                    Some(reply) => return read(reply, &plannings, force.settings.capacity),
                     None if started.elapsed() < PATIENCE => continue,
                     None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
                 },
@@ -89,7 +94,14 @@ impl Core {
         }
     }
 
-    fn call(&self, force: &InForce, asked: &[Asked], token: &str, again: bool) -> Call<'static> {
+    fn call(
+        &self,
+        force: &InForce,
+        asked: &[Asked],
+        plannings: &[Planning],
+        token: &str,
+        again: bool,
+    ) -> Call<'static> {
         let settings = &force.settings;
         let mut once_index = HashMap::new();
         let mut keys = vec![
@@ -111,15 +123,13 @@ impl Core {
         let mut keys = KeyIndex::after(keys);
         let now_us = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let now_us = u64::try_from(now_us).unwrap_or(u64::MAX);
-        let pack = |asked: &Asked, keys: &mut KeyIndex| {
-            if asked.plan.is_empty() { Vec::new() } else { asked.plan.pack(keys, now_us) }
-        };
-        let plans: Vec<Vec<u8>> = asked.iter().map(|asked| pack(asked, &mut keys)).collect();
+        let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
+        let plans: Vec<Vec<u8>> = plannings.last().iter().flat_map(|planning| &planning.plans).map(&mut pack).collect();
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys.keys().to_vec()));
         call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         settings.leak.pace_args(&mut call);
         call.arg(settings.leak.burst).arg(settings.share_of_one());
-        call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED));
+        call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED)).arg(plannings.len());
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],
             Kind::List => &ELEMENT[..],
@@ -149,9 +159,12 @@ impl Core {
     }
 }
 
-fn read(mut reply: Reply, asked: &[Asked], capacity: u64) -> Result<Vec<Judgement>, BucketError> {
+fn read(mut reply: Reply, plannings: &[Planning], capacity: u64) -> Result<Vec<Judgement>, BucketError> {
     reply.text()?;
-    asked.iter().map(|asked| read_one(&mut reply.array()?, &asked.plan, capacity)).collect()
+    let number = reply.text()?;
+    let planning = number.parse().ok().and_then(|number: usize| plannings.get(number.checked_sub(1)?));
+    let Some(planning) = planning else { return reply.unknown(&number) };
+    planning.plans.iter().map(|plan| read_one(&mut reply.array()?, plan, capacity)).collect()
 }
 
 fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {

@@ -2,7 +2,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
-use dripfeed_limit::Policies;
 use dripfeed_store::Store;
 
 use crate::admission::{Admission, Judgement};
@@ -17,6 +16,7 @@ use crate::dead::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
 use crate::error::BucketError;
 use crate::examine::Finding;
 use crate::find::JobView;
+use crate::limits::BucketLimits;
 use crate::outcomes::{EndedJob, Report};
 use crate::page::{Cursor, Page};
 use crate::recover::Recovery;
@@ -57,15 +57,16 @@ impl Bucket {
         self.core.reconfigure(settings);
     }
 
-    /// Judges submissions by these limits from now on; what was consumed of a limit that stays is kept.
-    pub fn limit_by(&self, limits: Policies) {
+    /// Judges submissions by these limits from now on, unless others were set at run time; what was consumed of a limit that
+    /// stays is kept.
+    pub fn limit_by(&self, limits: &BucketLimits) {
         self.core.limit_by(limits);
     }
 
     /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
         self.core.refuse_unsupported(&submission)?;
-        let asked = self.core.ask(submission, &origin);
+        let asked = self.core.ask(submission, origin);
         self.admissions.put(asked).await.unwrap_or(Err(BucketError::Closing))
     }
 
@@ -79,7 +80,7 @@ impl Bucket {
         let mut places = Vec::with_capacity(submissions.len());
         for submission in submissions {
             places.push(self.core.refuse_unsupported(&submission).map(|()| {
-                asked.push(self.core.ask(submission, &origin));
+                asked.push(self.core.ask(submission, origin.clone()));
             }));
         }
         let mut judged = self.admissions.put_all(asked).await.into_iter();

@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::error::BucketError;
 use crate::in_force::{Answered, InForce};
 use crate::keys::PARKED;
+use crate::limits::BucketLimits;
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, NOW, PACE, Scripts};
 use crate::settings::Kind;
@@ -34,6 +35,7 @@ pub struct Census {
     pub capacity_bytes: u64,
     /// The most of the capacity for one caller. None: all of it.
     pub max_share: Option<Share>,
+    pub limits: BucketLimits,
     pub waiting: u64,
     pub in_flight: u64,
     pub parked: u64,
@@ -130,6 +132,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         bytes: total("bytes"),
         capacity_bytes: settings.capacity_bytes,
         max_share: settings.max_share,
+        limits: force.limits.clone(),
         waiting: level.saturating_sub(pending),
         in_flight: pending.saturating_sub(parked),
         parked,

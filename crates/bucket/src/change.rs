@@ -7,6 +7,7 @@ use dripfeed_store::Script;
 
 use crate::core::Core;
 use crate::error::BucketError;
+use crate::limits::BucketLimits;
 use crate::settings::{BucketSettings, Leak};
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("change", &[include_str!("change.lua")]));
@@ -17,6 +18,7 @@ pub struct Changes {
     pub capacity: Option<Option<u64>>,
     pub capacity_bytes: Option<Option<u64>>,
     pub max_share: Option<Option<Share>>,
+    pub limits: Option<Option<BucketLimits>>,
     pub leak: LeakChanges,
 }
 
@@ -38,6 +40,7 @@ impl Changes {
             ("capacity", text(self.capacity)),
             ("capacity_bytes", text(self.capacity_bytes)),
             ("max_share", self.max_share.map(|share| share.map(|share| share.to_string()))),
+            ("limits", self.limits.as_ref().map(|limits| limits.as_ref().map(BucketLimits::text))),
             ("rate", rate(|rate| rate.to_string())),
             ("rate_limit", rate(|rate| rate.limit().to_string())),
             ("rate_period", rate(|rate| rate.period_us().to_string())),
@@ -58,6 +61,7 @@ impl Changes {
             capacity: number("capacity"),
             capacity_bytes: number("capacity_bytes"),
             max_share: get("max_share").and_then(|share| share.parse().ok()).map(Some),
+            limits: get("limits").and_then(BucketLimits::of_text).map(Some),
             leak: LeakChanges {
                 rate: get("rate").and_then(|rate| rate.parse().ok()).map(Some),
                 burst: number("burst"),

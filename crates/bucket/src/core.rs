@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use dripfeed_limit::{Policies, ScopeKeys};
+use dripfeed_limit::ScopeKeys;
 use dripfeed_store::Store;
 
 use crate::in_force::{InForce, Known};
 use crate::keys::Keys;
+use crate::limits::BucketLimits;
 use crate::settings::{BucketSettings, Kind};
 
 pub(crate) struct Core {
@@ -39,8 +40,7 @@ impl Core {
         self.known.set(|known| known.configured(settings.clone()));
     }
 
-    pub(crate) fn limit_by(&self, limits: Policies) {
-        let limits = Arc::new(limits);
+    pub(crate) fn limit_by(&self, limits: &BucketLimits) {
         self.known.set(|known| known.limited(limits.clone()));
     }
 }

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use dripfeed_limit::Policies;
 use dripfeed_store::Call;
 use redis::Value;
 
 use crate::change::Changes;
 use crate::core::Core;
 use crate::error::BucketError;
+use crate::limits::BucketLimits;
 use crate::reply::Reply;
 use crate::settings::BucketSettings;
 
@@ -28,22 +28,29 @@ pub(crate) struct InForce {
     pub(crate) configured: Arc<BucketSettings>,
     /// The configured ones, changed.
     pub(crate) settings: BucketSettings,
-    /// Who may submit how much.
-    pub(crate) limits: Arc<Policies>,
+    configured_limits: BucketLimits,
+    /// The configured ones, or others that were set at run time.
+    pub(crate) limits: BucketLimits,
 }
 
 impl InForce {
     pub(crate) fn new(configured: BucketSettings) -> Self {
-        let (version, changes, limits) = (String::new(), Changes::default(), Arc::default());
-        Self { version, changes, settings: configured.clone(), configured: Arc::new(configured), limits }
+        Self {
+            version: String::new(),
+            changes: Changes::default(),
+            settings: configured.clone(),
+            configured: Arc::new(configured),
+            configured_limits: BucketLimits::default(),
+            limits: BucketLimits::default(),
+        }
     }
 
     pub(crate) fn configured(self, configured: Arc<BucketSettings>) -> Self {
         Self { configured, ..self }.applied()
     }
 
-    pub(crate) fn limited(self, limits: Arc<Policies>) -> Self {
-        Self { limits, ..self }.applied()
+    pub(crate) fn limited(self, configured_limits: BucketLimits) -> Self {
+        Self { configured_limits, ..self }.applied()
     }
 
     fn changed(self, version: String, changes: Changes) -> Self {
@@ -52,7 +59,8 @@ impl InForce {
 
     /// All that follows from what is configured and what was changed is worked out here.
     fn applied(self) -> Self {
-        Self { settings: self.changes.over(&self.configured), ..self }
+        let limits = self.changes.limits.clone().flatten().unwrap_or_else(|| self.configured_limits.clone());
+        Self { settings: self.changes.over(&self.configured), limits, ..self }
     }
 }
 

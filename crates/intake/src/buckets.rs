@@ -16,6 +16,7 @@ use crate::caller::{Allowed, At, Read};
 use crate::intake::Intake;
 use crate::listing::List;
 use crate::problem::Problem;
+use crate::rules::Policy;
 use crate::{parameters, refusals};
 
 /// Lists the buckets that the caller may use.
@@ -58,6 +59,9 @@ pub(crate) struct BucketState {
     /// The most of the capacity that one caller's jobs may take; null: all of it.
     #[schema(value_type = Option<String>, required)]
     max_share: Option<Share>,
+    /// In force for submissions.
+    #[schema(value_type = Vec<Policy>)]
+    limits: Vec<Value>,
     waiting: u64,
     in_flight: u64,
     parked: u64,
@@ -135,6 +139,7 @@ impl BucketState {
             bytes: census.bytes,
             capacity_bytes: census.capacity_bytes,
             max_share: census.max_share,
+            limits: census.limits.document().to_vec(),
             waiting: census.waiting,
             in_flight: census.in_flight,
             parked: census.parked,
@@ -191,6 +196,7 @@ fn changes(changes: &Changes) -> Map<String, Value> {
         ("capacity", changes.capacity.flatten().map(Value::from)),
         ("capacity_bytes", changes.capacity_bytes.flatten().map(Value::from)),
         ("max_share", changes.max_share.flatten().map(|share| share.to_string().into())),
+        ("limits", changes.limits.as_ref().and_then(|limits| Some(Value::from(limits.as_ref()?.document())))),
         ("leak", (!leak.is_empty()).then_some(leak).map(Value::from)),
     ])
 }

@@ -5,17 +5,19 @@ use std::fmt;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use dripfeed_bucket::{Bucket, Changes, Leak, LeakChanges};
+use dripfeed_bucket::{Bucket, BucketLimits, Changes, Leak, LeakChanges};
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{Rate, Share, size};
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::buckets::BucketState;
 use crate::caller::{At, Operate};
 use crate::intake::Intake;
 use crate::problem::{Code, Place, Problem};
+use crate::rules::{Document, Policy};
 use crate::{body, json, parameters, refusals};
 
 /// Changes settings at run time. `null` goes back to the configured one.
@@ -52,6 +54,10 @@ pub(crate) struct Patch {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, example = "25%", pattern = "^[1-9][0-9]?%$")]
     max_share: Option<Option<Share>>,
+    /// Policies for submissions, as a list or as a document; whole or not at all. What was consumed under the same id stays so.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Limits>)]
+    limits: Option<Option<Value>>,
     #[serde(default, deserialize_with = "json::object")]
     leak: LeakPatch,
     #[serde(default, deserialize_with = "json::object")]
@@ -78,6 +84,14 @@ struct LeakPatch {
     max_in_flight: Option<Option<Count>>,
 }
 
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the bucket reads limits, and tells all that is wrong at once")]
+#[serde(untagged)]
+enum Limits {
+    List(Vec<Policy>),
+    Document(Document),
+}
+
 /// The name that GET has for `leak.rate`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +111,7 @@ impl Patch {
             capacity: number(self.capacity),
             capacity_bytes: self.capacity_bytes.map(|size| size.map(|size| size.0)),
             max_share: self.max_share,
+            limits: self.limits.map(|limits| limits.map(read_limits).transpose()).transpose()?,
             leak: LeakChanges {
                 rate: self.leak.rate.or(self.pace.target),
                 burst: number(self.leak.burst),
@@ -105,6 +120,18 @@ impl Patch {
             },
         })
     }
+}
+
+fn read_limits(limits: Value) -> Result<BucketLimits, Problem> {
+    let read = match limits {
+        Value::Array(items) => BucketLimits::read("limits", items),
+        Value::Object(mut members) => match (members.remove("policies"), members.is_empty()) {
+            (Some(Value::Array(items)), true) => BucketLimits::read("limits.policies", items),
+            _ => return Err(bad_member("limits", "a document has the one member `policies`, a list")),
+        },
+        _ => return Err(bad_member("limits", "use a list of policies")),
+    };
+    read.map_err(|error| Problem::faults(Code::BadMember, &error))
 }
 
 /// Rate and burst hold together, whichever of them is changed.
@@ -186,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    fn changes(text: &str) -> Result<Changes, serde_json::Value> {
+    fn changes(text: &str) -> Result<Changes, Value> {
         let problem = |problem: Problem| serde_json::to_value(&problem).unwrap();
         json::read::<Patch>(text.as_bytes()).and_then(Patch::changes).map_err(problem)
     }
@@ -202,7 +229,8 @@ mod tests {
             max_in_flight: Some(Some(20)),
         };
         let (capacity, capacity_bytes) = (Some(Some(50)), Some(Some(64 << 20)));
-        let all = Changes { capacity, capacity_bytes, max_share: Some("12.5%".parse().ok()), leak };
+        let max_share = Some("12.5%".parse().ok());
+        let all = Changes { capacity, capacity_bytes, max_share, leak, ..Changes::default() };
         assert_eq!(changes(text).unwrap(), all);
         assert_eq!(changes(r#"{"capacity_bytes": 1000}"#).unwrap().capacity_bytes, Some(Some(1000)));
     }
@@ -212,6 +240,31 @@ mod tests {
         assert_eq!(changes("{}").unwrap(), Changes::default());
         let back = changes(r#"{"capacity": null, "capacity_bytes": null, "pace": {"target": null}}"#).unwrap();
         assert_eq!((back.capacity, back.capacity_bytes, back.leak.rate), (Some(None), Some(None), Some(None)));
+    }
+
+    #[test]
+    fn limits_are_read_whole_or_not_at_all() {
+        let gate = r#"{"id": "each", "tiers": [{"kind": "gate", "period": "1s"}]}"#;
+        let ids = |text: String| {
+            let limits = changes(&text).unwrap().limits.unwrap();
+            limits.map(|limits| limits.policies().iter().map(|policy| policy.id().to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(ids(format!(r#"{{"limits": [{gate}]}}"#)), Some(vec!["each".to_owned()]));
+        assert_eq!(ids(format!(r#"{{"limits": {{"policies": [{gate}]}}}}"#)), Some(vec!["each".to_owned()]));
+        assert_eq!(ids(r#"{"limits": []}"#.to_owned()), Some(vec![]));
+        assert_eq!(ids(r#"{"limits": null}"#.to_owned()), None);
+        let open = gate.replace("}]}", "}], \"on_store_error\": \"open\"}");
+        for (limits, member) in [
+            ("1".to_owned(), "limits"),
+            ("{}".to_owned(), "limits"),
+            (format!(r#"{{"policies": [{gate}], "more": 1}}"#), "limits"),
+            (format!("[{gate}, 7]"), "limits[1]"),
+            (format!("[{gate}, {gate}]"), "limits[1].id"),
+            (format!(r#"{{"policies": [{open}]}}"#), "limits.policies[0].on_store_error"),
+        ] {
+            let problem = changes(&format!(r#"{{"limits": {limits}}}"#)).unwrap_err();
+            assert_eq!((&problem["status"], &problem["member"]), (&422.into(), &member.into()), "{limits}: {problem}");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use dripfeed_limit::{Rules, load};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
-use self::describe::{Document, PublishedDocument};
+use self::describe::PublishedDocument;
+pub(crate) use self::describe::{Document, Policy};
 use crate::body::Unused;
 use crate::caller::{For, Operate, Read};
 use crate::intake::Intake;

@@ -29,7 +29,9 @@ pub struct Fault {
 }
 
 impl LoadError {
-    pub(crate) const fn new(faults: Vec<Fault>) -> Self {
+    /// For who asks more of policies than can be told of each by itself.
+    #[must_use]
+    pub const fn new(faults: Vec<Fault>) -> Self {
         Self { faults }
     }
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::matching::Variables;
 use crate::policy::{Policy, PolicyId};
 use crate::request::Request;
+use crate::scope::KeyPart;
 
 /// Policies in the order of their author, each id once.
 ///
@@ -46,6 +47,11 @@ impl Policies {
         self.all.is_empty()
     }
 
+    /// Whether any counts by what is in a request's body.
+    pub fn see_bodies(&self) -> bool {
+        self.iter().any(|policy| policy.settings().key.iter().any(|part| matches!(part, KeyPart::Field(_))))
+    }
+
     /// Those in force for `request`, with what their templates found in the path.
     pub(crate) fn of(&self, request: &Request<'_>) -> Vec<(Arc<Policy>, Variables)> {
         let mut matching: Vec<(Arc<Policy>, Variables)> = Vec::new();
@@ -79,7 +85,6 @@ mod tests {
     use super::*;
     use crate::matching::Match;
     use crate::policy::{Mode, PolicySettings};
-    use crate::scope::KeyPart;
     use crate::tier::Tier;
 
     fn policy(id: &str, path: Option<&str>, key: &[KeyPart]) -> PolicySettings {

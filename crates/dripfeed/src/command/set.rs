@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use dripfeed_job::BucketName;
+use dripfeed_limit::load;
 use http::Method;
 use serde_json::{Value as Json, json};
 
@@ -14,8 +15,9 @@ use crate::exit::Failure;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     bucket: BucketName,
-    /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5, leak.max_in_flight=20; an
-    /// empty value goes back to the configured one
+    /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5,
+    /// leak.max_in_flight=20, limits=@FILE with a list of policies in YAML or JSON; an empty value goes back to the configured
+    /// one
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<Change>,
     #[command(flatten)]
@@ -31,6 +33,8 @@ struct Change {
 
 const NUMBERS: [&str; 4] = ["capacity", "leak.burst", "leak.concurrency", "leak.max_in_flight"];
 const TEXTS: [&str; 3] = ["capacity_bytes", "max_share", "leak.rate"];
+
+const LIMITS: &str = "limits";
 
 impl FromStr for Change {
     type Err = String;
@@ -51,8 +55,20 @@ impl FromStr for Change {
         if let Some(key) = named(&TEXTS) {
             return change(key, &|| Ok(Json::from(value)));
         }
-        Err(format!("there is no such setting: use {} or {}", NUMBERS.join(", "), TEXTS.join(", ")))
+        if let Some(key) = named(&[LIMITS]) {
+            return change(key, &|| limits(value));
+        }
+        Err(format!("there is no such setting: use {}, {} or {LIMITS}", NUMBERS.join(", "), TEXTS.join(", ")))
     }
+}
+
+/// A list of policies, or a document of them; the server reads it.
+fn limits(value: &str) -> Result<Json, String> {
+    let text = match value.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?,
+        None => value.to_owned(),
+    };
+    load::parse_yaml(&text).map_err(|error| error.to_string())
 }
 
 pub(super) async fn run(Arguments { bucket, changes, asking }: &Arguments) -> Result<(), Failure> {
@@ -86,6 +102,17 @@ mod tests {
             read(&["capacity=50", "leak.rate=10/s", "leak.burst=", "capacity_bytes=64MiB"]),
             Ok(json!({"capacity": 50, "capacity_bytes": "64MiB", "leak": {"rate": "10/s", "burst": null}}))
         );
+    }
+
+    #[test]
+    fn limits_come_from_a_file_or_as_they_are() {
+        let file = tempfile::NamedTempFile::new().unwrap_or_else(|error| unreachable!("{error}"));
+        std::fs::write(&file, "- { id: each, tiers: [{ kind: gate, period: 1s }] }\n").unwrap_or_default();
+        let limits = json!({"limits": [{"id": "each", "tiers": [{"kind": "gate", "period": "1s"}]}]});
+        assert_eq!(read(&[&format!("limits=@{}", file.path().display())]), Ok(limits.clone()));
+        assert_eq!(read(&[&format!("limits={}", limits["limits"])]), Ok(limits));
+        assert_eq!(read(&["limits="]), Ok(json!({"limits": null})));
+        assert!(read(&["limits=@/nowhere"]).is_err_and(|told| told.starts_with("/nowhere: ")));
     }
 
     #[test]

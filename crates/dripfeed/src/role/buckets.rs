@@ -25,7 +25,7 @@ pub(crate) fn configured(
                 }
                 _ => Bucket::new(connected.store.clone(), settings),
             };
-            bucket.limit_by(configured.limits.clone());
+            bucket.limit_by(&configured.limits);
             bucket
         })
         .collect()

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketSettings, Keep, Kind, Leak};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind, Leak};
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{BucketName, Rate, Retry, Share, duration};
-use dripfeed_limit::Policies;
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
 use serde::Deserialize;
@@ -21,7 +20,7 @@ use super::upstream::UpstreamKeys;
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredBucket {
     settings: BucketSettings,
-    pub(crate) limits: Policies,
+    pub(crate) limits: BucketLimits,
     pub(crate) upstream: Upstream,
 }
 

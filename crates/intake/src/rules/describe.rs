@@ -5,7 +5,7 @@
 
 use utoipa::ToSchema;
 
-/// The rules of a service.
+/// Policies: the rules of a service, or the limits of a bucket.
 #[derive(ToSchema)]
 #[schema(as = Rules, example = json!({ "policies": [{
     "id": "put-product",
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
     "message": "retry-with-exponential-backoff"
 }] }))]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(crate) struct Document {
     #[schema(max_items = 100)]
     policies: Vec<Policy>,
 }
@@ -79,7 +79,7 @@ struct Threshold {
 /// in force.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Policy {
+pub(crate) struct Policy {
     /// What is consumed is counted under it.
     #[schema(pattern = "^[A-Za-z0-9._-]{1,64}$")]
     id: String,
@@ -89,7 +89,8 @@ struct Policy {
     mode: Mode,
     #[schema(required = false)]
     r#match: Match,
-    /// What it counts by: `caller`, `tenant`, `endpoint`, `ip`, `header:<name>`, `path:<variable>`. Empty: all together.
+    /// What it counts by: `caller`, `tenant`, `endpoint`, `ip`, `header:<name>`, `path:<variable>`;
+    /// for a bucket also `field:<JSON pointer>`. Empty: all together.
     #[schema(required = false)]
     key: Vec<KeyPart>,
     /// What a request counts: a number, or that in a header. 1 by itself.
@@ -108,7 +109,7 @@ struct Policy {
 }
 
 #[derive(ToSchema)]
-#[schema(pattern = "^(caller|tenant|endpoint|ip|header:.+|path:.+)$", example = "caller")]
+#[schema(pattern = "^(caller|tenant|endpoint|ip|header:.+|path:.+|field:/.*)$", example = "caller")]
 struct KeyPart(String);
 
 #[derive(ToSchema)]
@@ -167,7 +168,7 @@ enum OnStoreError {
 }
 
 /// Which members a kind has: `limit` and `period`, or both as `rate`, for each; `burst` for `bucket`; `align` and `spread`
-/// for `fixed`; `min_gap` and `count_denied` for `log`.
+/// for `fixed`; `min_gap` and `count_denied` for `log`. `backlog` has a `limit` alone, and is for buckets.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Tier {
@@ -198,4 +199,5 @@ enum Kind {
     Fixed,
     Sliding,
     Log,
+    Backlog,
 }
