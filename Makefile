@@ -41,6 +41,12 @@ test: redis check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis an
 	cargo test --locked --workspace --no-fail-fast
 	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 200
 
+# About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
+.PHONY: torture
+torture: redis ## Run the fault suite at its long volume; the report goes to tests/torture-report.md and .json
+	cargo build --locked --release --workspace
+	cargo test --locked --release --workspace --test torture -- --long --report $(CURDIR)/tests $(ARGS)
+
 # With another seed each time, which it prints; SEED=… runs that one again.
 .PHONY: fuzz-api
 fuzz-api: redis $(SCHEMATHESIS) ## Call the API with generated requests for long: EXAMPLES=2000 for each operation

@@ -1,6 +1,7 @@
 //! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a bounded number of
 //! deliveries; everything else goes on.
 
+use dripfeed_bucket::{Replica, Take, Taken};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
@@ -30,6 +31,47 @@ async fn a_job_whose_replicas_die_is_buried_after_a_bounded_number_of_deliveries
     let taken = take(&replica, 10).await.pop().unwrap();
     settle(&replica, taken, buckets::DELIVERED).await;
     assert_eq!(bucket.census().await.unwrap().level, 0);
+}
+
+#[tokio::test]
+async fn jobs_that_die_with_the_one_that_kills_are_told_apart_from_it() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.deliveries = 3;
+    let bucket = open(&redis, settings).await;
+    for job in ["poison", "beside it", "beside it, too"] {
+        submit(&bucket, buckets::job(job)).await;
+    }
+    // Handed out together, they die together.
+    for life in 1..=2 {
+        let replica = join(&bucket, &format!("life {life}")).await;
+        assert_eq!(take(&replica, 10).await.len(), 3);
+        bucket.declare_dead(replica.consumer()).await.unwrap();
+    }
+    // Now they come one after the other: the last delivery kills the poison alone.
+    for job in 1..=3 {
+        let replica = join(&bucket, &format!("last life of {job}")).await;
+        let mut taken = take_when_due(&replica).await;
+        assert_eq!(taken.len(), 1);
+        let taken = taken.pop().unwrap();
+        if taken.job.as_ref().unwrap().body.as_ref() == b"poison" {
+            bucket.declare_dead(replica.consumer()).await.unwrap();
+        } else {
+            settle(&replica, taken, buckets::DELIVERED).await;
+        }
+    }
+    let census = bucket.census().await.unwrap();
+    assert_eq!((census.level, census.dead), (0, 1));
+}
+
+async fn take_when_due(replica: &Replica) -> Vec<Taken> {
+    loop {
+        match replica.take(10).await.unwrap() {
+            Take::Jobs(jobs) => return jobs,
+            Take::Idle(idle) => replica.wait(&idle).await,
+            Take::Fenced => panic!("it lives"),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,7 +119,7 @@ async fn a_job_that_kills_its_processor_is_buried_and_the_others_delivered() {
     let intake = service.intake().await;
     let poison = intake.client().submit("b", "poison").await.expect("an answer").text("id");
     let mut processor = service.processor().await;
-    for _ in 0..3 {
+    for _ in 1..=3 {
         poisoned.recv().await.expect("the poison is called");
         processor.kill().await;
         assert_eq!(intake.client().submit("b", "wholesome").await.expect("an answer").status, 202);

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -85,19 +85,30 @@ impl Link {
     }
 }
 
+/// A reply of Redis that a replica's membership depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Joined,
+    Settled,
+    Fenced,
+}
+
 pub struct Proxy {
     pub address: SocketAddr,
+    words: Words,
     links: Arc<Mutex<Vec<Weak<Link>>>>,
     _serving: AbortOnDropHandle<()>,
 }
+
+type Words = Arc<Mutex<Vec<(Instant, Word)>>>;
 
 impl Proxy {
     pub async fn before(behind: Behind) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let links = Arc::default();
-        let serving = tokio::spawn(serve(listener, behind, Arc::clone(&links)));
-        Self { address, links, _serving: AbortOnDropHandle::new(serving) }
+        let (links, words) = (Arc::default(), Words::default());
+        let serving = tokio::spawn(serve(listener, behind, Arc::clone(&links), Arc::clone(&words)));
+        Self { address, words, links, _serving: AbortOnDropHandle::new(serving) }
     }
 
     /// The connections that there are, oldest first.
@@ -106,26 +117,31 @@ impl Proxy {
         links.retain(|link| link.strong_count() > 0);
         links.iter().filter_map(Weak::upgrade).collect()
     }
+
+    /// What Redis said to settlements and joins that came through here.
+    pub fn words(&self) -> Vec<(Instant, Word)> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
-async fn serve(listener: TcpListener, behind: Behind, links: Arc<Mutex<Vec<Weak<Link>>>>) {
+async fn serve(listener: TcpListener, behind: Behind, links: Arc<Mutex<Vec<Weak<Link>>>>, words: Words) {
     // Dropped with the proxy.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let link = Arc::new(Link::new());
         links.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&link));
-        connections.spawn(connect(client, behind.clone(), link));
+        connections.spawn(connect(client, behind.clone(), link, Arc::clone(&words)));
     }
 }
 
-async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>) {
+async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>, words: Words) {
     client.set_nodelay(true).ok();
     // A server that is gone refuses: the client sees a connection that is closed at once.
     match behind {
         Behind::Redis { socket, traps } => {
             let Ok(server) = UnixStream::connect(socket).await else { return };
-            let toll = Toll { traps, awaited: Mutex::default() };
+            let toll = Toll { traps, words, awaited: Mutex::default() };
             pass(client, server, &link, Some(&toll)).await;
         }
         Behind::Tcp(address) => {
@@ -194,6 +210,7 @@ async fn pump(
 /// Watches what goes to Redis and what comes back.
 struct Toll {
     traps: Traps,
+    words: Words,
     /// The scripts whose replies are to come, in order; None: another command.
     awaited: Mutex<VecDeque<Option<&'static str>>>,
 }
@@ -231,9 +248,18 @@ impl Toll {
             return None;
         }
         let script = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).pop_front().flatten()?;
+        let says = |word: &[u8]| message.windows(word.len()).take(32).any(|part| part == word);
+        let word = match script {
+            "join" if says(b"joined") => Some(Word::Joined),
+            "settle" if says(b"settled") => Some(Word::Settled),
+            "settle" if says(b"fenced") => Some(Word::Fenced),
+            _ => None,
+        };
+        if let Some(word) = word {
+            self.words.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), word));
+        }
         // An error says that nothing ran, and a take may have found nothing.
-        let nothing =
-            message[0] == b'-' || script == "take" && !message.windows(4).take(32).any(|word| word == b"jobs");
+        let nothing = message[0] == b'-' || script == "take" && !says(b"jobs");
         if nothing { None } else { self.traps.take(Step::After(script)) }
     }
 }

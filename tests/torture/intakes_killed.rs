@@ -1,3 +1,4 @@
+use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 
@@ -12,8 +13,7 @@ pub async fn run(order: Order) -> Report {
         run.until_fault(kill, order.faults).await;
         let slot = &run.stage.intakes[draw.usize(0..run.stage.intakes.len())];
         slot.ready().await;
-        // It calls nobody, so it explains no duplicate.
-        run.chronicle.fault(WHAT, Some(usize::MAX), slot.kill()).await;
+        run.chronicle.fault(WHAT, Hit::Nobody, slot.kill()).await;
     }
     let mut report = run.finish().await;
     let duplicates = report.duplicates();

@@ -6,14 +6,30 @@
 mod arguments;
 mod rows;
 
+/// Connections cut, delayed, reset; replies lost.
+mod connections_cut;
+/// Processes killed before and after every script and every step of a call.
+mod crashes;
 /// Intakes killed.
 mod intakes_killed;
+/// No memory left in Redis.
+mod memory_full;
 /// Load alone.
 mod none;
+/// What can't be read, and what kills its processor.
+mod poison;
 /// Processors killed.
 mod processors_killed;
+/// Processors stopped in their tracks, and let go on.
+mod processors_stopped;
 /// Redis killed, and back after up to ten seconds.
 mod redis_killed;
+/// Redis stopped in its tracks, and let go on.
+mod redis_stopped;
+/// The stream deleted, all of Redis, or all it had on the disk.
+mod redis_wiped;
+/// All processes asked to end, one after the other.
+mod replaced;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 
@@ -15,7 +16,7 @@ pub async fn run(order: Order) -> Report {
         let victim = draw.usize(0..run.stage.processors.len());
         let slot = &run.stage.processors[victim];
         slot.ready().await;
-        run.chronicle.fault(WHAT, Some(victim), slot.kill()).await;
+        run.chronicle.fault(WHAT, Hit::Processor(victim), slot.kill()).await;
         run.recovers(Instant::now()).await;
     }
     let in_flight = u64::from(run.stage.setup.concurrency) * u64::from(order.faults);

@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_store::AppendFsync;
+use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 use tokio::time::sleep;
@@ -24,7 +25,7 @@ pub async fn run(order: Order) -> Report {
         let away = Duration::from_millis(draw.u64(0..=longest));
         let mut redis = run.stage.redis.lock().await;
         run.chronicle
-            .fault(WHAT, None, async {
+            .fault(WHAT, Hit::Everybody, async {
                 redis.server.kill().await.expect("it runs");
                 sleep(away).await;
                 redis.server.start_again().await.expect("it starts again");

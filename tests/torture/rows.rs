@@ -11,7 +11,10 @@ use futures::future::BoxFuture;
 use serde_json::json;
 
 use crate::arguments::Arguments;
-use crate::{intakes_killed, none, processors_killed, redis_killed};
+use crate::{
+    connections_cut, crashes, intakes_killed, memory_full, none, poison, processors_killed, processors_stopped,
+    redis_killed, redis_stopped, redis_wiped, replaced,
+};
 
 pub struct Row {
     pub name: &'static str,
@@ -46,30 +49,86 @@ const fn volume(jobs: u64, faults: u32, per_second: u32, stages: u32) -> Volume 
 
 pub const ROWS: &[Row] = &[
     Row {
+        name: "memory_full",
+        about: "maxmemory reached",
+        short: volume(20_000, 3, 600, 1),
+        long: volume(200_000, 50, 60, 2),
+        run: |order| Box::pin(memory_full::run(order)),
+    },
+    Row {
+        name: "redis_stopped",
+        about: "SIGSTOP Redis",
+        short: volume(20_000, 5, 600, 1),
+        long: volume(200_000, 100, 60, 2),
+        run: |order| Box::pin(redis_stopped::run(order)),
+    },
+    Row {
         name: "redis_killed",
         about: "kill -9 Redis, back after 0–10 s",
         short: volume(20_000, 10, 600, 1),
-        long: volume(200_000, 200, 250, 2),
+        long: volume(200_000, 200, 120, 1),
         run: |order| Box::pin(redis_killed::run(order)),
+    },
+    Row {
+        name: "redis_wiped",
+        about: "stream deleted, FLUSHALL, Redis back empty",
+        short: volume(20_000, 3, 1000, 1),
+        long: volume(200_000, 20, 1000, 1),
+        run: |order| Box::pin(redis_wiped::run(order)),
+    },
+    Row {
+        name: "processors_stopped",
+        about: "SIGSTOP a processor for 0.5, 1, 3 leases",
+        short: volume(20_000, 10, 800, 1),
+        long: volume(200_000, 300, 250, 1),
+        run: |order| Box::pin(processors_stopped::run(order)),
+    },
+    Row {
+        name: "crashes",
+        about: "crash at each step: faults at each",
+        short: volume(20_000, 10, 400, 1),
+        long: volume(200_000, 100, 200, 1),
+        run: |order| Box::pin(crashes::run(order)),
     },
     Row {
         name: "processors_killed",
         about: "kill -9 a processor",
         short: volume(20_000, 50, 1000, 1),
-        long: volume(200_000, 1000, 1000, 1),
+        long: volume(200_000, 1000, 800, 1),
         run: |order| Box::pin(processors_killed::run(order)),
     },
     Row {
         name: "intakes_killed",
         about: "kill -9 an intake",
         short: volume(20_000, 20, 1000, 1),
-        long: volume(200_000, 500, 1000, 1),
+        long: volume(200_000, 500, 800, 1),
         run: |order| Box::pin(intakes_killed::run(order)),
+    },
+    Row {
+        name: "replaced",
+        about: "SIGTERM under load, all replaced",
+        short: volume(20_000, 10, 800, 1),
+        long: volume(200_000, 200, 400, 1),
+        run: |order| Box::pin(replaced::run(order)),
+    },
+    Row {
+        name: "connections_cut",
+        about: "connections cut at a random byte, replies lost",
+        short: volume(20_000, 500, 800, 1),
+        long: volume(200_000, 10_000, 400, 1),
+        run: |order| Box::pin(connections_cut::run(order)),
+    },
+    Row {
+        name: "poison",
+        about: "poison entries, 1 per 1,000; a job that kills its processor",
+        short: volume(20_000, 2, 1000, 1),
+        long: volume(200_000, 20, 1000, 1),
+        run: |order| Box::pin(poison::run(order)),
     },
     Row {
         name: "none",
         about: "none",
-        short: volume(20_000, 0, 1000, 1),
+        short: volume(20_000, 0, 1500, 1),
         long: volume(1_000_000, 0, 2000, 1),
         run: |order| Box::pin(none::run(order)),
     },

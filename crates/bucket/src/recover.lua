@@ -1,6 +1,9 @@
 -- Takes over what a dead replica holds: due again for all, at the bucket's pace, the delivery count as it is; a job that
 -- was handed out too often without an end is buried. The consumer goes when it holds nothing.
 --
+-- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past half of
+-- their deliveries they are due one after the other.
+--
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 takes (hash)  11 holders (hash), then the kind's, as in settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
@@ -13,6 +16,7 @@ local keys = {
 local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[10]
 local consumer, seen, most = ARGV[1], ARGV[2], tonumber(ARGV[5])
 local leaving = seen == '*'
+local SUSPECT_GAP = 250 -- ms
 
 local beats = redis.call('HGET', REPLICAS, consumer)
 if not leaving and (beats or '') ~= seen then return { 'alive' } end
@@ -21,7 +25,7 @@ redis.call('HDEL', BATCHES, consumer)
 redis.call('HDEL', TAKES, consumer)
 
 local held = held_by(keys, consumer, most)
-local recovered, poisoned = 0, 0
+local recovered, poisoned, suspects = 0, 0, 0
 for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
   if not leaving and deliveries >= tonumber(ARGV[3]) then
@@ -32,7 +36,9 @@ for _, found in ipairs(held) do
   else
     -- Who leaves in order has not failed the job: that delivery doesn't count.
     local count = leaving and math.max(0, deliveries - 1) or deliveries
-    if release(keys, job, count) then recovered = recovered + 1 end
+    local suspect = not leaving and deliveries * 2 > tonumber(ARGV[3])
+    if release(keys, job, count, suspect and suspects * SUSPECT_GAP or 0) then recovered = recovered + 1 end
+    if suspect then suspects = suspects + 1 end
   end
 end
 departed(keys, poisoned)

@@ -3,11 +3,19 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Whose calls a fault may keep from being settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// Nobody's: it must cause no duplicate.
+    Nobody,
+    Processor(usize),
+    Everybody,
+}
+
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub what: &'static str,
-    /// The processor that it hit; None: all of them.
-    pub processor: Option<usize>,
+    pub hit: Hit,
     pub from: Instant,
     pub until: Instant,
 }
@@ -15,7 +23,12 @@ pub struct Fault {
 impl Fault {
     /// Whether it may have kept a call that `processor` made at `called` from being settled before `again`.
     pub fn came_between(&self, processor: usize, called: Instant, again: Instant) -> bool {
-        self.processor.is_none_or(|hit| hit == processor) && self.from <= again && self.until >= called
+        let hit = match self.hit {
+            Hit::Nobody => false,
+            Hit::Processor(hit) => hit == processor,
+            Hit::Everybody => true,
+        };
+        hit && self.from <= again && self.until >= called
     }
 }
 
@@ -28,10 +41,10 @@ pub struct Chronicle {
 
 impl Chronicle {
     /// Does it, and writes it down.
-    pub async fn fault<T>(&self, what: &'static str, processor: Option<usize>, deed: impl Future<Output = T>) -> T {
+    pub async fn fault<T>(&self, what: &'static str, hit: Hit, deed: impl Future<Output = T>) -> T {
         let from = Instant::now();
         let done = deed.await;
-        self.note(Fault { what, processor, from, until: Instant::now() });
+        self.note(Fault { what, hit, from, until: Instant::now() });
         done
     }
 

@@ -1,7 +1,8 @@
 //! The load of a run: callers who hand in one job after the other, at both intakes.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use dripfeed_job::JobId;
@@ -31,8 +32,12 @@ pub struct Load {
 pub struct Driver {
     faults_over: Arc<AtomicBool>,
     progress: watch::Receiver<u64>,
+    statuses: Statuses,
     callers: JoinSet<()>,
 }
+
+/// How often each status was answered.
+type Statuses = Arc<std::sync::Mutex<BTreeMap<u16, u64>>>;
 
 struct Caller {
     load: Load,
@@ -42,6 +47,7 @@ struct Caller {
     intakes: Vec<Slot>,
     faults_over: Arc<AtomicBool>,
     progress: watch::Sender<u64>,
+    statuses: Statuses,
     /// When the next job may be handed in.
     next: Mutex<Instant>,
 }
@@ -50,16 +56,24 @@ impl Driver {
     pub fn start(load: Load, bucket: &'static str, jobs: Jobs, ledger: Ledger, intakes: Vec<Slot>) -> Self {
         let faults_over = Arc::new(AtomicBool::new(false));
         let (progress, seen) = watch::channel(0);
-        let next = Mutex::new(Instant::now());
-        let caller =
-            Caller { load, bucket, jobs, ledger, intakes, faults_over: Arc::clone(&faults_over), progress, next };
-        let caller = Arc::new(caller);
+        let statuses = Statuses::default();
+        let caller = Arc::new(Caller {
+            load,
+            bucket,
+            jobs,
+            ledger,
+            intakes,
+            faults_over: Arc::clone(&faults_over),
+            progress,
+            statuses: Arc::clone(&statuses),
+            next: Mutex::new(Instant::now()),
+        });
         let mut callers = JoinSet::new();
         for name in 0..CALLERS {
             let caller = Arc::clone(&caller);
             callers.spawn(async move { caller.run(name).await });
         }
-        Self { faults_over, progress: seen, callers }
+        Self { faults_over, progress: seen, statuses, callers }
     }
 
     /// Returns when so many jobs have been handed in.
@@ -73,8 +87,9 @@ impl Driver {
         self.callers.join_all().await;
     }
 
-    pub fn faults_are_over(&self) {
-        self.faults_over.store(true, Ordering::SeqCst);
+    /// How often callers were answered so.
+    pub fn answered(&self, status: u16) -> u64 {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).get(&status).copied().unwrap_or_default()
     }
 }
 
@@ -139,7 +154,11 @@ impl Caller {
             request = request.header("idempotency-key", key);
         }
         match client.call(request, self.jobs.body(number)).await {
-            Ok(answer) => Told::by(&answer),
+            Ok(answer) => {
+                let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+                *statuses.entry(answer.status).or_default() += 1;
+                Told::by(&answer)
+            }
             Err(_) => Told::Unknown,
         }
     }

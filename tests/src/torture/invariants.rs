@@ -29,8 +29,10 @@ pub struct Lenience {
     pub wiped: Option<Instant>,
     /// Numbers of the run whose jobs are to be dead.
     pub poison: BTreeSet<u64>,
-    /// Jobs that the row put in by its own hand.
+    /// Jobs that the row handed in by itself.
     pub strangers: BTreeSet<JobId>,
+    /// Entries that the row wrote into the stream by hand.
+    pub foreign: BTreeSet<JobId>,
     /// What the row itself found wrong.
     pub took: Vec<String>,
 }

@@ -24,11 +24,18 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug)]
 pub struct Jobs {
     seed: u64,
+    /// The upstream answers every call.
+    prompt: bool,
 }
 
 impl Jobs {
     pub const fn new(seed: u64) -> Self {
-        Self { seed }
+        Self { seed, prompt: false }
+    }
+
+    #[must_use]
+    pub const fn answered_promptly(self) -> Self {
+        Self { prompt: true, ..self }
     }
 
     /// For other decisions of a run; `salt` sets them apart.
@@ -66,7 +73,7 @@ impl Jobs {
             0..90 => Answer::Ok,
             90..94 => Answer::Failed,
             94..96 => Answer::Throttled,
-            96..98 => Answer::Silent,
+            96..98 if !self.prompt => Answer::Silent,
             _ => Answer::Cut,
         };
         (answer, draw.u64(0..15))

@@ -35,7 +35,7 @@ impl Run {
     pub async fn begin(setup: Setup) -> Self {
         let begun = Instant::now();
         let stage = Arc::new(Stage::set(setup).await);
-        let (jobs, ledger) = (Jobs::new(stage.setup.seed), Ledger::default());
+        let (jobs, ledger) = (stage.setup.jobs(), Ledger::default());
         let highest = Arc::new(AtomicU64::new(0));
         let sampling = tokio::spawn(sample(Arc::clone(&stage), Arc::clone(&highest)));
         let driver = Driver::start(stage.setup.load, BUCKET, jobs, ledger.clone(), stage.intakes.clone());

@@ -1,6 +1,7 @@
 //! What a run happens on: a Redis of its own, intakes and processors in their slots, a proxy before Redis for each of them,
 //! and an upstream.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +40,10 @@ pub struct Setup {
     pub server: ServerOptions,
     /// Whether there is a proxy between processors and upstream too.
     pub far_proxies: bool,
+    /// Numbers of jobs whose every call kills the caller.
+    pub deadly: BTreeSet<u64>,
+    /// The upstream answers every call.
+    pub prompt: bool,
 }
 
 impl Setup {
@@ -59,10 +64,17 @@ impl Setup {
             deliveries: 1000,
             server: ServerOptions::default(),
             far_proxies: false,
+            deadly: BTreeSet::new(),
+            prompt: false,
         }
     }
 
-    /// `{redis}` and `{upstream}` are given to each process apart.
+    pub const fn jobs(&self) -> Jobs {
+        let jobs = Jobs::new(self.seed);
+        if self.prompt { jobs.answered_promptly() } else { jobs }
+    }
+
+    /// Each process is given its own addresses besides.
     fn configuration(&self, redis: &str, upstream: &str) -> String {
         let Self { rate, burst, concurrency, capacity, attempts, deliveries, .. } = self;
         let durability = if self.server.append_fsync == AppendFsync::Always { "fsync" } else { "everysec" };
@@ -117,7 +129,8 @@ impl Stage {
         let store = redis.store().await;
         let intakes: Vec<Slot> = (0..setup.intakes).map(|_| Slot::empty()).collect();
         let processors: Vec<Slot> = (0..setup.processors).map(|_| Slot::empty()).collect();
-        let upstream = Target::start(Jobs::new(setup.seed), processors.iter().map(Slot::killer).collect()).await;
+        let killers = processors.iter().map(Slot::killer).collect();
+        let upstream = Target::start(setup.jobs(), setup.deadly.clone(), killers).await;
         let configuration = redis.folder().join("dripfeed.toml");
         let text = setup.configuration(&redis.server.url(), &format!("http://{}/feed", upstream.addresses[0]));
         fs::write(&configuration, text).expect("a file of settings");

@@ -1,6 +1,7 @@
 //! Traps: a process is killed at the very step that it is about to take, or has just taken.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
@@ -31,17 +32,17 @@ pub enum Deed {
     Cut,
 }
 
-struct Trap {
-    step: Step,
-    deed: Deed,
+/// Traps that spring one after the other; `sprung` tells of the last.
+struct Chain {
+    steps: VecDeque<(Step, Deed)>,
     sprung: oneshot::Sender<()>,
 }
 
-/// The traps of one process: at most one is set at a time. Cheap to clone.
+/// The traps of one process. Cheap to clone.
 #[derive(Clone)]
 pub struct Traps {
     killer: Killer,
-    set: Arc<Mutex<Option<Trap>>>,
+    set: Arc<Mutex<Option<Chain>>>,
 }
 
 impl Traps {
@@ -49,24 +50,33 @@ impl Traps {
         Self { killer, set: Arc::default() }
     }
 
-    /// Sets a trap; what comes back is done when it has sprung.
-    pub fn set(&self, step: Step, deed: Deed) -> oneshot::Receiver<()> {
+    /// Sets traps, each once the one before has sprung; what comes back is done when the last has.
+    pub fn set(&self, steps: impl IntoIterator<Item = (Step, Deed)>) -> oneshot::Receiver<()> {
         let (sprung, done) = oneshot::channel();
-        *self.set.lock().unwrap_or_else(PoisonError::into_inner) = Some(Trap { step, deed, sprung });
+        *self.chain() = Some(Chain { steps: steps.into_iter().collect(), sprung });
         done
     }
 
-    /// Whether a deadly trap is set at this step; then it is used up, and its owner must kill.
+    /// Whether a deadly trap is set at this step; then it is used up, and whoever asks must kill.
     pub(crate) fn takes(&self, step: Step) -> bool {
         self.take(step) == Some(Deed::Kill)
     }
 
     pub(crate) fn take(&self, step: Step) -> Option<Deed> {
-        let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
-        let trap = set.take_if(|trap| trap.step == step)?;
-        // Who set it may have given it up.
-        trap.sprung.send(()).ok();
-        Some(trap.deed)
+        let mut set = self.chain();
+        let chain = set.as_mut()?;
+        let (_, deed) = chain.steps.pop_front_if(|(next, _)| *next == step)?;
+        if chain.steps.is_empty()
+            && let Some(chain) = set.take()
+        {
+            // Who set it may have given it up.
+            chain.sprung.send(()).ok();
+        }
+        Some(deed)
+    }
+
+    fn chain(&self) -> MutexGuard<'_, Option<Chain>> {
+        self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) async fn kill(&self) {

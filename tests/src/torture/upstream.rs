@@ -1,7 +1,7 @@
 //! The upstream of a run: it writes down every call with its own clock, answers as the seed says, and can kill who calls.
 //! Each processor calls an address of its own, so that it is known who called.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -52,6 +52,8 @@ struct Written {
 
 struct Shared {
     jobs: Jobs,
+    /// Numbers of jobs whose every call kills the caller.
+    deadly: BTreeSet<u64>,
     written: Mutex<Written>,
     count: watch::Sender<usize>,
 }
@@ -65,8 +67,8 @@ pub struct Target {
 
 impl Target {
     /// With an address for each of `killers`, who end the processor that calls there.
-    pub async fn start(jobs: Jobs, killers: Vec<Killer>) -> Self {
-        let shared = Arc::new(Shared { jobs, written: Mutex::default(), count: watch::Sender::new(0) });
+    pub async fn start(jobs: Jobs, deadly: BTreeSet<u64>, killers: Vec<Killer>) -> Self {
+        let shared = Arc::new(Shared { jobs, deadly, written: Mutex::default(), count: watch::Sender::new(0) });
         let (mut serving, mut addresses, mut traps) = (Vec::new(), Vec::new(), Vec::new());
         for (slot, killer) in killers.into_iter().enumerate() {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -156,7 +158,8 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         intact: number.is_some_and(|number| caller.shared.jobs.body(number) == sent),
         answer: None,
     };
-    let deadly = caller.traps.takes(Step::AfterSend);
+    let deadly =
+        number.is_some_and(|number| caller.shared.deadly.contains(&number)) || caller.traps.takes(Step::AfterSend);
     let halfway = !deadly && caller.traps.takes(Step::MidAnswer);
     let wait = note(&caller.shared, &mut call, deadly || halfway);
     if deadly {

@@ -37,9 +37,9 @@ local function held_by(keys, consumer, most)
   return held
 end
 
--- Due at once for any replica; false for a job that isn't there.
-local function release(keys, id, deliveries)
-  return park(keys, id, 0, deliveries)
+-- Due for any replica, at once or after `wait` ms; false for a job that isn't there.
+local function release(keys, id, deliveries, wait)
+  return park(keys, id, wait or 0, deliveries)
 end
 
 local function failures_of(id)

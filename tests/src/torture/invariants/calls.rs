@@ -37,6 +37,12 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                 }
             }
         }
+        let mut failures = 0;
+        for (before, call) in calls.iter().zip(&calls[1..]) {
+            failures += u32::from(matches!(before.answer, Some(Answer::Failed | Answer::Silent | Answer::Cut)));
+            let excused = call.attempt <= failures + 1 || causes.between(before, call).is_some();
+            report.must(excused, || format!("{job} was spent an attempt by nothing of its upstream's: {calls:?}"));
+        }
         let throttled = calls.iter().filter(|call| call.answer == Some(Answer::Throttled)).count();
         let attempts = calls.len() - throttled.min(calls.len()) - duplicates;
         let allowed = seen.stage.setup.attempts as usize;

@@ -32,10 +32,12 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                     report.violations.push(format!("{number} and {other} were both told that they are {id}"));
                 }
                 if !wiped && !ended.contains_key(&id) {
-                    lost.push((number, id));
+                    lost.push((number, id, "it has no outcome".to_owned()));
                 }
                 if !wiped && ids.is_none_or(|ids| !ids.contains(&id)) && !seen.lenience.poison.contains(&number) {
-                    lost.push((number, id));
+                    let end =
+                        ended.get(&id).map(|end| format!("it was never called, and is {}: {}", end.result, end.reason));
+                    lost.push((number, id, end.unwrap_or_default()));
                 }
                 if submitted.keyed { 1 } else { 1 + tries }
             }
@@ -51,7 +53,7 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
             twice.push((number, submitted.fate, ids));
         }
     }
-    lost.dedup();
+    lost.dedup_by_key(|(number, ..)| *number);
     report.lost = lost.len() as u64;
     report.must(lost.is_empty(), || format!("accepted and lost: {}", some(&lost)));
     report.must(twice.is_empty(), || format!("more jobs than were submitted: {}", some(&twice)));

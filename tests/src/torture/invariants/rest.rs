@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use super::{Ended, Outcomes, Seen};
 use crate::torture::ledger::Fate;
@@ -40,6 +41,8 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
         stage.ask(&["HLEN", &Stage::key("attempts")]).await,
     ];
     report.must(left == [0; 4], || format!("level, pending, parked and attempts at rest: {left:?}"));
+    let members = members(stage).await;
+    report.must(members == stage.processors.len(), || format!("{members} replicas are members"));
     if seen.lenience.wiped.is_some() {
         // What was counted was wiped too, or some of what it counts.
         return;
@@ -48,7 +51,8 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
     let tally: BTreeMap<String, i64> = stage.ask(&["HGETALL", &Stage::key("tally")]).await;
     let total = |name: &str| tally.get(name).copied().unwrap_or(0);
     let ends: i64 = ENDINGS.iter().map(|ending| total(ending)).sum();
-    report.must(total("accepted") == ends, || format!("accepted and ended differ: {tally:?}"));
+    let foreign = i64::try_from(seen.lenience.foreign.len()).expect("few");
+    report.must(total("accepted") + foreign == ends, || format!("accepted and ended differ: {tally:?}"));
     report.must(total("bytes") == 0, || format!("bytes at rest: {tally:?}"));
     // Written twice, an outcome would be counted twice and be there once.
     for ending in ENDINGS {
@@ -67,4 +71,16 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
     });
     let found = stage.doctor().await;
     report.must(found.is_empty(), || format!("the doctor found:\n{found}"));
+}
+
+/// Once the names of the dead are gone, for which there is a lease, and as long again for those who die now.
+async fn members(stage: &Stage) -> usize {
+    let begun = Instant::now();
+    loop {
+        let members: usize = stage.ask(&["HLEN", &Stage::key("replicas")]).await;
+        if members == stage.processors.len() || begun.elapsed() > stage.setup.lease * 4 {
+            return members;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

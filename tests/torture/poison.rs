@@ -1,0 +1,87 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dripfeed_job::JobId;
+use dripfeed_tests::torture::chronicle::{Fault, Hit};
+use dripfeed_tests::torture::report::Report;
+use dripfeed_tests::torture::run::Run;
+use dripfeed_tests::torture::stage::{BUCKET, Stage};
+
+use crate::rows::Order;
+
+const DELIVERIES: u32 = 5;
+/// They kill as long as the run lasts.
+const TO_THE_END: Duration = Duration::from_hours(1);
+
+/// Entries that can't be read, one for every thousand jobs; and jobs that kill their processor.
+pub async fn run(order: Order) -> Report {
+    let entries = order.load.jobs.div_ceil(1000);
+    let mut setup = order.setup();
+    setup.deliveries = DELIVERIES;
+    // What hangs beside a killer for long enough can't be told from it.
+    setup.prompt = true;
+    setup.deadly = (1..=u64::from(order.faults)).map(|n| order.load.jobs * n / u64::from(order.faults + 1)).collect();
+    let deadly = setup.deadly.clone();
+    let mut run = Run::begin(setup).await;
+    let mut unreadable = BTreeSet::new();
+    let begun = Instant::now();
+    for entry in 0..entries {
+        run.driver.reached(order.load.jobs * entry / entries * 9 / 10).await;
+        let fields: &[&str] = match entry % 3 {
+            0 => &["body", "a place that isn't the upstream's", "path", "http://elsewhere/"],
+            1 => &["body", "headers that aren't JSON", "headers", "{"],
+            _ => &["nothing", "that is known"],
+        };
+        let key = Stage::key("jobs");
+        let id: String = run.stage.ask(&[&["XADD", key.as_str(), "*"], fields].concat()).await;
+        unreadable.insert(id.parse::<JobId>().expect("an id"));
+    }
+    run.driver.reached(order.load.jobs).await;
+    run.chronicle.note(Fault {
+        what: "a job that kills its processor",
+        hit: Hit::Everybody,
+        from: begun,
+        until: Instant::now() + TO_THE_END,
+    });
+    run.lenience.poison = deadly.clone();
+    run.lenience.foreign = unreadable.clone();
+    let stage = Arc::clone(&run.stage);
+    let mut report = run.finish().await;
+    buried_once(&stage, &unreadable, deadly.len(), &mut report).await;
+    report
+}
+
+async fn buried_once(stage: &Stage, unreadable: &BTreeSet<JobId>, deadly: usize, report: &mut Report) {
+    let (mut read, mut killers, mut others) = (Vec::new(), 0, Vec::new());
+    let letters: Vec<(String, Vec<String>)> = {
+        let raw: Vec<(String, Vec<redis::Value>)> = stage.ask(&["XRANGE", &Stage::key("dead"), "-", "+"]).await;
+        let text = |value: redis::Value| match value {
+            redis::Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => String::new(),
+        };
+        raw.into_iter().map(|(id, fields)| (id, fields.into_iter().map(text).collect())).collect()
+    };
+    for (_, fields) in letters {
+        let field = |name: &str| {
+            let at = fields.iter().position(|field| field == name).expect("every letter has it");
+            fields[at + 1].clone()
+        };
+        let (job, reason) = (field("job").parse::<JobId>().expect("an id"), field("reason"));
+        if unreadable.contains(&job) {
+            read.push(job);
+        } else if reason.contains("it seems to kill its processor") {
+            killers += 1;
+        } else if !reason.contains("attempts") {
+            others.push((job, reason));
+        }
+    }
+    let once: BTreeSet<_> = read.iter().copied().collect();
+    report.note("unreadable entries", unreadable.len() as u64);
+    report.note("jobs that kill their processor", deadly as u64);
+    report.must(read.len() == unreadable.len() && once == *unreadable, || {
+        format!("{} of {} unreadable entries of {BUCKET} are buried", read.len(), unreadable.len())
+    });
+    report.must(killers == deadly, || format!("{killers} jobs were buried as killers, {deadly} are"));
+    report.must(others.is_empty(), || format!("buried for other reasons: {others:?}"));
+}

@@ -1,0 +1,28 @@
+use std::time::Instant;
+
+use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::report::Report;
+use dripfeed_tests::torture::run::Run;
+
+use crate::rows::Order;
+
+const WHAT: &str = "SIGTERM";
+
+/// One after the other is asked to end and followed by a new one, intakes and processors alike.
+pub async fn run(order: Order) -> Report {
+    let run = Run::begin(order.setup()).await;
+    let slots: Vec<_> = run.stage.slots().cloned().collect();
+    for n in 0..order.faults {
+        run.until_fault(n, order.faults).await;
+        let slot = &slots[n as usize % slots.len()];
+        slot.ready().await;
+        // It must cost nothing: no duplicate, no attempt.
+        run.chronicle.fault(WHAT, Hit::Nobody, slot.terminate()).await;
+        run.recovers(Instant::now()).await;
+        slot.ready().await;
+    }
+    let mut report = run.finish().await;
+    let duplicates = report.duplicates();
+    report.must(duplicates == 0, || format!("{duplicates} duplicates"));
+    report
+}
