@@ -124,6 +124,11 @@ impl Process {
         self.address.borrow().expect("it was waited for")
     }
 
+    /// Of the running process.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
     pub fn client(&self) -> Client {
         Client::to(self.listening())
     }

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use tower::timeout::error::Elapsed;
 
 use crate::connector::HttpClient;
+use crate::trust;
 
 const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
 
@@ -155,7 +156,11 @@ impl From<legacy::Error> for Missed {
     fn from(error: legacy::Error) -> Self {
         if error.is_connect() {
             let late = causes(&error).any(|cause| cause.is::<Elapsed>());
-            return Self::Unreached(if late { "no connection in time".to_owned() } else { told(&error) });
+            let why = if late { "no connection in time".to_owned() } else { told(&error) };
+            return Self::Unreached(match trust::remedy(&error) {
+                Some(remedy) => format!("{why}; {remedy}"),
+                None => why,
+            });
         }
         match causes(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
             Some(error) if error.is_parse() => Self::Garbled(error.to_string()),

@@ -1,7 +1,6 @@
 //! The one way out: how every call gets its connection.
 //!
-//! No redirects, no proxy from the environment, no decompression: nothing here has them. TLS is rustls with ring, and
-//! the roots of Mozilla.
+//! No redirects, no proxy from the environment, no decompression: nothing here has them. TLS is rustls with ring.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,8 +15,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustls::ClientConfig;
 use rustls::crypto::ring;
+use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tower::timeout::Timeout;
@@ -44,7 +43,8 @@ type Dial = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxEr
 /// Makes the clients of all upstreams. Cheap to clone.
 #[derive(Clone)]
 pub struct Connector {
-    tls: Arc<ClientConfig>,
+    /// Versions and ciphers; whom to trust is each upstream's own.
+    tls: ConfigBuilder<ClientConfig, WantsVerifier>,
 }
 
 #[derive(Debug, Error)]
@@ -56,16 +56,8 @@ impl Connector {
     /// When the TLS library can't be set up.
     pub fn new() -> Result<Self, ConnectorError> {
         // Named, because a provider installed for the whole process is nobody's promise.
-        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_webpki_roots()
-            .with_no_client_auth();
-        Ok(Self { tls: Arc::new(tls) })
-    }
-
-    #[cfg(test)]
-    pub(crate) fn trusting(tls: ClientConfig) -> Self {
-        Self { tls: Arc::new(tls) }
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        Ok(Self { tls: tls.with_safe_default_protocol_versions()? })
     }
 
     /// A client with connections of its own: one that was made for an upstream in a private network is never used
@@ -77,8 +69,13 @@ impl Connector {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(KEEPALIVE));
+        let tls = self.tls.clone();
+        let tls = match upstream.trust().roots() {
+            None => tls.with_webpki_roots(),
+            Some(roots) => tls.with_root_certificates(roots),
+        };
         let tls = HttpsConnectorBuilder::new()
-            .with_tls_config(ClientConfig::clone(&self.tls))
+            .with_tls_config(tls.with_no_client_auth())
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);

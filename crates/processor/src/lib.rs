@@ -21,10 +21,12 @@ mod processor;
 mod request;
 mod settings;
 mod signature;
+mod trust;
 mod upstream;
 
 pub use connector::{Connector, ConnectorError};
 pub use processor::Processor;
 pub use settings::ProcessorSettings;
 pub use signature::{BadSigningSecret, SigningSecret};
+pub use trust::{BadTrust, Trust};
 pub use upstream::{BadUpstream, Upstream, UpstreamSettings};

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::address::is_public;
 use crate::signature::SigningSecret;
+use crate::trust::Trust;
 
 /// What an upstream is set to, before it is checked.
 pub struct UpstreamSettings {
@@ -29,6 +30,8 @@ pub struct UpstreamSettings {
     pub signing_secrets: Vec<SigningSecret>,
     /// Whether it may be in a private network or on this machine.
     pub allow_private: bool,
+    /// Who may have signed its certificate.
+    pub trust: Trust,
     /// Bytes of an answer's body that are read at most; of a longer one the rest is left and the connection closed.
     pub max_answer: u64,
 }
@@ -43,6 +46,7 @@ pub struct Upstream {
     headers: HeaderMap,
     signing_secrets: Vec<SigningSecret>,
     allow_private: bool,
+    trust: Trust,
     max_answer: u64,
 }
 
@@ -81,6 +85,7 @@ impl Upstream {
             headers,
             signing_secrets,
             allow_private,
+            trust,
             max_answer,
         } = settings;
         let url = checked_url(&url, allow_private)?;
@@ -93,7 +98,7 @@ impl Upstream {
             }
         }
         let headers = secret_headers(&headers)?;
-        Ok(Self { url, method, timeout, connect_timeout, headers, signing_secrets, allow_private, max_answer })
+        Ok(Self { url, method, timeout, connect_timeout, headers, signing_secrets, allow_private, trust, max_answer })
     }
 
     pub(crate) const fn url(&self) -> &Uri {
@@ -122,6 +127,10 @@ impl Upstream {
 
     pub(crate) const fn allow_private(&self) -> bool {
         self.allow_private
+    }
+
+    pub(crate) const fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     pub(crate) const fn max_answer(&self) -> u64 {
@@ -186,6 +195,7 @@ pub(crate) mod tests {
             headers: Vec::new(),
             signing_secrets: Vec::new(),
             allow_private: true,
+            trust: Trust::default(),
             max_answer: 1 << 20,
         }
     }

@@ -35,6 +35,7 @@ impl ConfiguredBucket {
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct Section {
     upstream: Option<String>,
+    upstream_ca_file: std::path::PathBuf,
     method: String,
     #[serde(deserialize_with = "quantity::time")]
     timeout: Duration,
@@ -155,10 +156,11 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         refuse_for_list(reader, &path, &section);
     }
     check_key(reader, &place, &section.key);
-    let Section { upstream, method, timeout, connect_timeout, headers, headers_file, .. } = section;
+    let Section { upstream, upstream_ca_file, method, timeout, connect_timeout, headers, headers_file, .. } = section;
     let Section { signing_secret, signing_secret_file, allow_private, max_answer, .. } = section;
     let keys = UpstreamKeys {
         upstream,
+        upstream_ca_file,
         method,
         timeout,
         connect_timeout,

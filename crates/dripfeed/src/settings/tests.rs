@@ -228,6 +228,20 @@ fn a_list_refuses_what_it_cannot_do() {
 }
 
 #[test]
+fn whom_to_trust_is_read_from_a_file() {
+    let folder = Folder::new();
+    let no_certificate = folder.file("none.pem", "-----BEGIN NOTHING-----\n");
+    for (file, says) in [
+        (folder.0.path().join("missing.pem"), "buckets.a.upstream_ca_file: missing.pem can't be read"),
+        (no_certificate, "buckets.a.upstream_ca_file: none.pem holds no certificate in PEM form"),
+    ] {
+        let bucket = format!("upstream = \"https://a.example/\"\nupstream_ca_file = \"{}\"", file.display());
+        let told = folder.told(&layers([folder.file("dripfeed.toml", format!("[buckets.a]\n{bucket}"))]));
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[test]
 fn beyond_loopback_there_must_be_keys() {
     let open = layers([]);
     let exposed = Layers { arguments: vec!["intake.listen=0.0.0.0:7180".to_owned()], ..open };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dripfeed_processor::{BadUpstream, Upstream, UpstreamSettings};
+use dripfeed_processor::{BadUpstream, Trust, Upstream, UpstreamSettings};
 use http::Method;
 
 use super::headers::{self, SecretHeaders};
@@ -14,6 +14,7 @@ use super::signing::{self, SigningSecrets};
 /// As they stand in the section.
 pub(super) struct UpstreamKeys {
     pub(super) upstream: Option<String>,
+    pub(super) upstream_ca_file: PathBuf,
     pub(super) method: String,
     pub(super) timeout: Duration,
     pub(super) connect_timeout: Duration,
@@ -29,6 +30,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKey
     let in_file = !keys.headers_file.as_os_str().is_empty();
     let headers_key = if in_file { "headers_file" } else { "headers" };
     let url = reader.told(&place.key(reader.tree, "upstream"), keys.upstream.ok_or(MISSING));
+    let trust = reader.told(&place.key(reader.tree, "upstream_ca_file"), trust_of_file(&keys.upstream_ca_file));
     let method = reader.told(&place.key(reader.tree, "method"), parse_method(&keys.method));
     let headers = if in_file { headers_of_file(&keys.headers_file, &keys.headers) } else { Ok(keys.headers) };
     let headers = reader.told(&place.key(reader.tree, headers_key), headers);
@@ -46,6 +48,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKey
         headers: headers?.0,
         signing_secrets: signing_secrets?.0,
         allow_private: keys.allow_private,
+        trust: trust?,
         max_answer: keys.max_answer,
     });
     upstream
@@ -69,6 +72,13 @@ fn parse_method(text: &str) -> Result<Method, String> {
     methods.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
         format!("`{}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", text.escape_debug())
     })
+}
+
+fn trust_of_file(file: &Path) -> Result<Trust, String> {
+    if file.as_os_str().is_empty() {
+        return Ok(Trust::default());
+    }
+    Trust::only(&secret::read_public(file)?).map_err(|error| format!("{} {error}", file.display()))
 }
 
 fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {
