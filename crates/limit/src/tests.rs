@@ -21,6 +21,8 @@ mod limiter;
 mod oracle;
 /// Redis away.
 mod outage;
+/// The loads and examples of published limiters.
+mod published;
 /// Rules of services, registered at run time.
 mod registry;
 /// Each rule's arithmetic, by example.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Align, Policy, Tier, Wait};
+use crate::{Align, Calendar, Policy, Tier, Unit, Wait};
 
 use super::bench::{Bench, NOON, SECOND, plan, policy, seconds};
 
@@ -34,6 +34,9 @@ async fn a_changed_limit_keeps_what_was_consumed() {
         assert_eq!(left_after_seven(fixed(10, second), fixed(5, second)).await, 0);
         assert_eq!(left_after_seven(fixed(10, second), fixed(10, seconds(3600))).await, 3);
     }
+    let day = |limit| Tier::calendar(limit, Calendar::new(Unit::Day, "Europe/Berlin").unwrap()).unwrap();
+    assert_eq!(left_after_seven(day(10), day(20)).await, 13);
+    assert_eq!(left_after_seven(day(10), day(5)).await, 0);
     let sliding = |limit, period| Tier::sliding(limit, period).unwrap();
     assert_eq!(left_after_seven(sliding(10, second), sliding(20, second)).await, 13);
     assert_eq!(left_after_seven(sliding(10, second), sliding(10, seconds(60))).await, 3);
@@ -42,6 +45,19 @@ async fn a_changed_limit_keeps_what_was_consumed() {
     assert_eq!(left_after_seven(log(10, second), log(5, second)).await, 0);
     let concurrent = |limit| Tier::concurrent(limit, second).unwrap();
     assert_eq!(left_after_seven(concurrent(10), concurrent(8)).await, 1);
+}
+
+#[tokio::test]
+async fn a_gate_with_another_period_stays_shut_for_as_long_as_that() {
+    for after in [Duration::from_millis(250), seconds(3)] {
+        let bench = Bench::new().await;
+        assert!(bench.passes(NOON, &policy(vec![Tier::gate(seconds(1)).unwrap()])).await);
+        let after_us = u64::try_from(after.as_micros()).unwrap();
+        let gate = policy(vec![Tier::gate(after).unwrap()]);
+        assert_eq!(bench.decide(NOON, &plan(&gate, 1)).await.wait, Wait::After(after));
+        assert!(!bench.passes(NOON + after_us - 1, &gate).await);
+        assert!(bench.passes(NOON + after_us, &gate).await);
+    }
 }
 
 #[tokio::test]

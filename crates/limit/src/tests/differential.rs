@@ -63,18 +63,29 @@ impl Walk {
         Self { policy, scope, now, written: false, charged: None, told: 0, definition }
     }
 
+    /// A part of what may pass at once: what a call costs, and the time that goes by, are counted in it.
+    fn grain(&self) -> u64 {
+        (self.policy.tiers()[0].most() / 20).max(1)
+    }
+
+    fn cost(&self, random: &mut fastrand::Rng) -> u64 {
+        let grain = self.grain();
+        if random.u8(0..3) == 0 { random.u64(0..MOST_COST) * grain + random.u64(0..grain) } else { grain }
+    }
+
     /// How much of the period passes: nothing, a little, what was told to wait, or too little of that by 1 µs. Tells by how
     /// much the clock is put back for this step.
     fn pass(&mut self, random: &mut fastrand::Rng) -> u64 {
         let period = self.policy.tiers()[0].period_us();
         let limit = self.policy.tiers()[0].limit();
+        let grain_us = u64::try_from(u128::from(period) * u128::from(self.grain()) / u128::from(limit)).unwrap();
         let back = random.u64(0..=(period / limit).min(50));
         if self.written && random.u8(0..20) == 0 {
             return back;
         }
         self.now += match random.u8(0..10) {
-            0..3 => random.u64(0..=period / limit / 2),
-            3..5 => random.u64(0..=period / limit * 3),
+            0..3 => random.u64(0..=grain_us / 2),
+            3..5 => random.u64(0..=grain_us * 3),
             5 => random.u64(0..=period * 3),
             6 | 7 => self.told,
             8 => self.told.saturating_sub(1),
@@ -86,7 +97,7 @@ impl Walk {
     fn step(&mut self, random: &mut fastrand::Rng) -> ((u64, bool, Plan), Done) {
         let ahead = self.pass(random);
         let at = self.now - ahead;
-        let plan_now = plan(&self.policy, if random.u8(0..3) == 0 { random.u64(0..MOST_COST) } else { 1 });
+        let plan_now = plan(&self.policy, self.cost(random));
         let scope = plan_now.scopes()[0].clone();
         self.scope.advance(self.now, scope.phases(self.now));
         self.written = false;
@@ -170,6 +181,34 @@ fn period(random: &mut fastrand::Rng) -> Duration {
 #[tokio::test]
 async fn bucket() {
     walk(|random| Tier::bucket(random.u64(1..40), period(random), random.u64(1..40)).unwrap()).await;
+}
+
+/// As large as the constructor lets pass.
+fn large(random: &mut fastrand::Rng, tier: impl Fn(u64, Duration, u64) -> Result<Tier, crate::BadTier>) -> Tier {
+    let mut number = |digits: std::ops::Range<u32>| {
+        let most = 10_u64.pow(random.u32(digits));
+        random.u64(most / 10..=most)
+    };
+    let tiers = std::iter::repeat_with(|| {
+        let (limit, period) = (number(4..12), Duration::from_micros(number(4..13)));
+        tier(limit, period, number(4..12))
+    });
+    tiers.flatten().next().unwrap()
+}
+
+#[tokio::test]
+async fn bucket_of_large_numbers() {
+    walk(|random| large(random, Tier::bucket)).await;
+}
+
+#[tokio::test]
+async fn sliding_of_large_numbers() {
+    walk(|random| large(random, |limit, period, _| Tier::sliding(limit, period))).await;
+}
+
+#[tokio::test]
+async fn fixed_of_large_numbers() {
+    walk(|random| large(random, |limit, period, _| Tier::fixed(limit, period, Align::First))).await;
 }
 
 #[tokio::test]

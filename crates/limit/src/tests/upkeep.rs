@@ -6,10 +6,11 @@ use redis::cmd;
 use crate::clock::Clock;
 use crate::plan::KeyIndex;
 use crate::{
-    Align, Calendar, KeyPart, Match, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier, Unit, strict,
+    Align, Calendar, Consistency, KeyPart, Match, Mode, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier,
+    Unit, strict,
 };
 
-use super::bench::{Bench, plan_of, seconds, settings};
+use super::bench::{Bench, call, plan_of, seconds, settings};
 
 impl Bench {
     async fn memory(&self, key: &str) -> u64 {
@@ -50,6 +51,41 @@ async fn every_key_has_a_time_to_live() {
     for scope in plan.scopes() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
         assert_ne!(ttl, -1, "{} stays for ever", scope.key);
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_limiter_does_leaves_no_key_without_a_time_to_live() {
+    let bench = Bench::new().await;
+    let of = |id: &str, consistency, tier| PolicySettings { consistency, ..settings(id, vec![tier]) };
+    let sync = Duration::from_millis(10);
+    let mut all = vec![
+        of("leased-bucket", Consistency::Leased, Tier::bucket(100, seconds(1), 100).unwrap()),
+        of("leased-window", Consistency::Leased, Tier::fixed(1_000, seconds(60), Align::First).unwrap()),
+        of("counted", Consistency::Async { sync }, Tier::sliding(1_000, seconds(60)).unwrap()),
+        of("shadow", Consistency::Strict, Tier::gate(seconds(60)).unwrap()),
+    ];
+    all[3].mode = Mode::Shadow;
+    all.extend(all_kinds().into_iter().enumerate().map(|(at, tier)| settings(&format!("kind-{at}"), vec![tier])));
+    let policies = all.len();
+    let limiter = bench.patient_limiter(all).await;
+    for caller in ["decides", "refunds", "releases"] {
+        let decision = limiter.decide(&call(caller)).await.unwrap();
+        assert!(decision.allowed);
+        assert!(!limiter.decide(&call(caller)).await.unwrap().allowed, "the gate has shut");
+        match caller {
+            "refunds" => limiter.refund(decision).await.unwrap(),
+            "releases" => limiter.release(decision).await.unwrap(),
+            _ => {}
+        }
+    }
+    limiter.close().await.unwrap();
+    let keys: Vec<String> = bench.store.command(cmd("KEYS").arg("*")).await.unwrap();
+    // What was counted and taken back at once isn't told to Redis.
+    assert!(keys.len() >= 3 * policies - 1, "{keys:?}");
+    for key in keys {
+        let ttl: i64 = bench.store.command(cmd("PTTL").arg(&key)).await.unwrap();
+        assert_ne!(ttl, -1, "{key} stays for ever");
     }
 }
 
