@@ -9,7 +9,7 @@ use dripfeed_tests::buckets::{self, open};
 use dripfeed_tests::client::Answer;
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_server::TestRedis;
-use dripfeed_tests::service::Service;
+use dripfeed_tests::service::{Service, until};
 use http::Method;
 use serde_json::json;
 
@@ -331,4 +331,36 @@ async fn of_a_proxied_request_its_own_method_and_path_are_matched() {
     let request = client.request(Method::POST, "/v1/buckets/b/jobs");
     let request = request.header("dripfeed-method", "PUT").header("dripfeed-path", "/v1/acme/product/9");
     assert_eq!(client.call(request, "meat").await.expect("an answer").status, 429);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_are_read_again_at_once_and_wrong_ones_change_nothing() {
+    let limited = |limit: &str, more: &str| {
+        format!(
+            "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n[[buckets.b.limits]]\nid = \"all\"\n\
+             tiers = [{{ kind = \"fixed\", limit = {limit}, period = \"1d\", align = \"first\" }}]\n{more}"
+        )
+    };
+    let service = Service::new(&limited("2", "")).await;
+    let intake = service.intake().await;
+    let submit = async || intake.client().submit("b", "meat").await.expect("an answer").status;
+    let reload = async |settings: &str, told: &str| {
+        let before = intake.log().matches(told).count();
+        service.configure(settings);
+        intake.hang_up();
+        until(told, async || intake.log().matches(told).count() > before).await;
+    };
+    const READ: &str = "settings are read again";
+    const KEPT: &str = "buckets.b: limits[1].tiers[0]: there is no limit";
+    assert_eq!([submit().await, submit().await, submit().await], [202, 202, 429]);
+
+    // Half of it is right; none of it is taken.
+    reload(&limited("100", "[[buckets.b.limits]]\nid = \"more\"\ntiers = [{ kind = \"gate\" }]\n"), KEPT).await;
+    assert_eq!(submit().await, 429);
+
+    // What was consumed is, under the new limit too.
+    reload(&limited("4", ""), READ).await;
+    assert_eq!([submit().await, submit().await, submit().await], [202, 202, 429]);
+    reload(&limited("3", ""), READ).await;
+    assert_eq!(submit().await, 429);
 }

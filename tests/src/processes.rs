@@ -167,6 +167,11 @@ impl Process {
         self.signal(Signal::SIGTERM);
     }
 
+    /// Asks it to read its settings again.
+    pub fn hang_up(&self) {
+        self.signal(Signal::SIGHUP);
+    }
+
     /// Its end, which is due.
     pub async fn ended(&mut self) -> ExitStatus {
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;

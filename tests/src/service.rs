@@ -59,8 +59,15 @@ impl Service {
         let redis = TestRedis::start().await;
         let store = redis.store().await;
         let configuration = redis.folder().join("dripfeed.toml");
-        fs::write(&configuration, BASIS.replace("{redis}", &redis.server.url()) + buckets).expect("a file of settings");
-        Self { redis, store, configuration, started: AtomicUsize::new(0), _alone: alone }
+        let service = Self { redis, store, configuration, started: AtomicUsize::new(0), _alone: alone };
+        service.configure(buckets);
+        service
+    }
+
+    /// Other buckets from now on: for processes that start then, or are told to read their settings again.
+    pub fn configure(&self, buckets: &str) {
+        let settings = BASIS.replace("{redis}", &self.redis.server.url()) + buckets;
+        fs::write(&self.configuration, settings).expect("a file of settings");
     }
 
     pub async fn intake(&self) -> Process {
