@@ -47,6 +47,16 @@ torture: redis ## Run the fault suite at its long volume; the report goes to tes
 	cargo build --locked --release --workspace
 	cargo test --locked --release --workspace --test torture -- --long --report $(CURDIR)/tests $(ARGS)
 
+.PHONY: crowd
+crowd: redis ## Measure an intake before CROWD=10000 silent connections and 64 slow ones
+	cargo build --locked --package dripfeed
+	CROWD=$(or $(CROWD),10000) cargo test --locked --package dripfeed-tests --test crowd -- --nocapture
+
+.PHONY: hostile
+hostile: redis ## Call upstreams that answer as badly as they can, HOSTILE_CALLS=200 times each
+	cargo build --locked --package dripfeed
+	HOSTILE_CALLS=$(or $(HOSTILE_CALLS),200) cargo test --locked --package dripfeed-tests --test hostile_upstreams -- --nocapture
+
 # With another seed each time, which it prints; SEED=… runs that one again.
 .PHONY: fuzz-api
 fuzz-api: redis $(SCHEMATHESIS) ## Call the API with generated requests for long: EXAMPLES=2000 for each operation

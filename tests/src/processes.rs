@@ -38,6 +38,13 @@ pub fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comma
     command
 }
 
+/// What the kernel tells of a process's memory, in KiB: `VmRSS` now, `VmHWM` at the most so far.
+pub fn memory_kib(id: u32, which: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("a running process");
+    let line = status.lines().find(|line| line.starts_with(which)).expect("its memory");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+}
+
 /// A role that runs until it is told to stop.
 pub struct Process {
     name: String,
