@@ -41,6 +41,9 @@ pub(crate) fn judge(
     bucket: &BucketName,
     judged: Result<Judgement, BucketError>,
 ) -> Result<Admitted, Problem> {
+    if let Ok(judged) = &judged {
+        intake.metrics().limited(bucket, judged);
+    }
     let judged = judged.map_err(Problem::from).and_then(|judged| match &judged.admission {
         Admission::Admitted(admitted) => Ok(admitted.clone()),
         Admission::Refused(refused) => Err(refusal(&judged, refused)

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use dripfeed_bucket::{Judgement, MAX_SHARE};
 use dripfeed_job::BucketName;
+use dripfeed_limit::Mode;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -22,10 +24,18 @@ struct Refusal {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitVerdict {
+    bucket: String,
+    policy: String,
+    verdict: &'static str,
+}
+
 #[derive(Clone, Debug)]
 pub struct IntakeMetrics {
     accepted: Family<OfBucket, Counter>,
     refused: Family<Refusal, Counter>,
+    limit_verdicts: Family<LimitVerdict, Counter>,
     admit_duration: Family<OfBucket, Histogram, fn() -> Histogram>,
 }
 
@@ -42,10 +52,16 @@ impl IntakeMetrics {
         let metrics = Self {
             accepted: Family::default(),
             refused: Family::default(),
+            limit_verdicts: Family::default(),
             admit_duration: Family::new_with_constructor(admit_durations),
         };
         registry.register("jobs_accepted", "Jobs this intake admitted", metrics.accepted.clone());
         registry.register("jobs_refused", "Submissions this intake refused, by reason", metrics.refused.clone());
+        registry.register(
+            "bucket_limit_verdicts",
+            "What each limit of a bucket said of submissions: allowed, refused, or shadow_refused, which changes nothing",
+            metrics.limit_verdicts.clone(),
+        );
         registry.register_with_unit(
             "admit_duration",
             "Time to admit a job or a batch",
@@ -61,6 +77,27 @@ impl IntakeMetrics {
 
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
         self.refused.get_or_create(&Refusal { bucket: bucket.to_string(), reason: why.as_str() }).inc();
+    }
+
+    /// What each limit said, `max_share` included.
+    pub(crate) fn limited(&self, bucket: &BucketName, judged: &Judgement) {
+        for said in judged.limits.iter().flat_map(|limits| &limits.policies) {
+            let verdict = match (said.allowed, said.policy.settings().mode) {
+                (true, _) => "allowed",
+                (false, Mode::Shadow) => "shadow_refused",
+                (false, _) => "refused",
+            };
+            self.limit_said(bucket, said.policy.id().as_str(), verdict);
+        }
+        if judged.holding.is_some() {
+            let refused = judged.violated().contains(&MAX_SHARE);
+            self.limit_said(bucket, MAX_SHARE, if refused { "refused" } else { "allowed" });
+        }
+    }
+
+    fn limit_said(&self, bucket: &BucketName, policy: &str, verdict: &'static str) {
+        let said = LimitVerdict { bucket: bucket.to_string(), policy: policy.to_owned(), verdict };
+        self.limit_verdicts.get_or_create(&said).inc();
     }
 
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration) {

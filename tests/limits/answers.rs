@@ -1,181 +1,10 @@
-//! A bucket's limits: decided in the script that appends, all or nothing.
+//! What callers of a running intake are told of a bucket's limits.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use dripfeed_bucket::*;
-use dripfeed_job::Submission;
-use dripfeed_tests::buckets::{self, open};
 use dripfeed_tests::client::Answer;
 use dripfeed_tests::processes::Process;
-use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use http::Method;
 use serde_json::json;
-
-fn policies(policies: serde_json::Value) -> BucketLimits {
-    let serde_json::Value::Array(policies) = policies else { panic!("a list") };
-    BucketLimits::read("limits", policies).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn of(caller: &str) -> Submission {
-    Submission { caller: Some(caller.to_owned()), ..buckets::job("meat") }
-}
-
-async fn judge(bucket: &Bucket, submission: Submission) -> Judgement {
-    bucket.judge(submission, Arc::default()).await.unwrap()
-}
-
-fn refusal(judged: &Judgement) -> &Refused {
-    match &judged.admission {
-        Admission::Refused(refused) => refused,
-        Admission::Admitted(admitted) => panic!("{admitted:?}"),
-    }
-}
-
-fn is_admitted(judged: &Judgement) -> bool {
-    matches!(judged.admission, Admission::Admitted(_))
-}
-
-#[tokio::test]
-async fn each_caller_has_its_own_limit_and_is_told_what_is_left() {
-    let redis = TestRedis::start().await;
-    for (number, kind) in [Kind::Stream, Kind::List].into_iter().enumerate() {
-        let bucket = open(&redis, BucketSettings { kind, ..buckets::settings(&format!("b{number}")) }).await;
-        bucket.limit_by(&policies(json!([
-            { "id": "each", "key": ["caller"], "tiers": [{ "kind": "bucket", "rate": "2/h", "burst": 2 }] }
-        ])));
-        let first = judge(&bucket, of("alice")).await;
-        assert!(is_admitted(&first));
-        assert_eq!(first.limits.unwrap().policies[0].tiers[0].remaining, 1);
-        assert!(is_admitted(&judge(&bucket, of("alice")).await));
-        let refused = judge(&bucket, of("alice")).await;
-        let refused = refusal(&refused);
-        assert_eq!((refused.reason, refused.level), (Reason::CallerLimit, 2));
-        let wait = refused.retry_after.unwrap();
-        assert!(wait > Duration::from_mins(29) && wait <= Duration::from_mins(30), "{wait:?}");
-        assert!(is_admitted(&judge(&bucket, of("bob")).await));
-        assert_eq!(bucket.census().await.unwrap().level, 3);
-    }
-}
-
-#[tokio::test]
-async fn a_refused_submission_is_charged_to_no_tier() {
-    let redis = TestRedis::start().await;
-    let bucket = open(&redis, BucketSettings { capacity: 3, ..buckets::settings("b") }).await;
-    bucket.limit_by(&policies(json!([
-        { "id": "all", "tiers": [{ "kind": "fixed", "limit": 100, "period": "1h" }] },
-        { "id": "each", "key": ["caller"], "tiers": [{ "kind": "fixed", "limit": 1, "period": "1h" }] }
-    ])));
-    let left = |judged: &Judgement| judged.limits.as_ref().unwrap().policies[0].tiers[0].remaining;
-    assert_eq!(left(&judge(&bucket, of("alice")).await), 99);
-    for _ in 0..5 {
-        assert_eq!(refusal(&judge(&bucket, of("alice")).await).reason, Reason::CallerLimit);
-    }
-    assert_eq!(left(&judge(&bucket, of("bob")).await), 98);
-    assert!(is_admitted(&judge(&bucket, of("carol")).await));
-    // Nor for want of room.
-    for _ in 0..5 {
-        assert_eq!(refusal(&judge(&bucket, of("dave")).await).reason, Reason::BucketFull);
-    }
-    assert_eq!(bucket.purge().await.unwrap(), 3);
-    assert_eq!(left(&judge(&bucket, of("dave")).await), 96);
-}
-
-#[tokio::test]
-async fn the_later_of_a_batch_see_what_the_earlier_were_charged() {
-    let redis = TestRedis::start().await;
-    let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(&policies(json!([
-        { "id": "each", "key": ["caller"], "tiers": [{ "kind": "log", "limit": 3, "period": "1h" }] }
-    ])));
-    let answers = bucket.admit_many((0..10).map(|_| of("alice")).collect()).await;
-    let admitted = answers.iter().filter(|answer| matches!(answer, Ok(Admission::Admitted(_)))).count();
-    assert_eq!(admitted, 3);
-    let tally = bucket.census().await.unwrap();
-    assert!(tally.refused.contains(&(Reason::CallerLimit, 7)), "{:?}", tally.refused);
-}
-
-#[tokio::test]
-async fn a_policy_can_bound_the_backlog_below_the_capacity() {
-    let redis = TestRedis::start().await;
-    let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(&policies(json!([
-        { "id": "short", "match": { "methods": ["PUT"] }, "tiers": [{ "kind": "backlog", "limit": 2 }] }
-    ])));
-    let put = || Submission { method: Some(Method::PUT), ..of("alice") };
-    for _ in 0..2 {
-        assert!(is_admitted(&judge(&bucket, put()).await));
-    }
-    let refused = judge(&bucket, put()).await;
-    assert_eq!(refusal(&refused).reason, Reason::CallerLimit);
-    assert!(refusal(&refused).retry_after.is_some());
-    assert!(is_admitted(&judge(&bucket, of("alice")).await), "another method has the bucket's own bound");
-}
-
-#[tokio::test]
-async fn who_waits_exactly_as_long_as_told_gets_in() {
-    let redis = TestRedis::start().await;
-    let bucket = open(&redis, buckets::settings("b")).await;
-    bucket.limit_by(&policies(json!([
-        { "id": "gate", "key": ["caller"], "tiers": [{ "kind": "gate", "period": "30ms" }] }
-    ])));
-    assert!(is_admitted(&judge(&bucket, of("alice")).await));
-    for _ in 0..10 {
-        let wait = loop {
-            let judged = judge(&bucket, of("alice")).await;
-            if let Admission::Refused(refused) = judged.admission {
-                break refused.retry_after.unwrap();
-            }
-        };
-        tokio::time::sleep(wait).await;
-        assert!(is_admitted(&judge(&bucket, of("alice")).await), "{wait:?} was not enough");
-    }
-}
-
-#[tokio::test]
-async fn one_script_call_decides_any_number_of_tiers() {
-    let redis = TestRedis::start().await;
-    for tiers in [1, 3, 5] {
-        let store = redis.store().await;
-        let bucket = open(&redis, buckets::settings(&format!("b{tiers}"))).await;
-        let tier = |n| json!({ "kind": "bucket", "rate": format!("{n}/s"), "burst": 10 });
-        bucket.limit_by(&policies(json!([
-            { "id": "each", "key": ["caller"], "tiers": (1..=tiers).map(tier).collect::<Vec<_>>() }
-        ])));
-        assert!(is_admitted(&judge(&bucket, of("alice")).await));
-        store.command::<()>(redis::cmd("CONFIG").arg("RESETSTAT")).await.unwrap();
-        assert!(is_admitted(&judge(&bucket, of("alice")).await));
-        let stats: String = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
-        assert!(stats.contains("cmdstat_evalsha:calls=1,"), "{stats}");
-        let scopes: Vec<String> = store.command(redis::cmd("KEYS").arg(format!("*b{tiers}*:limit:*"))).await.unwrap();
-        assert_eq!(scopes.len(), 1);
-        let ttl: i64 = store.command(redis::cmd("PTTL").arg(&scopes[0])).await.unwrap();
-        assert!(ttl > 0);
-    }
-}
-
-#[tokio::test]
-async fn a_limit_that_changes_keeps_what_was_consumed() {
-    let redis = TestRedis::start().await;
-    let bucket = open(&redis, buckets::settings("b")).await;
-    let limit = |limit: u64| {
-        policies(json!([
-            { "id": "each", "key": ["caller"], "tiers": [{ "kind": "fixed", "limit": limit, "period": "24h" }] }
-        ]))
-    };
-    bucket.limit_by(&limit(2));
-    for _ in 0..2 {
-        assert!(is_admitted(&judge(&bucket, of("alice")).await));
-    }
-    assert!(!is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(&limit(3));
-    assert!(is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(&limit(1));
-    assert!(!is_admitted(&judge(&bucket, of("alice")).await));
-    bucket.limit_by(&BucketLimits::default());
-    assert!(is_admitted(&judge(&bucket, of("alice")).await));
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_over_its_limit_is_told_which_and_until_when() {
@@ -267,6 +96,35 @@ async fn limits_set_at_run_time_hold_at_once_on_all_intakes_and_keep_what_was_co
     assert_eq!(statuses("acme").await, [429, 429]);
     assert_eq!(patch(json!({ "limits": [] })).await.status, 200);
     assert_eq!(statuses("acme").await, [202, 202]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_each_limit_said_is_counted_and_a_shadow_changes_no_answer() {
+    let service = Service::new(
+        "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
+         [[buckets.b.limits]]\nid = \"real\"\ntiers = [{ kind = \"fixed\", limit = 3, period = \"24h\" }]\n\
+         [[buckets.b.limits]]\nid = \"tried\"\nmode = \"shadow\"\ntiers = [{ kind = \"fixed\", limit = 1, period = \"24h\" }]\n",
+    )
+    .await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    for status in [202, 202, 202, 429] {
+        let answer = client.submit("b", "meat").await.unwrap();
+        assert_eq!(answer.status, status);
+        if status == 429 {
+            assert_eq!(answer.json()["violated_policies"], json!(["real"]));
+        }
+    }
+    let metrics = client.get("/metrics").await.unwrap();
+    let metrics = std::str::from_utf8(&metrics.body).unwrap();
+    for line in [
+        r#"{bucket="b",policy="real",verdict="allowed"} 3"#,
+        r#"{bucket="b",policy="real",verdict="refused"} 1"#,
+        r#"{bucket="b",policy="tried",verdict="allowed"} 1"#,
+        r#"{bucket="b",policy="tried",verdict="shadow_refused"} 3"#,
+    ] {
+        assert!(metrics.contains(&format!("dripfeed_bucket_limit_verdicts_total{line}")), "{line}: {metrics}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
