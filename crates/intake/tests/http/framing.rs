@@ -158,7 +158,9 @@ async fn a_call_without_use_for_its_body_does_nothing_when_that_is_broken() {
     let waiting = stage.submit("x").await;
     let short = IntakeSettings { body_timeout: Duration::from_millis(200), ..intake_settings() };
     let server = Server::start(&stage, short).await;
+    assert_eq!(stage.ask("PUT /v1/services/s/rules", &[], r#"{"policies": []}"#).await.status, 200);
     for line in [
+        "DELETE /v1/services/s/rules".to_owned(),
         "POST /v1/buckets/b/pause".to_owned(),
         "POST /v1/buckets/b/resume".to_owned(),
         "POST /v1/buckets/b/purge".to_owned(),
@@ -175,6 +177,7 @@ async fn a_call_without_use_for_its_body_does_nothing_when_that_is_broken() {
             refused(&server.ask(format!("{line} HTTP/1.1\r\nHost: intake\r\n{body}")).await, status, code);
         }
     }
+    assert_eq!(stage.get("/v1/services/s/rules").await.status, 200);
     let bucket = stage.get("/v1/buckets/b").await.json();
     assert_eq!((&bucket["paused"], &bucket["waiting"], &bucket["dead"]), (&false.into(), &1.into(), &1.into()));
     let whole = "POST /v1/buckets/b/pause HTTP/1.1\r\nHost: intake\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";

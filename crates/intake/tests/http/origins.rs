@@ -1,7 +1,7 @@
 use crate::stage::Stage;
 
 /// Every call that changes something.
-const CHANGES: [&str; 13] = [
+const CHANGES: [&str; 16] = [
     "POST /v1/buckets/b/jobs",
     "POST /v1/buckets/b/jobs/batch",
     "POST /v1/buckets/b/proxy/x",
@@ -15,6 +15,9 @@ const CHANGES: [&str; 13] = [
     "POST /v1/buckets/b/dead/replay",
     "DELETE /v1/buckets/b/dead/1-1",
     "HEAD /v1/buckets/b/proxy/x",
+    "PUT /v1/services/s/rules",
+    "DELETE /v1/services/s/rules",
+    "POST /v1/services/s/check",
 ];
 
 #[tokio::test]
