@@ -148,18 +148,27 @@ async fn spent(redis: &TestRedis, rate: &str, burst: u64) -> (Bucket, Replica) {
     (bucket, replica)
 }
 
-async fn on_pace(redis: &TestRedis, words: &[&str]) -> i64 {
-    let mut command = redis::cmd(words[0]);
-    command.arg("dripfeed:{b}:pace").arg(&words[1..]);
-    redis.store().await.command(&command).await.unwrap()
+const STATE: &str = "dripfeed:{b}:pace:tiers";
+
+/// As if the clock were so many µs further than when the pace was last written.
+async fn put_forward(redis: &TestRedis, us: i64) {
+    let script = "local state = redis.call('GET', KEYS[1])
+                  local last = struct.unpack('<I7', state) - ARGV[1]
+                  redis.call('SET', KEYS[1], struct.pack('<I7', last) .. string.sub(state, 8), 'KEEPTTL')";
+    let mut eval = redis::cmd("EVAL");
+    redis.store().await.command::<()>(eval.arg(script).arg(1).arg(STATE).arg(us)).await.unwrap();
+}
+
+async fn lose_the_pace(redis: &TestRedis) {
+    let lost: u64 = redis.store().await.command(redis::cmd("DEL").arg(STATE)).await.unwrap();
+    assert_eq!(lost, 1);
 }
 
 #[tokio::test]
 async fn a_clock_that_is_put_forward_makes_no_burst() {
     let redis = TestRedis::start().await;
     let (_bucket, replica) = spent(&redis, "1/s", 20).await;
-    // As if the clock were an hour further than when the pace was last written.
-    on_pace(&redis, &["HINCRBY", "last", "-3600000000"]).await;
+    put_forward(&redis, 3_600_000_000).await;
     let taken = match replica.take(50).await.unwrap() {
         Take::Jobs(jobs) => jobs.len(),
         _ => 0,
@@ -171,7 +180,7 @@ async fn a_clock_that_is_put_forward_makes_no_burst() {
 async fn a_clock_that_is_put_back_makes_no_burst_and_no_stall() {
     let redis = TestRedis::start().await;
     let (_bucket, replica) = spent(&redis, "100/s", 20).await;
-    on_pace(&redis, &["HINCRBY", "last", "3600000000"]).await;
+    put_forward(&redis, -3_600_000_000).await;
     assert!(takes_nothing(&replica).await);
     let begun = Instant::now();
     until("a token", async || !takes_nothing(&replica).await).await;
@@ -182,13 +191,13 @@ async fn a_clock_that_is_put_back_makes_no_burst_and_no_stall() {
 async fn a_pace_that_was_lost_grants_nothing() {
     let redis = TestRedis::start().await;
     let (bucket, replica) = spent(&redis, "1/h", 20).await;
-    assert_eq!(on_pace(&redis, &["DEL"]).await, 1);
+    lose_the_pace(&redis).await;
     assert!(takes_nothing(&replica).await);
     // Nor to one that comes new, nor to one that comes again.
-    assert_eq!(on_pace(&redis, &["DEL"]).await, 1);
+    lose_the_pace(&redis).await;
     let second = join(&bucket, "second").await;
     assert!(takes_nothing(&second).await);
-    assert_eq!(on_pace(&redis, &["DEL"]).await, 1);
+    lose_the_pace(&redis).await;
     let again = bucket.join(Consumer::new("again"), Duration::from_mins(1), Life::Again).await.unwrap();
     assert!(takes_nothing(&again).await);
 }

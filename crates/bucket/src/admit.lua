@@ -3,11 +3,12 @@
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8… once (string), one per
---       idempotency key, then the scopes of limits (string), then where a list's takers are counted
+--       idempotency key, then where a pace has its state (string), the scopes of limits (string), then where a list's
+--       takers are counted
 -- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
---       3 capacity  4 capacity in bytes  5 calls and 6 µs of the rate (0: none)  7 burst
---       8 the most jobs of one caller (0: not bounded)  9 ms to keep idempotency keys  10 ms to keep the token
---       11 which planning of its caller this is  12 number of an entry's fields, then their names; then per job:
+--       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
+--       7 ms to keep idempotency keys  8 ms to keep the token  9 which planning of its caller this is
+--       10 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due`
 --         and `expires`, where the kind has them, are written here
@@ -27,10 +28,9 @@ if answered then return cmsgpack.unpack(answered) end
 local changed = control_read(CONTROL, ARGV[1])
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local force = { limit = tonumber(ARGV[5]), period = tonumber(ARGV[6]), burst = tonumber(ARGV[7]) }
-local most_of_one = tonumber(ARGV[8])
-local once_ttl, token_ttl = ARGV[9], ARGV[10]
-local NAMES = 12
+local most_of_one = tonumber(ARGV[6])
+local once_ttl, token_ttl = ARGV[7], ARGV[8]
+local NAMES = 10
 local fields = tonumber(ARGV[NAMES])
 local due_at, expires_at
 for i = 1, fields do
@@ -39,6 +39,7 @@ for i = 1, fields do
 end
 
 local pace = pace_read(PACE)
+local look = pace_look(pace, ARGV[5])
 local level, pending = count_jobs(keys.jobs)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
 local waiting, found = level - pending, level
@@ -74,17 +75,17 @@ end
 
 -- µs until there is room for a job of `size` bytes; nil when there is.
 local function room_in(size)
-  if level >= capacity then return wait_for_room(METER, pace, force, level - capacity + 1) end
+  if level >= capacity then return wait_for_room(METER, pace, look, level - capacity + 1) end
   if bytes + size <= capacity_bytes then return nil end
   -- How many jobs must leave, were all of the mean size.
   local excess = bytes + size - capacity_bytes
   local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
-  return wait_for_room(METER, pace, force, math.max(1, leaving))
+  return wait_for_room(METER, pace, look, math.max(1, leaving))
 end
 
 -- For limits on the backlog: µs until so many jobs have left.
 local function wait_to_leave(jobs)
-  return wait_for_room(METER, pace, force, jobs)
+  return wait_for_room(METER, pace, look, jobs)
 end
 
 -- µs until all limits and the share let pass, at least `full`; nil: never.
@@ -94,7 +95,7 @@ local function wait_for_all(verdict, holding, full)
     if verdict.retry < 0 then return nil end
     wait = math.max(wait, verdict.retry)
   end
-  if has_its_share(holding) then wait = math.max(wait, wait_for_share(METER, pace, force, level, holding)) end
+  if has_its_share(holding) then wait = math.max(wait, wait_for_share(METER, pace, look, level, holding)) end
   return wait
 end
 
@@ -125,7 +126,7 @@ local function admit(job)
   if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
   elseif start ~= '' then due = tonumber(start) end
   if due and due <= now_ms then due = nil end
-  local eta = math.max(wait_for_turn(METER, pace, force, waiting), due and (due - now_ms) * 1000 or 0)
+  local eta = math.max(wait_for_turn(METER, pace, look, waiting), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
   local id = put(job, size, due, lifetime and now_ms + lifetime)
   if once > 0 then redis.call('SET', KEYS[ONCE + once], id .. ' ' .. fingerprint, 'PX', once_ttl) end
@@ -135,7 +136,7 @@ local function admit(job)
   return tell({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
-local answers = { 'judged', ARGV[11] }
+local answers = { 'judged', ARGV[9] }
 local per_job = 7 + fields
 for first = NAMES + 1 + fields, #ARGV, per_job do
   answers[#answers + 1] = admit(first + 6)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS};
@@ -18,6 +18,7 @@ use crate::batches::{Batches, Limits};
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::in_force::InForce;
+use crate::pace;
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
 use crate::settings::Kind;
@@ -25,7 +26,7 @@ use crate::settings::Kind;
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("admit", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        let shared = [NOW, METER, PACE, CONTROL, WAIT, HOLDERS, SHARE, lua::RULES];
+        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, WAIT, HOLDERS, SHARE];
         [&shared[..], &own, &[include_str!("admit.lua")]].concat()
     })
 });
@@ -121,14 +122,13 @@ impl Core {
             });
         }
         let mut keys = KeyIndex::after(keys);
-        let now_us = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
-        let now_us = u64::try_from(now_us).unwrap_or(u64::MAX);
+        let paced = pace::pack(force.pace.as_ref(), &mut keys);
+        let now_us = pace::now_us();
         let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
         let plans: Vec<Vec<u8>> = plannings.last().iter().flat_map(|planning| &planning.plans).map(&mut pack).collect();
-        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys.keys().to_vec()));
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys.into_keys()));
         call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
-        settings.leak.pace_args(&mut call);
-        call.arg(settings.leak.burst).arg(settings.share_of_one());
+        call.arg(&paced[..]).arg(settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED)).arg(plannings.len());
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],

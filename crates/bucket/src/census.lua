@@ -1,13 +1,14 @@
 -- Counts a bucket at one moment.
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
---       then the kind's: parked (zset) | the list of each taker, takers (hash)
--- ARGV  1 version of what is in force (control.lua)  2 calls and 3 µs of the rate (0: none)  4 burst
+--       where a pace has its state (string), then the kind's: parked (zset) | the list of each taker, takers (hash)
+-- ARGV  1 version of what is in force (control.lua)  2 plan of the pace ('': none)
 -- Result  { 'changed', … }
---         { now in µs, level, parked, pending, dead, id of the oldest job or '', tokens free or -1, hold until ms,
+--         { now in µs, level, parked, pending, dead, id of the oldest job or '', tokens free or -1, µs until
+--           there is one, hold until ms,
 --           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
-local force = { limit = tonumber(ARGV[2]), period = tonumber(ARGV[3]), burst = tonumber(ARGV[4]) }
+local plan = ARGV[2]
 local changed, paused = control_read(CONTROL, ARGV[1])
 if changed then return changed end
 
@@ -20,13 +21,10 @@ for consumer, count in pairs(by_consumer) do
   consumers[#consumers + 1] = count
 end
 local pace = pace_read(PACE)
-local tokens = -1
-if force.limit > 0 then
-  local full = pace_full(force.limit, force.period, force.burst)
-  tokens = math.floor((full - pace_level(pace, force.limit, force.period, force.burst)) / force.period)
-end
+local tokens, next_token = pace_room(pace, plan)
+if plan == '' then tokens = -1 end
 return {
   whole(now_us), level, count_parked(), pending, redis.call('XLEN', KEYS[6]),
-  oldest_job(JOBS), tokens, whole(pace.hold), consumers, redis.call('HGETALL', KEYS[4]),
+  oldest_job(JOBS), tokens, whole(next_token), whole(pace.hold), consumers, redis.call('HGETALL', KEYS[4]),
   redis.call('HGETALL', KEYS[3]), paused and 1 or 0,
 }

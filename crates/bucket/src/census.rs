@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use dripfeed_job::{Ending, JobId, Rate, Share};
+use dripfeed_job::{Ending, JobId, Share};
+use dripfeed_limit::{KeyIndex, lua};
+use dripfeed_store::Call;
 
 use crate::admission::Reason;
 use crate::change::Changes;
@@ -13,19 +15,22 @@ use crate::error::BucketError;
 use crate::in_force::{Answered, InForce};
 use crate::keys::PARKED;
 use crate::limits::BucketLimits;
+use crate::pace::{self, Target};
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, NOW, PACE, Scripts};
+use crate::scripts::{CONTROL, NOW, PACE, SPEND, Scripts};
 use crate::settings::Kind;
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("census", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.census];
-        [&[NOW, PACE, CONTROL], &own[..], &[include_str!("census.lua")]].concat()
+        [&[NOW, lua::RULES, lua::ROOM, PACE, SPEND, CONTROL], &own[..], &[include_str!("census.lua")]].concat()
     })
 });
 
 /// Rates over less than this would jump about.
 const LEAST_WINDOW_US: u64 = 1_000_000;
+/// Who waits longer for the next token than this sees a bucket that stands still.
+const USED_UP: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
 pub struct Census {
@@ -60,10 +65,11 @@ pub struct Census {
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// None: no rate is set.
-    pub target: Option<Rate>,
+    pub target: Option<Target>,
     /// None: no rate is set, and nothing was measured.
     pub effective_per_s: Option<f64>,
-    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `paused`, `no_rate`.
+    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for longer),
+    /// `paused`, `no_rate`.
     pub reason: &'static str,
     /// Until the upstream's wish to wait is over.
     pub held_for: Option<Duration>,
@@ -79,26 +85,32 @@ pub struct ReplicaCensus {
 
 impl Core {
     pub(crate) async fn census(&self) -> Result<Census, BucketError> {
+        let takers = match self.kind {
+            Kind::Stream => Vec::new(),
+            Kind::List => self.takers().await?,
+        };
+        let (force, reply) =
+            self.ask_in_force("census", Answered::AtOnce, |force| self.census_call(force, &takers)).await?;
+        read(reply, &force)
+    }
+
+    fn census_call(&self, force: &InForce, takers: &[String]) -> Call<'static> {
         let keys = &self.keys;
-        let mut all =
+        let common =
             vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
+        let mut index = KeyIndex::after(common);
+        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let mut all = index.into_keys();
         match self.kind {
             Kind::Stream => all.push(keys.parked()),
             Kind::List => {
-                all.extend(self.takers().await?.iter().map(|consumer| keys.taken(consumer)));
+                all.extend(takers.iter().map(|consumer| keys.taken(consumer)));
                 all.push(keys.takers());
             }
         }
-        let (force, reply) = self
-            .ask_in_force("census", Answered::AtOnce, |force| {
-                let mut call = SCRIPTS.of(self.kind).on(&all);
-                call.arg(&force.version);
-                force.settings.leak.pace_args(&mut call);
-                call.arg(force.settings.leak.burst);
-                call
-            })
-            .await?;
-        read(reply, &force)
+        let mut call = SCRIPTS.of(self.kind).on(&all);
+        call.arg(&force.version).arg(&plan[..]);
+        call
     }
 }
 
@@ -107,6 +119,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
     let (level, parked, pending, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
     let oldest = reply.text()?.parse::<JobId>().ok();
     let tokens = u64::try_from(reply.number()?).ok();
+    let next_token = Duration::from_micros(reply.count()?);
     let hold_ms = reply.count()?;
     let replicas = read_replicas(reply.array()?)?;
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
@@ -119,11 +132,12 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
     let held_for =
         Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
     let settings = &force.settings;
-    let target = settings.leak.rate;
-    let (effective_per_s, reason) = match (target, held_for) {
+    let target = Target::of(&settings.leak);
+    let (effective_per_s, reason) = match (&target, held_for) {
         _ if paused => (Some(0.0), "paused"),
         (_, Some(_)) => (Some(0.0), "held"),
-        (Some(rate), None) => (Some(rate.per_second()), "target"),
+        (Some(_), None) if next_token > USED_UP => (Some(0.0), "used_up"),
+        (Some(target), None) => (Some(target.per_second), "target"),
         (None, None) => (meter.get("settled").map(|text| per_second(text, now_us)), "no_rate"),
     };
     Ok(Census {

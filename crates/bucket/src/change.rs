@@ -4,10 +4,12 @@ use std::sync::LazyLock;
 
 use dripfeed_job::{Rate, Share};
 use dripfeed_store::Script;
+use serde_json::Value as Json;
 
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::limits::BucketLimits;
+use crate::pace::PaceTiers;
 use crate::settings::{BucketSettings, Leak};
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("change", &[include_str!("change.lua")]));
@@ -26,6 +28,7 @@ pub struct Changes {
 pub struct LeakChanges {
     pub rate: Option<Option<Rate>>,
     pub burst: Option<Option<u64>>,
+    pub tiers: Option<Option<PaceTiers>>,
     pub concurrency: Option<Option<u32>>,
     pub max_in_flight: Option<Option<u64>>,
 }
@@ -35,16 +38,17 @@ impl Changes {
     fn fields(&self) -> Vec<(&'static str, Option<String>)> {
         let text = |value: Option<Option<u64>>| value.map(|value| value.map(|number| number.to_string()));
         let leak = &self.leak;
-        let rate = |of: fn(Rate) -> String| leak.rate.map(|rate| rate.map(of));
         [
             ("capacity", text(self.capacity)),
             ("capacity_bytes", text(self.capacity_bytes)),
             ("max_share", self.max_share.map(|share| share.map(|share| share.to_string()))),
             ("limits", self.limits.as_ref().map(|limits| limits.as_ref().map(BucketLimits::text))),
-            ("rate", rate(|rate| rate.to_string())),
-            ("rate_limit", rate(|rate| rate.limit().to_string())),
-            ("rate_period", rate(|rate| rate.period_us().to_string())),
+            ("rate", leak.rate.map(|rate| rate.map(|rate| rate.to_string()))),
             ("burst", text(leak.burst)),
+            (
+                "tiers",
+                leak.tiers.as_ref().map(|tiers| tiers.as_ref().map(|tiers| Json::from(tiers.written()).to_string())),
+            ),
             ("concurrency", text(leak.concurrency.map(|value| value.map(u64::from)))),
             ("max_in_flight", text(leak.max_in_flight)),
         ]
@@ -65,11 +69,16 @@ impl Changes {
             leak: LeakChanges {
                 rate: get("rate").and_then(|rate| rate.parse().ok()).map(Some),
                 burst: number("burst"),
+                tiers: get("tiers").and_then(read_tiers).map(Some),
                 concurrency: get("concurrency").and_then(|value| value.parse().ok()).map(Some),
                 max_in_flight: number("max_in_flight"),
             },
         }
     }
+}
+
+fn read_tiers(text: &str) -> Option<PaceTiers> {
+    PaceTiers::read("tiers", serde_json::from_str(text).ok()?).ok()
 }
 
 impl Changes {
@@ -90,6 +99,7 @@ impl LeakChanges {
         Leak {
             rate: self.rate.flatten().or(configured.rate),
             burst: self.burst.flatten().unwrap_or(configured.burst),
+            tiers: self.tiers.clone().flatten().unwrap_or_else(|| configured.tiers.clone()),
             concurrency: self.concurrency.flatten().unwrap_or(configured.concurrency),
             max_in_flight: self.max_in_flight.flatten().or(configured.max_in_flight),
             ..configured.clone()

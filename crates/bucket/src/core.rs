@@ -23,7 +23,8 @@ impl Core {
         let kind = settings.kind;
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
         let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str());
-        Self { store, keys, kind, scopes, known: Known::new(settings) }
+        let known = Known::new(settings, keys.pace_tiers());
+        Self { store, keys, kind, scopes, known }
     }
 
     /// As configured.

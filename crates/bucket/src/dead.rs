@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::{JobId, Outcome, Rate, element};
+use dripfeed_limit::{KeyIndex, lua};
 use dripfeed_store::{Call, Script};
 use redis::Value;
 
@@ -12,6 +13,7 @@ use crate::admission::{Admitted, Reason, Refused};
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::in_force::{Answered, InForce};
+use crate::pace;
 use crate::page::{Cursor, Page};
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
@@ -20,7 +22,8 @@ use crate::settings::Kind;
 static REPLAY: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("replay", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        [&[NOW, METER, PACE, CONTROL, WAIT, HOLDERS, SHARE], &own[..], &[include_str!("replay.lua")]].concat()
+        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, WAIT, HOLDERS, SHARE];
+        [&shared[..], &own, &[include_str!("replay.lua")]].concat()
     })
 });
 static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new("forget", &[include_str!("forget.lua")]));
@@ -168,11 +171,11 @@ impl Core {
             keys.letters(),
             keys.holders(),
         ];
-        let mut call = REPLAY.of(self.kind).on(&keys.and_takers(common));
+        let mut index = KeyIndex::after(common);
+        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let mut call = REPLAY.of(self.kind).on(&keys.and_takers(index.into_keys()));
         call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
-        settings.leak.pace_args(&mut call);
-        call.arg(settings.leak.burst).arg(settings.share_of_one());
-        call.arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call.arg(&plan[..]).arg(settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call
     }
 

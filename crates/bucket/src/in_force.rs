@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use dripfeed_limit::Plan;
 use dripfeed_store::Call;
 use redis::Value;
 
@@ -14,6 +15,7 @@ use crate::change::Changes;
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::limits::BucketLimits;
+use crate::pace;
 use crate::reply::Reply;
 use crate::settings::BucketSettings;
 
@@ -28,21 +30,27 @@ pub(crate) struct InForce {
     pub(crate) configured: Arc<BucketSettings>,
     /// The configured ones, changed.
     pub(crate) settings: BucketSettings,
+    /// What lets calls pass. None: as fast as the upstream answers.
+    pub(crate) pace: Option<Plan>,
+    pace_key: String,
     configured_limits: BucketLimits,
     /// The configured ones, or others that were set at run time.
     pub(crate) limits: BucketLimits,
 }
 
 impl InForce {
-    pub(crate) fn new(configured: BucketSettings) -> Self {
-        Self {
+    fn new(configured: BucketSettings, pace_key: String) -> Self {
+        let force = Self {
             version: String::new(),
             changes: Changes::default(),
             settings: configured.clone(),
             configured: Arc::new(configured),
+            pace: None,
+            pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
-        }
+        };
+        force.applied()
     }
 
     pub(crate) fn configured(self, configured: Arc<BucketSettings>) -> Self {
@@ -59,8 +67,10 @@ impl InForce {
 
     /// All that follows from what is configured and what was changed is worked out here.
     fn applied(self) -> Self {
+        let settings = self.changes.over(&self.configured);
+        let pace = pace::plan(&settings.leak, self.pace_key.clone());
         let limits = self.changes.limits.clone().flatten().unwrap_or_else(|| self.configured_limits.clone());
-        Self { settings: self.changes.over(&self.configured), limits, ..self }
+        Self { settings, pace, limits, ..self }
     }
 }
 
@@ -69,8 +79,9 @@ impl InForce {
 pub(crate) struct Known(ArcSwap<InForce>);
 
 impl Known {
-    pub(crate) fn new(configured: BucketSettings) -> Self {
-        Self(ArcSwap::from_pointee(InForce::new(configured)))
+    /// `pace_key`: where the state of the pace is.
+    pub(crate) fn new(configured: BucketSettings, pace_key: String) -> Self {
+        Self(ArcSwap::from_pointee(InForce::new(configured, pace_key)))
     }
 
     pub(crate) fn now(&self) -> Arc<InForce> {

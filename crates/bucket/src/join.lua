@@ -1,15 +1,14 @@
 -- Makes a replica a member: its heartbeat begins, and it may take.
 --
--- KEYS  1 jobs  2 replicas (hash)  3 pace (hash), then where a list's takers are counted
--- ARGV  1 consumer  2 '1' for a process's first life  3 calls and 4 µs of the rate (0: none)
+-- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string), then where a list's takers are counted
+-- ARGV  1 consumer  2 '1' for a process's first life
 -- Result  'joined'
-local JOBS, REPLICAS, PACE = KEYS[1], KEYS[2], KEYS[3]
-local limit, period = tonumber(ARGV[3]), tonumber(ARGV[4])
+local JOBS, REPLICAS, PACE, TIERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 enroll(JOBS, ARGV[1])
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing was
 -- lost, and what was lost grants nothing.
 local first = ARGV[2] == '1' and redis.call('HLEN', REPLICAS) == 0
-if first and limit > 0 and redis.call('HEXISTS', PACE, 'level') == 0 then pace_write(PACE, 0, limit, period) end
+if first and not redis.call('GET', TIERS) then redis.call('HSET', PACE, 'new', 1) end
 redis.call('HSET', REPLICAS, ARGV[1], 0)
 return 'joined'

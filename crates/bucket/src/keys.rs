@@ -47,9 +47,14 @@ impl Keys {
         self.of("takes")
     }
 
-    /// Hash: state of the pace, and the hold.
+    /// Hash: the hold, and what else is known of the pace.
     pub(crate) fn pace(&self) -> String {
         self.of("pace")
+    }
+
+    /// String: what the tiers of the pace have consumed, packed.
+    pub(crate) fn pace_tiers(&self) -> String {
+        self.of("pace:tiers")
     }
 
     /// Hash: measured rates.

@@ -1,16 +1,14 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes.
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
---       8 holders (hash), then where a list's takers are counted
+--       8 holders (hash), then where a pace has its state (string), then where a list's takers are counted
 -- ARGV  1 version of what is in force (control.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
---       5 calls and 6 µs of the rate (0: none)  7 burst  8 the most jobs of one caller (0: not bounded)
---       9 ms until the new job is due (0: at once)
+--       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 ms until the new job is due (0: at once)
 -- Result  { 'changed', … } | { 'absent' } | { 'admitted', new id, level, eta in ms }
 --         { 'bucket_full' | 'max_share', retry after in ms, level }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, DEAD, LETTERS = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
-local HOLDERS, delay = KEYS[8], tonumber(ARGV[9])
-local force = { limit = tonumber(ARGV[5]), period = tonumber(ARGV[6]), burst = tonumber(ARGV[7]) }
+local HOLDERS, delay = KEYS[8], tonumber(ARGV[7])
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local changed = control_read(KEYS[5], ARGV[1])
 if changed then return changed end
@@ -19,6 +17,7 @@ local found = letter and redis.call('XRANGE', DEAD, letter, letter)[1]
 if not found then return { 'absent' } end
 
 local pace = pace_read(PACE)
+local look = pace_look(pace, ARGV[5])
 local level, pending = count_jobs(keys.jobs)
 local entry = {}
 for i = 1, #found[2], 2 do
@@ -34,15 +33,15 @@ end
 local size = counted_bytes(entry)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
 if level >= capacity or bytes + size > capacity_bytes then
-  local wait = wait_for_room(METER, pace, force, math.max(1, level - capacity + 1))
+  local wait = wait_for_room(METER, pace, look, math.max(1, level - capacity + 1))
   return { 'bucket_full', math.ceil(wait / 1000), level }
 end
 local caller = size > 0 and caller_of(entry)
-local holding = holding_of(tonumber(ARGV[8]), HOLDERS, caller, level)
+local holding = holding_of(tonumber(ARGV[6]), HOLDERS, caller, level)
 if has_its_share(holding) then
-  return { 'max_share', math.ceil(wait_for_share(METER, pace, force, level, holding) / 1000), level }
+  return { 'max_share', math.ceil(wait_for_share(METER, pace, look, level, holding) / 1000), level }
 end
-local eta = math.max(wait_for_turn(METER, pace, force, level - pending) / 1000, delay)
+local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, delay)
 local id = append(keys, entry)
 -- What has nothing in it can't come back.
 if not id then return { 'absent' } end

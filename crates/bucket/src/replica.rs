@@ -9,13 +9,13 @@ use crate::core::Core;
 use crate::doorbell::Doorbell;
 use crate::error::BucketError;
 use crate::recover::{Recovery, Watch, beat_interval};
-use crate::scripts::{NOW, PACE, Scripts};
+use crate::scripts::Scripts;
 use crate::settle::{self, Ended, Settled, Settlement, Settlements};
 use crate::strays::Held;
 use crate::take::{Claim, Idle, Take};
 
 static JOIN: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("join", |kind| vec![NOW, PACE, kind.consumers, include_str!("join.lua")]));
+    LazyLock::new(|| Scripts::new("join", |kind| vec![kind.consumers, include_str!("join.lua")]));
 
 /// A replica's name in the group, unique per process and life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,10 +73,14 @@ impl Core {
         life: Life,
     ) -> Result<Replica, BucketError> {
         let joined = Instant::now();
-        let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas(), self.keys.pace()]);
+        let keys = self.keys.and_takers(vec![
+            self.keys.jobs(),
+            self.keys.replicas(),
+            self.keys.pace(),
+            self.keys.pace_tiers(),
+        ]);
         let mut call = JOIN.of(self.kind).on(&keys);
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
-        self.in_force().settings.leak.pace_args(&mut call);
         self.store.run::<String>(&call).await?;
         Ok(Replica(Arc::new(Member {
             settlements: settle::start(self.clone(), consumer.as_str().to_owned()),

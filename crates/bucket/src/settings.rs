@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use dripfeed_job::rate::EXACT;
 use dripfeed_job::{BucketName, Rate, Retry, Share};
-use dripfeed_store::{Call, Durability};
+use dripfeed_limit::Tier;
+use dripfeed_store::Durability;
+
+use crate::pace::PaceTiers;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketSettings {
@@ -49,6 +51,8 @@ pub struct Leak {
     pub rate: Option<Rate>,
     /// Calls that may come at once after a quiet time; at least 1.
     pub burst: u64,
+    /// What must let a call pass besides.
+    pub tiers: PaceTiers,
     /// Calls under way at once, per replica; at least 1.
     pub concurrency: u32,
     /// Calls under way at once, over all replicas. None: no bound but `concurrency`.
@@ -72,16 +76,9 @@ impl Leak {
         if burst == 0 {
             return Some("a burst of 0 lets nothing pass: use at least 1".to_owned());
         }
-        // Scripts count in microseconds·calls, in doubles, which are exact up to here.
         let rate = rate?;
-        let exact = rate.period_us().checked_mul(burst).is_some_and(|product| product < EXACT / 2);
-        (!exact).then(|| format!("a burst of {burst} at {rate} is too large to be counted exactly: use a smaller one"))
-    }
-
-    /// Calls and µs of the rate, as the scripts take them; 0 calls: no rate.
-    pub(crate) fn pace_args(&self, call: &mut Call<'_>) {
-        let (limit, period) = self.rate.map_or((0, 1), |rate| (rate.limit(), rate.period_us()));
-        call.arg(limit).arg(period);
+        let most = Tier::most_burst(rate);
+        (burst > most).then(|| format!("a burst of {burst} at {rate} can't be counted exactly: use at most {most}"))
     }
 }
 

@@ -23,6 +23,6 @@ local function has_its_share(holding)
 end
 
 -- µs until a caller that has its share may hold one more: its own jobs may be behind all others.
-local function wait_for_share(meter, pace, force, level, holding)
-  return wait_for_room(meter, pace, force, level - holding.most + 1)
+local function wait_for_share(meter, pace, look, level, holding)
+  return wait_for_room(meter, pace, look, level - holding.most + 1)
 end

@@ -6,20 +6,23 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{Job, JobId, Unreadable, element, entry};
+use dripfeed_limit::{KeyIndex, lua};
 use dripfeed_store::Call;
 
 use crate::core::Core;
 use crate::error::BucketError;
 use crate::in_force::{Answered, InForce};
+use crate::pace;
 use crate::reply::Reply;
-use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, RECORD, Scripts};
+use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, RECORD, SPEND, Scripts};
 use crate::settings::Kind;
 use crate::strays::{Held, Hold};
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("take", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.take];
-        [&[NOW, METER, PACE, CONTROL, HOLDERS, RECORD], &own[..], &[include_str!("take.lua")]].concat()
+        let shared = [NOW, METER, lua::RULES, lua::ROOM, PACE, SPEND, CONTROL, HOLDERS, RECORD];
+        [&shared[..], &own, &[include_str!("take.lua")]].concat()
     })
 });
 
@@ -27,12 +30,12 @@ static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
 const MOST: usize = 500;
 
 /// A token that is spent later than this after it came, or after it was asked for, would bunch calls beyond the room that
-/// pace.lua keeps for late ones.
+/// pace.rs keeps for late ones.
 const PROMPT: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(1);
 /// A question may be so much longer on its way to Redis than the one before: without this allowance the time between them,
 /// as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put forward gains no
-/// more than that, for which pace.lua keeps room.
+/// more than that, for which pace.rs keeps room.
 const JITTER: Duration = Duration::from_millis(25);
 
 /// What a replica got.
@@ -141,10 +144,11 @@ impl Core {
             keys.takes(),
             keys.holders(),
         ];
-        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
+        let mut index = KeyIndex::after(common);
+        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(index.into_keys(), consumer));
         call.arg(&force.version).arg(consumer).arg(most.min(MOST));
-        settings.leak.pace_args(&mut call);
-        call.arg(settings.leak.burst).arg(settings.leak.max_in_flight.unwrap_or(0));
+        call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(u64::try_from((before.elapsed() + JITTER).as_micros()).unwrap_or(u64::MAX));
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(ms_up(settings.leak.max_hold));
         call.arg(number);

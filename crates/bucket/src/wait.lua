@@ -1,11 +1,15 @@
--- How long until jobs have leaked, from the measured leak.
+-- How long until jobs have leaked, from the pace and the measured leak.
+
+-- The pace as it is now, for the functions below.
+local function pace_look(pace, plan)
+  return limit_look(plan, { begins = pace.new })
+end
 
 -- µs until `jobs` more have left the bucket. With nothing measured yet the pace tells; with neither, the time that the
 -- bucket has leaked nothing is the best guess for how long it goes on so.
-local function wait_for_room(meter, pace, force, jobs)
+local function wait_for_room(meter, pace, look, jobs)
   local m = meter_read(meter, 'leak')
-  local wait = 0
-  if force.limit > 0 then wait = jobs * force.period / force.limit end
+  local wait = limit_passing(look, jobs)
   if m then
     local passed = math.max(1, now_us - m.t0)
     local left = m.c - m.c0
@@ -20,13 +24,8 @@ local function wait_for_room(meter, pace, force, jobs)
 end
 
 -- µs until a job with `ahead` jobs before it is called.
-local function wait_for_turn(meter, pace, force, ahead)
-  local wait = 0
-  if force.limit > 0 then
-    local level = pace_level(pace, force.limit, force.period, force.burst)
-    local free = pace_full(force.limit, force.period, force.burst) - level
-    wait = math.max(0, (ahead + 1) * force.period - free) / force.limit
-  end
+local function wait_for_turn(meter, pace, look, ahead)
+  local wait = limit_passing(look, ahead + 1)
   local m = ahead > 0 and meter_read(meter, 'leak')
   if m and m.c > m.c0 then wait = math.max(wait, ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)) end
   local held = pace.hold * 1000 - now_us

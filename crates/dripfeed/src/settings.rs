@@ -10,6 +10,7 @@ mod headers;
 mod intake;
 mod key;
 mod layers;
+mod leak;
 mod limits;
 mod log;
 mod processor;

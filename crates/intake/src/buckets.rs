@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use dripfeed_bucket::{Bucket, Census, Changes, Pace, Reason, ReplicaCensus};
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::{BucketName, Rate, Share};
+use dripfeed_job::{BucketName, Share};
 use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -85,12 +85,12 @@ pub(crate) struct BucketState {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Pace)]
 struct PaceState {
-    /// Such as `200/500ms`; null: no rate is set.
-    #[schema(value_type = Option<String>, required)]
-    target: Option<Rate>,
+    /// Such as `200/500ms`, or with more tiers `10/s, fixed 10000/24h`; null: no rate is set.
+    #[schema(required)]
+    target: Option<String>,
     #[schema(required)]
     effective_per_s: Option<f64>,
-    /// Why effective is what it is: `target`, `held`, `paused` or `no_rate`.
+    /// Why effective is what it is: `target`, `held`, `used_up` (a tier lets nothing pass for longer), `paused` or `no_rate`.
     reason: &'static str,
     /// Until a wait that an upstream asked for is over.
     #[schema(required)]
@@ -169,7 +169,7 @@ fn refused(by_reason: &[(Reason, u64)]) -> Map<String, Value> {
 impl From<Pace> for PaceState {
     fn from(pace: Pace) -> Self {
         Self {
-            target: pace.target,
+            target: pace.target.map(|target| target.text),
             effective_per_s: pace.effective_per_s,
             reason: pace.reason,
             held_for_ms: pace.held_for.map(ms_up),
@@ -188,6 +188,7 @@ fn changes(changes: &Changes) -> Map<String, Value> {
     let leak = [
         ("rate", changes.leak.rate.flatten().map(|rate| rate.to_string().into())),
         ("burst", changes.leak.burst.flatten().map(Value::from)),
+        ("tiers", changes.leak.tiers.as_ref().and_then(Option::as_ref).map(|tiers| tiers.written().into())),
         ("concurrency", changes.leak.concurrency.flatten().map(Value::from)),
         ("max_in_flight", changes.leak.max_in_flight.flatten().map(Value::from)),
     ];

@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use dripfeed_bucket::{Bucket, BucketLimits, Changes, Leak, LeakChanges};
+use dripfeed_bucket::{Bucket, BucketLimits, Changes, Leak, LeakChanges, PaceTiers};
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{Rate, Share, size};
 use serde::de::{Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use crate::buckets::BucketState;
 use crate::caller::{At, Operate};
 use crate::intake::Intake;
+use crate::pace_tier::PaceTier;
 use crate::problem::{Code, Place, Problem};
 use crate::rules::{Document, Policy};
 use crate::{body, json, parameters, refusals};
@@ -29,14 +29,14 @@ pub(crate) async fn change(
     State(intake): State<Intake>,
     At { bucket, .. }: At<Operate>,
     body: Body,
-) -> Result<Json<BucketState>, Problem> {
+) -> Result<axum::Json<BucketState>, Problem> {
     let body = body::read(body, &intake).await?;
     let changes = json::read::<Patch>(&body)?.changes()?;
     if changes.leak.rate.is_some() || changes.leak.burst.is_some() {
         fit_together(&bucket, &changes).await?;
     }
     bucket.change(&changes).await?;
-    BucketState::of(&bucket).await.map(Json)
+    BucketState::of(&bucket).await.map(axum::Json)
 }
 
 /// A member that is left out changes nothing.
@@ -57,7 +57,7 @@ pub(crate) struct Patch {
     /// Policies for submissions, as a list or as a document; whole or not at all. What was consumed under the same id stays so.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Limits>)]
-    limits: Option<Option<Value>>,
+    limits: Option<Option<Json>>,
     #[serde(default, deserialize_with = "json::object")]
     leak: LeakPatch,
     #[serde(default, deserialize_with = "json::object")]
@@ -74,6 +74,10 @@ struct LeakPatch {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u64>, minimum = 1)]
     burst: Option<Option<Count>>,
+    /// What must let a call pass besides the rate.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Vec<PaceTier>>)]
+    tiers: Option<Option<Vec<Json>>>,
     /// Per replica.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u16>, minimum = 1)]
@@ -115,6 +119,7 @@ impl Patch {
             leak: LeakChanges {
                 rate: self.leak.rate.or(self.pace.target),
                 burst: number(self.leak.burst),
+                tiers: self.leak.tiers.map(read_tiers).transpose()?,
                 concurrency: self.leak.concurrency.map(|wish| wish.map(|number| u32::from(number.get()))),
                 max_in_flight: number(self.leak.max_in_flight),
             },
@@ -122,16 +127,24 @@ impl Patch {
     }
 }
 
-fn read_limits(limits: Value) -> Result<BucketLimits, Problem> {
+fn read_limits(limits: Json) -> Result<BucketLimits, Problem> {
     let read = match limits {
-        Value::Array(items) => BucketLimits::read("limits", items),
-        Value::Object(mut members) => match (members.remove("policies"), members.is_empty()) {
-            (Some(Value::Array(items)), true) => BucketLimits::read("limits.policies", items),
+        Json::Array(items) => BucketLimits::read("limits", items),
+        Json::Object(mut members) => match (members.remove("policies"), members.is_empty()) {
+            (Some(Json::Array(items)), true) => BucketLimits::read("limits.policies", items),
             _ => return Err(bad_member("limits", "a document has the one member `policies`, a list")),
         },
         _ => return Err(bad_member("limits", "use a list of policies")),
     };
     read.map_err(|error| Problem::faults(Code::BadMember, &error))
+}
+
+fn read_tiers(tiers: Option<Vec<Json>>) -> Result<Option<PaceTiers>, Problem> {
+    let read = tiers.map(|tiers| PaceTiers::read("leak.tiers", tiers)).transpose();
+    read.map_err(|error| match error.faults() {
+        [first, ..] => bad_member(&first.place, &first.message),
+        [] => bad_member("leak.tiers", &error.to_string()),
+    })
 }
 
 /// Rate and burst hold together, whichever of them is changed.
@@ -213,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    fn changes(text: &str) -> Result<Changes, Value> {
+    fn changes(text: &str) -> Result<Changes, Json> {
         let problem = |problem: Problem| serde_json::to_value(&problem).unwrap();
         json::read::<Patch>(text.as_bytes()).and_then(Patch::changes).map_err(problem)
     }
@@ -225,6 +238,7 @@ mod tests {
         let leak = LeakChanges {
             rate: Some("10/s".parse().ok()),
             burst: Some(Some(10)),
+            tiers: None,
             concurrency: Some(Some(5)),
             max_in_flight: Some(Some(20)),
         };
@@ -291,6 +305,12 @@ mod tests {
             (r#"{"leak": {"burst": "10"}}"#, "leak.burst"),
             (r#"{"leak": {"concurrency": 0}}"#, "leak.concurrency"),
             (r#"{"leak": {"speed": 1}}"#, "leak.speed"),
+            (r#"{"leak": {"tiers": 1}}"#, "leak.tiers"),
+            (
+                r#"{"leak": {"tiers": [{"kind": "gate", "period": "1s"}, {"kind": "log", "rate": "10/s"}]}}"#,
+                "leak.tiers[1]",
+            ),
+            (r#"{"leak": {"tiers": [{"kind": "fixed", "limit": "many", "period": "1s"}]}}"#, "leak.tiers[0].limit"),
             (r#"{"size": 1}"#, "size"),
             (r#"{"leak": ["10/s"]}"#, "leak"),
         ] {

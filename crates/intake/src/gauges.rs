@@ -106,7 +106,7 @@ const GAUGES: [GaugeOf; 8] = [
         name: "pace_target",
         help: "Calls per second that the bucket may leak",
         unit: None,
-        value: |c| c.pace.target.map(|rate| rate.per_second()),
+        value: |c| c.pace.target.as_ref().map(|target| target.per_second),
     },
     GaugeOf {
         name: "pace_effective",

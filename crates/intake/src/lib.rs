@@ -33,6 +33,7 @@ mod metrics;
 mod operate;
 mod options;
 mod outcomes;
+mod pace_tier;
 mod page;
 mod parameters;
 mod prefer;

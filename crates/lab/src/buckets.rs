@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Keep, Kind, Leak};
+use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Keep, Kind, Leak, PaceTiers};
 use dripfeed_job::{BucketName, Rate, Retry, Submission};
 use dripfeed_store::Durability;
 
@@ -27,6 +27,7 @@ pub(crate) fn settings(
             rate: Some(rate),
             burst,
             concurrency,
+            tiers: PaceTiers::default(),
             max_in_flight: None,
             max_hold: Duration::from_mins(1),
             default_hold: Duration::from_secs(1),

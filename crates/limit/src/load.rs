@@ -1,6 +1,7 @@
 //! Policies from files and requests: `policies`, or the published `slas`. All that is wrong is told at once, each with its
 //! place; nothing is loaded then.
 
+mod pace;
 mod policy;
 mod sla;
 mod tier;
@@ -13,6 +14,7 @@ use thiserror::Error;
 
 use crate::policies::Policies;
 use crate::policy::Policy;
+use crate::tier::Tier;
 
 /// All that is wrong with a list of policies.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -108,6 +110,12 @@ fn no_document() -> LoadError {
 /// Reads a list of policies that is part of another document, where its name is `place`.
 pub fn list(place: &str, items: Vec<Json>) -> Result<Policies, LoadError> {
     read(place, items, policy::read)
+}
+
+/// Reads the tiers of a pace, a list that is part of another document, where its name is `place`. A pace is spent by who
+/// takes, in one scope: kinds `bucket`, `gate` and `fixed` without a spread.
+pub fn pace(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
+    pace::read(place, items)
 }
 
 type Faults = Vec<Fault>;

@@ -29,3 +29,6 @@ pub const REFUND: &str = include_str!("rules/refund.lua");
 
 /// `limit_room` and `limit_spend`, for a pace; after [`RULES`].
 pub const ROOM: &str = include_str!("rules/room.lua");
+
+/// `limit_look` and `limit_passing`: when what waits for a pace will have passed; after [`RULES`].
+pub const PASSING: &str = include_str!("rules/passing.lua");

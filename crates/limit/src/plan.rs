@@ -88,10 +88,10 @@ impl Plan {
         Self::of(policies.of(request).into_iter().map(scope).collect())
     }
 
-    /// A plan for a pace, which isn't anybody's request: the policy whatever it matches, in one scope, of cost 1. What it has
-    /// consumed is never forgotten: a state that is missing was lost, and counts as used up.
-    pub fn pace(policy: Arc<Policy>, keys: &ScopeKeys) -> Self {
-        let key = keys.scope(policy.id(), &[]);
+    /// A plan for a pace, which isn't anybody's request: `tiers` as [`load::pace`](crate::load::pace) reads them, with their
+    /// state in `key`. What a pace has consumed is never forgotten: a state that is missing was lost, and counts as used up.
+    pub fn pace(tiers: Vec<Tier>, key: String) -> Self {
+        let policy = Arc::new(Policy::of_pace(tiers));
         Self::of(vec![Scope { policy, key, values: Vec::new(), cost: 1, share: 0, lost_is_full: true }])
     }
 
@@ -174,6 +174,10 @@ impl KeyIndex {
 
     pub fn keys(&self) -> &[String] {
         &self.keys
+    }
+
+    pub fn into_keys(self) -> Vec<String> {
+        self.keys
     }
 }
 

@@ -189,6 +189,13 @@ impl Policy {
         Ok(Self { settings, tiers_in_store, fingerprint, keep_ms })
     }
 
+    /// Of tiers that need no more than there is: without a part to spread windows by, in Redis alone.
+    pub(crate) fn of_pace(tiers: Vec<Tier>) -> Self {
+        let settings = PolicySettings::new(PolicyId("pace".to_owned()), tiers);
+        let (fingerprint, keep_ms) = (packed::fingerprint(&settings.tiers), keep_ms(&settings, &settings.tiers));
+        Self { tiers_in_store: settings.tiers.clone(), settings, fingerprint, keep_ms }
+    }
+
     pub fn settings(&self) -> &PolicySettings {
         &self.settings
     }

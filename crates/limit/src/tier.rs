@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use dripfeed_job::duration;
 use dripfeed_job::rate::EXACT;
+use dripfeed_job::{Rate, duration};
 use thiserror::Error;
 
 use crate::calendar::Calendar;
@@ -91,6 +91,19 @@ impl Tier {
         }
         let (_, unit) = tier.drain();
         tier.exact(burst, unit, EXACT / 4, || format!("a burst of {burst}"))
+    }
+
+    /// The bucket of a rate; a burst that can't be counted exactly with it becomes the largest that can.
+    pub fn of_rate(rate: Rate, burst: u64) -> Self {
+        let kind = Kind::Bucket { burst: burst.clamp(1, Self::most_burst(rate)) };
+        Self { limit: rate.limit(), period_us: rate.period_us(), kind }
+    }
+
+    /// The largest burst that can be counted exactly with a rate.
+    pub fn most_burst(rate: Rate) -> u64 {
+        let tier = Self { limit: rate.limit(), period_us: rate.period_us(), kind: Kind::Gate };
+        let (_, unit) = tier.drain();
+        EXACT / 4 / unit
     }
 
     pub fn gate(period: Duration) -> Result<Self, BadTier> {

@@ -46,7 +46,7 @@ mod tests {
     use std::time::Duration;
 
     use bytes::Bytes;
-    use dripfeed_bucket::{Keep, Kind, Leak};
+    use dripfeed_bucket::{Keep, Kind, Leak, PaceTiers};
     use dripfeed_job::{Answer, entry};
     use dripfeed_store::Durability;
 
@@ -64,6 +64,7 @@ mod tests {
                 rate: None,
                 burst: 1,
                 concurrency: 1,
+                tiers: PaceTiers::default(),
                 max_in_flight: None,
                 max_hold: Duration::from_mins(1),
                 default_hold: Duration::from_secs(1),

@@ -16,8 +16,8 @@ use crate::exit::Failure;
 pub(crate) struct Arguments {
     bucket: BucketName,
     /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5,
-    /// leak.max_in_flight=20, limits=@FILE with a list of policies in YAML or JSON; an empty value goes back to the configured
-    /// one
+    /// leak.max_in_flight=20, leak.tiers='[{"kind":"fixed","limit":10000,"period":"1d"}]', limits=@FILE with a list of
+    /// policies in YAML or JSON; an empty value goes back to the configured one
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<Change>,
     #[command(flatten)]
@@ -33,8 +33,7 @@ struct Change {
 
 const NUMBERS: [&str; 4] = ["capacity", "leak.burst", "leak.concurrency", "leak.max_in_flight"];
 const TEXTS: [&str; 3] = ["capacity_bytes", "max_share", "leak.rate"];
-
-const LIMITS: &str = "limits";
+const LISTS: [&str; 2] = ["leak.tiers", "limits"];
 
 impl FromStr for Change {
     type Err = String;
@@ -55,15 +54,16 @@ impl FromStr for Change {
         if let Some(key) = named(&TEXTS) {
             return change(key, &|| Ok(Json::from(value)));
         }
-        if let Some(key) = named(&[LIMITS]) {
-            return change(key, &|| limits(value));
+        if let Some(key) = named(&LISTS) {
+            return change(key, &|| list(value));
         }
-        Err(format!("there is no such setting: use {}, {} or {LIMITS}", NUMBERS.join(", "), TEXTS.join(", ")))
+        let all = [&NUMBERS[..], &TEXTS, &LISTS].concat();
+        Err(format!("there is no such setting: use one of {}", all.join(", ")))
     }
 }
 
-/// A list of policies, or a document of them; the server reads it.
-fn limits(value: &str) -> Result<Json, String> {
+/// A list, or the name of a file with it; the server reads what is in it.
+fn list(value: &str) -> Result<Json, String> {
     let text = match value.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?,
         None => value.to_owned(),
@@ -99,8 +99,10 @@ mod tests {
     #[test]
     fn changes_are_written_as_the_api_reads_them() {
         assert_eq!(
-            read(&["capacity=50", "leak.rate=10/s", "leak.burst=", "capacity_bytes=64MiB"]),
-            Ok(json!({"capacity": 50, "capacity_bytes": "64MiB", "leak": {"rate": "10/s", "burst": null}}))
+            read(&["capacity=50", "leak.rate=10/s", "leak.burst=", "capacity_bytes=64MiB", "leak.tiers=[]"]),
+            Ok(
+                json!({"capacity": 50, "capacity_bytes": "64MiB", "leak": {"rate": "10/s", "burst": null, "tiers": []}})
+            )
         );
     }
 
@@ -117,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_set_is_told_before_anybody_is_asked() {
-        for change in ["capacity", "capacity=many", "kind=list", "leak.speed=1", "="] {
+        for change in ["capacity", "capacity=many", "kind=list", "leak.speed=1", "leak.tiers=[", "="] {
             assert!(read(&[change]).is_err(), "{change}");
         }
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind, Leak};
-use dripfeed_job::rate::EXACT;
-use dripfeed_job::{BucketName, Rate, Retry, Share, duration};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind};
+use dripfeed_job::{BucketName, Retry, Share, duration};
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::leak::LeakSection;
 use super::quantity;
 use super::read::{Place, Reader};
 use super::tree::Step;
@@ -69,23 +69,6 @@ struct Section {
 enum ConfiguredKind {
     Stream,
     List,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
-struct LeakSection {
-    #[serde(deserialize_with = "quantity::empty_is_none")]
-    rate: Option<Rate>,
-    #[serde(deserialize_with = "quantity::one_or_more")]
-    burst: u64,
-    #[serde(deserialize_with = "quantity::one_or_more")]
-    concurrency: u16,
-    #[serde(deserialize_with = "quantity::zero_is_none")]
-    max_in_flight: Option<u64>,
-    #[serde(deserialize_with = "quantity::time")]
-    max_hold: Duration,
-    #[serde(deserialize_with = "quantity::time")]
-    default_hold: Duration,
 }
 
 #[derive(Deserialize)]
@@ -150,14 +133,14 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
     let own = reader.tree.json(&path);
     let fallback = for_kind(defaults.clone(), &own);
     let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
-    check_times(reader, &place, &section);
-    check_burst(reader, &place, &section.leak);
+    check_retry(reader, &place, &section.retry);
     if let ConfiguredKind::List = section.kind {
         refuse_for_list(reader, &path, &section);
     }
     check_key(reader, &place, &section.key);
     let Section { upstream, upstream_ca_file, method, timeout, connect_timeout, headers, headers_file, .. } = section;
-    let Section { signing_secret, signing_secret_file, allow_private, max_answer, .. } = section;
+    let Section { signing_secret, signing_secret_file, allow_private, max_answer, leak, .. } = section;
+    let leak = super::leak::read(reader, &place, leak);
     let keys = UpstreamKeys {
         upstream,
         upstream_ca_file,
@@ -172,7 +155,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         max_answer,
     };
     let upstream = super::upstream::read(reader, &place, keys)?;
-    let Section { capacity, capacity_bytes, max_share, key, leak, retry, deliveries, keep, limits, .. } = section;
+    let Section { capacity, capacity_bytes, max_share, key, retry, deliveries, keep, limits, .. } = section;
     let limits = super::limits::read(reader, &path, limits)?;
     let settings = BucketSettings {
         name: name.clone(),
@@ -184,14 +167,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         capacity,
         capacity_bytes,
         max_share,
-        leak: Leak {
-            rate: leak.rate,
-            burst: leak.burst,
-            concurrency: leak.concurrency.into(),
-            max_in_flight: leak.max_in_flight,
-            max_hold: leak.max_hold,
-            default_hold: leak.default_hold,
-        },
+        leak: leak?,
         retry: Retry { attempts: retry.attempts, first: retry.first, max: retry.max },
         deliveries,
         keep: Keep {
@@ -232,26 +208,10 @@ fn laid_over(under: Json, over: Json) -> Json {
     }
 }
 
-fn check_times(reader: &mut Reader<'_>, place: &Place<'_>, section: &Section) {
-    let ordered = [
-        (["retry", "first"], section.retry.first, "retry.max", section.retry.max),
-        (["leak", "default_hold"], section.leak.default_hold, "leak.max_hold", section.leak.max_hold),
-    ];
-    for (key, time, most_key, most) in ordered {
-        if time > most {
-            let message = format!("{} is more than {most_key}, {}", duration::show(time), duration::show(most));
-            let path = place.of(reader.tree, &key.map(Step::from));
-            reader.fault(&path, message);
-        }
-    }
-}
-
-/// Scripts count in doubles: a burst of whole periods must stay below the numbers that these hold exactly.
-fn check_burst(reader: &mut Reader<'_>, place: &Place<'_>, leak: &LeakSection) {
-    let most = leak.rate.map_or(EXACT, |rate| EXACT / rate.period_us());
-    if leak.burst >= most {
-        let path = place.of(reader.tree, &["leak".into(), "burst".into()]);
-        reader.fault(&path, format!("with this rate use less than {most}"));
+fn check_retry(reader: &mut Reader<'_>, place: &Place<'_>, RetrySection { first, max, .. }: &RetrySection) {
+    if first > max {
+        let message = format!("{} is more than retry.max, {}", duration::show(*first), duration::show(*max));
+        reader.fault(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
     }
 }
 

@@ -463,6 +463,29 @@ fn a_reload_tells_what_takes_a_restart() {
 }
 
 #[test]
+fn a_pace_of_a_kind_that_cannot_be_is_refused_with_its_place() {
+    let told = told(
+        r#"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.mail.leak]
+            rate = "10/s"
+            tiers = [
+                { kind = "fixed", limit = 10000, period = "1d" },
+                { kind = "fixed", limit = 10, period = "1s", spread = "tenant" },
+                { kind = "log", rate = "10/s" },
+                { kind = "sliding", rate = "10/s" },
+                { kind = "concurrent", limit = 3, lease = "1m" },
+                { kind = "backlog", limit = 3 },
+                { kind = "gate", rate = "2/s" },
+                { kind = "bucket", limit = "many", period = "1s" },
+            ]
+        "#,
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
 fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
     let told = told(
         r#"

@@ -63,6 +63,18 @@ async fn settings_change_at_once_and_go_back() {
 }
 
 #[tokio::test]
+async fn tiers_of_the_pace_change_at_once_and_are_told() {
+    let stage = Stage::set().await;
+    let day = json!([{ "kind": "fixed", "limit": 10000, "period": "1d" }]);
+    let patch = json!({ "leak": { "rate": "10/s", "tiers": day } }).to_string();
+    let bucket = stage.ask(PATCH, &[], patch).await.json();
+    assert_eq!(bucket["pace"]["target"], "10/s, fixed 10000/24h");
+    assert_eq!(bucket["changes"]["leak"]["tiers"], day);
+    let back = stage.ask(PATCH, &[], r#"{"leak": {"tiers": null}}"#).await.json();
+    assert_eq!((&back["pace"]["target"], &back["changes"]["leak"]), (&json!("10/s"), &json!({"rate": "10/s"})));
+}
+
+#[tokio::test]
 async fn what_cannot_be_set_changes_nothing() {
     let stage = Stage::set().await;
     for patch in [

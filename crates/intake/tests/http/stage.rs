@@ -5,7 +5,7 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use dripfeed_bucket::{
-    Bucket, BucketSettings, Buckets, Consumer, Keep, Kind, Leak, Life, Replica, Settlement, Take, Taken,
+    Bucket, BucketSettings, Buckets, Consumer, Keep, Kind, Leak, Life, PaceTiers, Replica, Settlement, Take, Taken,
 };
 use dripfeed_intake::{AccessKey, Decisions, Gauges, Health, Intake, IntakeMetrics, IntakeSettings, Keys};
 use dripfeed_job::{Job, Retry};
@@ -216,6 +216,7 @@ pub fn settings(name: &str) -> BucketSettings {
             rate: None,
             burst: 1,
             concurrency: 10,
+            tiers: PaceTiers::default(),
             max_in_flight: None,
             max_hold: Duration::from_mins(1),
             default_hold: Duration::from_secs(1),

@@ -9,7 +9,8 @@ if code == 3 then
         _, _, starts, count, from = limit_unpack('<BI6I7I5', packed, from)
         if count == 0 or now - starts >= period then starts, count = now, 0 end
       end
-      return { rule = rule, limit = limit, period = period, starts = starts, count = count, waits = 0 }, at, from
+      local ends = starts + period
+      return { rule = rule, limit = limit, period = period, starts = starts, ends = ends, count = count, waits = 0 }, at, from
     end,
 
     wait = function(tier, now, n)

@@ -11,8 +11,8 @@ local function limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
     tiers[#tiers + 1] = tier
   end
 
-  -- Each tier takes the state of the one it was, by kind and period, else by kind. Where none is found, nothing was consumed;
-  -- all was, where `lost_is_full`.
+  -- Each tier takes the state of the one it was, by kind and period, else by kind. One that is new begins with nothing consumed.
+  -- Where there is no state at all, nothing was consumed; all was, where `lost_is_full`.
   local function adopt()
     for i = 1, #tiers do fresh[i] = true end
     while packed and from <= #packed do
@@ -36,7 +36,7 @@ local function limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
         end
       end
     end
-    for i in pairs(lost_is_full and fresh or {}) do
+    for i in pairs(lost_is_full and not packed and fresh or {}) do
       tiers[i].rule.seldom().fill(tiers[i], now_us)
     end
   end

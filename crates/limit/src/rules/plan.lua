@@ -4,8 +4,10 @@
 --   led by its length (1)  bytes of the tiers (2)  then per tier its kind (1) and the settings its rule reads
 --
 -- Read, it is a list of its scopes, each with what this request asks of it: n, share, shadow; and what comes of it: whether it
--- passed, and how many were taken. That is good until the next plan is read.
-local function limit_plan(text, elapsed)
+-- passed, and how many were taken. That is good until the next plan is read. `how` may say of scopes that are read:
+--   elapsed  the most µs that can have passed since the last write, by a clock that nobody sets
+--   begins   what has no state was never there, so none was lost
+local function limit_plan(text, how)
   local id, at = limit_unpack('<I7', text)
   local plan, i = { nil, nil, nil, nil, id = id, allowed = true, retry = 0 }, 0
   while at <= #text do
@@ -19,7 +21,7 @@ local function limit_plan(text, elapsed)
         key = key, print = print, ttl = ttl, now = 0, changed = false,
         n = 0, share = 0, shadow = false, passed = true, taken = 0,
       }
-      limit_load(scope, text, at, past, flags >= 2, elapsed)
+      limit_load(scope, text, at, past, flags >= 2 and not (how and how.begins), how and how.elapsed)
       limit_scopes[key] = scope
     end
     scope.n, scope.share, scope.shadow, scope.passed, scope.taken = n, share, flags % 2 == 1, true, 0

@@ -5,7 +5,7 @@ use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, Scri
 use tempfile::TempDir;
 
 use crate::clock::Clock;
-use crate::lua::{REFUND, ROOM, RULES};
+use crate::lua::{PASSING, REFUND, ROOM, RULES};
 use crate::plan::KeyIndex;
 use crate::{
     Decision, KeyPart, Limiter, Plan, Policies, Policy, PolicySettings, PolicyVerdict, Request, ScopeKeys, Tier, strict,
@@ -68,7 +68,7 @@ impl Bench {
     /// Runs what is to be done, each step at its time; reports are there for those that judge.
     pub(crate) async fn run(&self, steps: &[(u64, Step<'_>)]) -> Vec<Vec<i64>> {
         static STEPS: LazyLock<Script> = LazyLock::new(|| {
-            Script::new("steps", &["local now_us = 0", RULES, REFUND, ROOM, include_str!("steps.lua")])
+            Script::new("steps", &["local now_us = 0", RULES, REFUND, ROOM, PASSING, include_str!("steps.lua")])
         });
         let mut keys = KeyIndex::default();
         let packed: Vec<Vec<u8>> = steps.iter().map(|(now, step)| step.plan().pack(&mut keys, *now)).collect();
@@ -102,8 +102,12 @@ pub(crate) enum Step<'p> {
     Decide(&'p Plan),
     Refund(&'p Plan),
     Release(&'p Plan),
-    /// Tells room and wait.
+    /// Tells room, wait and refill.
     Room(&'p Plan),
+    /// The same, where there is nothing that could have been lost.
+    Begin(&'p Plan),
+    /// Tells when the next thirty will have passed.
+    Passing(&'p Plan),
     /// The same, when a clock that nobody sets says that at most a second has passed.
     RoomWithinSecond(&'p Plan),
     Spend(&'p Plan),
@@ -116,6 +120,8 @@ impl<'p> Step<'p> {
             Self::Refund(_) => "refund",
             Self::Release(_) => "release",
             Self::Room(_) => "room",
+            Self::Begin(_) => "begin",
+            Self::Passing(_) => "passing",
             Self::RoomWithinSecond(_) => "room_within_second",
             Self::Spend(_) => "spend",
         }
@@ -127,6 +133,8 @@ impl<'p> Step<'p> {
             | Self::Refund(plan)
             | Self::Release(plan)
             | Self::Room(plan)
+            | Self::Begin(plan)
+            | Self::Passing(plan)
             | Self::RoomWithinSecond(plan)
             | Self::Spend(plan) => plan,
         }

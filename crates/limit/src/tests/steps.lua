@@ -18,7 +18,13 @@ for i = 1, #ARGV, 3 do
   elseif what == 'room' then
     report = { limit_room(text) }
   elseif what == 'room_within_second' then
-    report = { limit_room(text, 1000000) }
+    report = { limit_room(text, { elapsed = 1000000 }) }
+  elseif what == 'begin' then
+    report = { limit_room(text, { begins = true }) }
+    limit_spend(text, 0)
+  elseif what == 'passing' then
+    local look = limit_look(text)
+    for n = 1, 30 do report[n] = limit_passing(look, n) end
   elseif what == 'spend' then
     limit_spend(text, 1)
   end

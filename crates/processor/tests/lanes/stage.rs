@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Bucket, BucketSettings, EndedJob, Keep, Kind, Leak};
+use dripfeed_bucket::{Admission, Bucket, BucketSettings, EndedJob, Keep, Kind, Leak, PaceTiers};
 use dripfeed_job::{JobId, Retry, Submission};
 use dripfeed_processor::{Connector, Processor, ProcessorSettings, Upstream};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -100,6 +100,7 @@ pub fn settings(name: &str) -> BucketSettings {
             rate: None,
             burst: 1,
             concurrency: 10,
+            tiers: PaceTiers::default(),
             max_in_flight: None,
             max_hold: Duration::from_mins(1),
             default_hold: Duration::from_millis(10),

@@ -1,0 +1,140 @@
+//! The pace: tiers that all must let a call pass before a job is taken for it, decided by the rules of limits.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use dripfeed_job::{Rate, duration};
+use dripfeed_limit::{KeyIndex, LoadError, Plan, Tier, load};
+use serde_json::Value as Json;
+
+use crate::settings::Leak;
+
+/// A call comes to the upstream a little after its token was got, one later than the other: late ones and prompt ones behind
+/// them are closer together than their tokens. The burst keeps room for so much of that, so that the upstream sees the
+/// ceiling too. What would be much later isn't sent (take.rs, PROMPT).
+const LATE: Duration = Duration::from_millis(25);
+
+/// Tiers of a pace besides its rate, and how they were written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PaceTiers {
+    written: Vec<Json>,
+    tiers: Vec<Tier>,
+}
+
+impl PaceTiers {
+    /// Reads a list that is part of another document, where its name is `place`.
+    pub fn read(place: &str, written: Vec<Json>) -> Result<Self, LoadError> {
+        Ok(Self { tiers: load::pace(place, written.clone())?, written })
+    }
+
+    #[must_use]
+    pub fn written(&self) -> &[Json] {
+        &self.written
+    }
+}
+
+/// What the pace of a bucket is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Such as `10/s` or, of several tiers, `10/s, fixed 10000/24h`.
+    pub text: String,
+    /// Of the tier with the shortest period, which is what one sees from moment to moment.
+    pub per_second: f64,
+}
+
+impl Target {
+    /// None: as fast as the upstream answers.
+    pub(crate) fn of(leak: &Leak) -> Option<Self> {
+        let tiers = tiers(leak);
+        let shortest = tiers.iter().min_by_key(|tier| tier.period())?;
+        let per_second = per_second(shortest);
+        let others = leak.tiers.tiers.iter().map(|tier| format!("{} {}", tier.kind().as_str(), rate_of(tier)));
+        let all: Vec<String> = leak.rate.iter().map(Rate::to_string).chain(others).collect();
+        Some(Self { text: all.join(", "), per_second })
+    }
+}
+
+/// None: as fast as the upstream answers. The state is in `key`.
+pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
+    let tiers: Vec<Tier> = tiers(leak).iter().map(with_room_for_late).collect();
+    (!tiers.is_empty()).then(|| Plan::pace(tiers, key))
+}
+
+/// As a script takes it, its key among `keys`; empty: no pace.
+pub(crate) fn pack(plan: Option<&Plan>, keys: &mut KeyIndex) -> Vec<u8> {
+    plan.map(|plan| plan.pack(keys, now_us())).unwrap_or_default()
+}
+
+/// The clock of this machine, around which calendars are laid.
+pub(crate) fn now_us() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn tiers(leak: &Leak) -> Vec<Tier> {
+    let rate = leak.rate.map(|rate| Tier::of_rate(rate, leak.burst));
+    rate.into_iter().chain(leak.tiers.tiers.iter().cloned()).collect()
+}
+
+/// With a burst of 1 there is no room to keep; and where a token comes so seldom that lateness is nothing to it, none is
+/// kept. Windows count when tokens are got.
+fn with_room_for_late(tier: &Tier) -> Tier {
+    let dripfeed_limit::Kind::Bucket { burst } = *tier.kind() else { return tier.clone() };
+    let (late, period) = (u128::from(tier.limit()) * LATE.as_micros(), tier.period().as_micros());
+    let late = if late * 100 < period { 0 } else { late.div_ceil(period) };
+    let kept = burst.saturating_sub(u64::try_from(late).unwrap_or(u64::MAX)).max(1);
+    // Less of a burst is never too much.
+    Tier::bucket(tier.limit(), tier.period(), kept).unwrap_or_else(|_| tier.clone())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "limits and periods are far below 2^53")]
+fn per_second(tier: &Tier) -> f64 {
+    tier.limit() as f64 / tier.period().as_secs_f64()
+}
+
+fn rate_of(tier: &Tier) -> String {
+    let shown = |_| format!("{}/{}", tier.limit(), duration::show(tier.period()));
+    Rate::new(tier.limit(), tier.period()).map_or_else(shown, |rate| rate.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use serde_json::json;
+
+    use super::*;
+
+    fn leak(rate: Option<&str>, burst: u64, tiers: Json) -> Leak {
+        let Json::Array(tiers) = tiers else { unreachable!("a list") };
+        Leak {
+            rate: rate.map(|rate| rate.parse().unwrap()),
+            burst,
+            tiers: PaceTiers::read("tiers", tiers).unwrap(),
+            concurrency: 1,
+            max_in_flight: None,
+            max_hold: Duration::ZERO,
+            default_hold: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_target_tells_all_tiers() {
+        let target = |rate, tiers| Target::of(&leak(rate, 1, tiers)).map(|target| (target.text, target.per_second));
+        assert_eq!(target(None, json!([])), None);
+        assert_eq!(target(Some("200/500ms"), json!([])), Some(("200/500ms".to_owned(), 400.0)));
+        let day = json!([{ "kind": "fixed", "limit": 10000, "period": "1d" }, { "kind": "gate", "period": "250ms" }]);
+        assert_eq!(target(Some("10/s"), day), Some(("10/s, fixed 10000/24h, gate 1/250ms".to_owned(), 4.0)));
+    }
+
+    #[test]
+    fn a_burst_keeps_room_for_late_calls() {
+        let kept = |limit, period, burst| {
+            let tier = Tier::bucket(limit, Duration::from_millis(period), burst).unwrap();
+            with_room_for_late(&tier).most()
+        };
+        assert_eq!(kept(200, 500, 200), 190);
+        assert_eq!(kept(10, 1000, 20), 19);
+        assert_eq!(kept(1, 3_600_000, 20), 20);
+        assert_eq!(kept(100, 1000, 2), 1);
+        assert_eq!(kept(100, 1000, 1), 1);
+    }
+}

@@ -1,0 +1,38 @@
+use serde_json::Value as Json;
+
+use super::{Fault, LoadError, join, shape, tier};
+use crate::policy::MOST_TIERS;
+use crate::tier::{Align, Kind, Tier};
+
+/// With a rate besides, as many as a policy may have.
+const MOST: usize = MOST_TIERS - 1;
+
+pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
+    let (mut tiers, mut faults) = (Vec::new(), Vec::new());
+    if items.len() > MOST {
+        faults.push(Fault { place: place.to_owned(), message: format!("{} tiers: use at most {MOST}", items.len()) });
+    }
+    for (at, item) in items.into_iter().enumerate() {
+        let below = |fault: Fault| Fault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
+        let whole = |message: String| vec![Fault { place: String::new(), message }];
+        match shape(item).and_then(|raw| tier::read(&raw).and_then(fit).map_err(whole)) {
+            Ok(tier) => tiers.push(tier),
+            Err(found) => faults.extend(found.into_iter().map(below)),
+        }
+    }
+    if faults.is_empty() { Ok(tiers) } else { Err(LoadError { faults }) }
+}
+
+fn fit(tier: Tier) -> Result<Tier, String> {
+    let instead = match tier.kind() {
+        Kind::Fixed(Align::Epoch { spread: Some(_) }) => {
+            return Err("`spread` has no meaning for a pace, which has one scope".to_owned());
+        }
+        Kind::Bucket { .. } | Kind::Gate | Kind::Fixed(_) => return Ok(tier),
+        Kind::Sliding => "its estimate lets more through than its limit: use bucket or fixed",
+        Kind::Log { .. } => "use bucket, with which any true window holds, or fixed",
+        Kind::Concurrent => "use leak.max_in_flight",
+        Kind::Backlog => "use the bucket's capacity",
+    };
+    Err(format!("the kind `{}` can't pace a bucket: {instead}", tier.kind().as_str()))
+}

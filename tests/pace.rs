@@ -1,0 +1,171 @@
+//! The pace by several tiers, and while it changes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, open, settle, submit, take, takes_nothing};
+use dripfeed_tests::redis_server::TestRedis;
+use serde_json::{Value as Json, json};
+use tokio::time::{sleep, timeout};
+
+fn tiers(tiers: Json) -> PaceTiers {
+    let Json::Array(tiers) = tiers else { panic!("a list of tiers") };
+    PaceTiers::read("tiers", tiers).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn paced(rate: Option<&str>, burst: u64, tiers: PaceTiers) -> BucketSettings {
+    let mut settings = buckets::settings("b");
+    settings.capacity = 5000;
+    settings.leak = Leak { rate: rate.map(|rate| rate.parse().unwrap()), burst, tiers, ..settings.leak };
+    settings
+}
+
+async fn with_jobs(redis: &TestRedis, settings: BucketSettings, jobs: usize) -> Bucket {
+    let bucket = open(redis, settings).await;
+    for answer in bucket.admit_many((0..jobs).map(|n| job(n.to_string())).collect()).await {
+        admitted(answer);
+    }
+    bucket
+}
+
+fn leak(changes: LeakChanges) -> Changes {
+    Changes { leak: changes, ..Changes::default() }
+}
+
+/// Takes without an end, and settles nothing.
+async fn take_all(replica: Replica) {
+    loop {
+        if let Take::Idle(idle) = replica.take(100).await.unwrap() {
+            replica.wait(&idle).await;
+        }
+    }
+}
+
+/// When each job in flight was taken, by the Redis clock in ms.
+async fn taken_at(redis: &TestRedis) -> Vec<u64> {
+    let script = "local taken, now = {}, redis.call('TIME')
+                  for _, job in ipairs(redis.call('XPENDING', KEYS[1], 'processors', '-', '+', 5000)) do
+                      taken[#taken + 1] = now[1] * 1000 + math.floor(now[2] / 1000) - job[3]
+                  end
+                  return taken";
+    let mut eval = redis::cmd("EVAL");
+    redis.store().await.command(eval.arg(script).arg(1).arg("dripfeed:{b}:jobs")).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_window_gets_more_than_its_share_and_each_gets_it() {
+    const WINDOW_MS: u64 = 500;
+    let redis = TestRedis::start().await;
+    let window = tiers(json!([{ "kind": "fixed", "limit": 200, "period": "500ms" }]));
+    let bucket = with_jobs(&redis, paced(Some("200/500ms"), 200, window), 3000).await;
+    let replicas = [join(&bucket, "a").await, join(&bucket, "b").await, join(&bucket, "c").await];
+    let taking = futures::future::join_all(replicas.map(take_all));
+    timeout(Duration::from_secs(5), taking).await.unwrap_err();
+
+    let mut windows = BTreeMap::<u64, u64>::new();
+    for ms in taken_at(&redis).await {
+        *windows.entry(ms / WINDOW_MS).or_default() += 1;
+    }
+    assert!(windows.values().all(|calls| *calls <= 200), "{windows:?}");
+    // The first and the last window were not seen whole.
+    windows.pop_first();
+    windows.pop_last();
+    let (calls, whole) = (windows.values().sum::<u64>(), windows.len() as u64);
+    assert!(whole >= 8 && calls * 100 >= whole * 200 * 99, "{windows:?}");
+}
+
+#[tokio::test]
+async fn all_tiers_must_pass_with_a_rate_or_without() {
+    let redis = TestRedis::start().await;
+    let day = json!({ "kind": "fixed", "limit": 3, "period": "366d" });
+    for rate in [Some("1000/s"), None] {
+        let bucket = with_jobs(&redis, paced(rate, 1000, tiers(json!([day]))), 5).await;
+        let replica = join(&bucket, "a").await;
+        assert_eq!(take(&replica, 5).await.len(), 3);
+        assert!(takes_nothing(&replica).await);
+        let pace = bucket.census().await.unwrap().pace;
+        assert_eq!((pace.reason, pace.effective_per_s, pace.tokens), ("used_up", Some(0.0), Some(0)));
+        redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    }
+}
+
+/// What a replica on a busy machine needs to wake up, to take and to settle.
+const NOTICED: Duration = Duration::from_millis(250);
+
+#[tokio::test]
+async fn who_waits_as_long_as_told_gets_in() {
+    let redis = TestRedis::start().await;
+    for tiers in [
+        tiers(json!([{ "kind": "fixed", "limit": 2, "period": "700ms" }])),
+        tiers(json!([{ "kind": "fixed", "limit": 5, "period": "2s" }, { "kind": "gate", "period": "150ms" }])),
+        tiers(json!([{ "kind": "fixed", "limit": 2, "period": "1s", "align": "first" }])),
+    ] {
+        let shown = format!("{:?}", tiers.written());
+        let mut settings = paced(None, 1, tiers);
+        settings.capacity = 3;
+        let bucket = open(&redis, settings).await;
+        let replica = join(&bucket, "a").await;
+        let leaking = tokio::spawn(async move {
+            loop {
+                match replica.take(1).await.unwrap() {
+                    Take::Jobs(jobs) => {
+                        for taken in jobs {
+                            settle(&replica, taken, DELIVERED).await;
+                        }
+                    }
+                    Take::Idle(idle) => replica.wait(&idle).await,
+                    Take::Fenced => panic!("declared dead"),
+                }
+            }
+        });
+        let mut refusals = 0;
+        while refusals < 6 {
+            if let Admission::Refused(refused) = bucket.admit(job("x")).await.unwrap() {
+                refusals += 1;
+                sleep(refused.retry_after.unwrap() + NOTICED).await;
+                let again = bucket.admit(job("again")).await.unwrap();
+                assert!(matches!(again, Admission::Admitted(_)), "after {refused:?}: {again:?}, {shown}");
+            }
+        }
+        leaking.abort();
+        redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_eta_counts_the_windows_ahead() {
+    let redis = TestRedis::start().await;
+    let hours = json!([{ "kind": "fixed", "limit": 10, "period": "1h", "align": "first" }]);
+    let bucket = open(&redis, paced(None, 1, tiers(hours))).await;
+    join(&bucket, "a").await;
+    let mut etas = Vec::new();
+    for _ in 0..25 {
+        etas.push(submit(&bucket, job("x")).await.eta.as_secs());
+    }
+    let hour = |of: u64| etas.iter().filter(|eta| (of * 3600 - 5..=of * 3600).contains(*eta)).count();
+    assert_eq!((etas.iter().filter(|eta| **eta == 0).count(), hour(1), hour(2)), (10, 10, 5), "{etas:?}");
+}
+
+#[tokio::test]
+async fn a_changed_pace_keeps_what_was_consumed() {
+    let redis = TestRedis::start().await;
+    let year = |limit: u64| Some(Some(tiers(json!([{ "kind": "fixed", "limit": limit, "period": "366d" }]))));
+    let bucket = with_jobs(&redis, paced(Some("1/366d"), 8, PaceTiers::default()), 20).await;
+    let replicas = [join(&bucket, "a").await, join(&open(&redis, (*bucket.settings()).clone()).await, "b").await];
+    assert_eq!(take(&replicas[0], 5).await.len(), 5);
+    // A tier that is new has lost nothing; the burst is what was left.
+    bucket.change(&leak(LeakChanges { tiers: year(6), ..LeakChanges::default() })).await.unwrap();
+    assert_eq!(take(&replicas[1], 20).await.len(), 3);
+    bucket.change(&leak(LeakChanges { rate: Some("1000000/s".parse().ok()), ..LeakChanges::default() })).await.unwrap();
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(take(&replicas[0], 20).await.len(), 1);
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(take(&replicas[1], 1).await.len(), 1);
+    assert_eq!(take(&replicas[0], 20).await.len(), 1);
+    assert!(takes_nothing(&replicas[1]).await, "six of six");
+    bucket.change(&leak(LeakChanges { tiers: year(7), ..LeakChanges::default() })).await.unwrap();
+    assert_eq!(take(&replicas[1], 20).await.len(), 1);
+    bucket.change(&leak(LeakChanges { tiers: Some(None), ..LeakChanges::default() })).await.unwrap();
+    assert_eq!(bucket.census().await.unwrap().pace.target.unwrap().text, "1000000/s");
+}
