@@ -112,8 +112,8 @@ async fn work(
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
-    let Some((intake, listener)) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
-    let welcome = Welcome { intake: listener.local_addr()?, echo, settings: &settings, files: &layers.files };
+    let Some((intake, ports)) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
+    let welcome = Welcome { intake: ports.http.local_addr()?, echo, settings: &settings, files: &layers.files };
     welcome.print();
     let processors = Processors::new(layers, &settings)?;
     let mut working = JoinSet::new();
@@ -121,7 +121,7 @@ async fn work(
         working.spawn(processors.clone().keep(number, stop.clone()));
     }
     let stopped = stop.clone();
-    working.spawn(async move { intake.serve(listener, stopped).await });
+    working.spawn(async move { intake.serve(ports, stopped).await });
     let mut ended = Ok(());
     while let Some(one) = working.join_next().await {
         // Whoever ends first, the others end with it.

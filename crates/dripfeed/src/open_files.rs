@@ -5,8 +5,8 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 /// For all else: Redis, children, logs.
 const OTHERS: u64 = 128;
 
-/// How many of so many connections there is room for. Raises the limit of this process, as far as the system lets it.
-pub(crate) fn room_for(connections: usize) -> usize {
+/// How many of so many connections, as `key` sets them, there is room for. Raises the limit of this process, as far as the system lets it.
+pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     let wanted = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(OTHERS);
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return connections };
     let raised = wanted.min(hard);
@@ -14,7 +14,7 @@ pub(crate) fn room_for(connections: usize) -> usize {
     let room = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
     if room < connections {
         tracing::warn!(
-            "there is room for {room} connections at once, and intake.max_connections is {connections}: \
+            "there is room for {room} connections at once, and {key} is {connections}: \
              this process may have {limit} files open (ulimit -Hn, LimitNOFILE=)"
         );
     }

@@ -2,6 +2,7 @@
 
 mod buckets;
 mod connect;
+mod grpc;
 pub(crate) mod intake;
 pub(crate) mod processor;
 mod reload;

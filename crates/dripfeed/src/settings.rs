@@ -6,6 +6,7 @@
 
 mod bucket;
 mod fault;
+mod grpc;
 mod headers;
 mod intake;
 mod key;
@@ -32,6 +33,7 @@ use dripfeed_store::RedisSettings;
 
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::fault::Faults;
+pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::IntakeRole;
 pub(crate) use self::key::check_id as check_key_id;
 pub(crate) use self::layers::Layers;
@@ -47,6 +49,8 @@ use self::tree::Tree;
 pub(crate) struct Settings {
     pub(crate) redis: RedisSettings,
     pub(crate) intake: IntakeRole,
+    /// None: off.
+    pub(crate) grpc: Option<GrpcPort>,
     pub(crate) processor: ProcessorRole,
     pub(crate) log: LogSettings,
     pub(crate) keys: Vec<AccessKey>,
@@ -72,15 +76,25 @@ impl Settings {
     /// None comes with a fault.
     fn of(tree: Tree, anyone_may_call: bool, faults: &mut Faults) -> Option<Self> {
         let mut reader = Reader::new(&tree, faults);
-        reader.refuse_unknown_sections(&["keys", "redis", "intake", "processor", "log", "buckets", "defaults"]);
+        reader.refuse_unknown_sections(&["keys", "redis", "intake", "grpc", "processor", "log", "buckets", "defaults"]);
         let buckets = bucket::read(&mut reader);
         let keys = key::read(&mut reader, &buckets);
         let redis = redis::read(&mut reader);
         let intake = intake::read(&mut reader, anyone_may_call);
+        let grpc = grpc::read(&mut reader, anyone_may_call);
         let processor = processor::read(&mut reader, redis.as_ref(), &buckets);
         let log = log::read(&mut reader);
         let buckets = buckets.into_iter().filter_map(|(name, bucket)| Some((name, bucket?))).collect();
-        Some(Self { redis: redis?, intake: intake?, processor: processor?, log: log?, keys, buckets, tree })
+        Some(Self {
+            redis: redis?,
+            intake: intake?,
+            grpc: grpc?,
+            processor: processor?,
+            log: log?,
+            keys,
+            buckets,
+            tree,
+        })
     }
 
     /// Every setting in force, with where it comes from; secrets masked.
@@ -99,7 +113,10 @@ impl Settings {
             }
             section
         };
-        ["redis", "intake", "processor"].into_iter().filter(|name| told(self, name) != told(other, name)).collect()
+        ["redis", "intake", "grpc", "processor"]
+            .into_iter()
+            .filter(|name| told(self, name) != told(other, name))
+            .collect()
     }
 }
 

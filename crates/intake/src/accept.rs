@@ -4,19 +4,20 @@
 //! `head_timeout`, so they don't wait long.
 
 mod framing;
+mod protocol;
 mod strict;
 mod tls;
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use http::Request;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulConnection;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,10 +28,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
+use self::protocol::Http;
 use self::strict::Strict;
 pub use self::tls::{Tls, TlsError, TlsIdentity};
 use crate::address::Peer;
-use crate::head;
 
 /// A kept connection stays open this long after the stop, so that a request which is on its way gets an answer and not
 /// a reset.
@@ -54,14 +55,29 @@ pub struct ConnectionLimits {
 #[derive(Debug)]
 pub struct Listener {
     tcp: TcpListener,
+    version: Version,
     /// None: HTTP in clear text.
     tls: Option<Tls>,
 }
 
+/// Of HTTP; a port speaks one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
 impl Listener {
+    /// HTTP/1.1.
     #[must_use]
     pub const fn new(tcp: TcpListener, tls: Option<Tls>) -> Self {
-        Self { tcp, tls }
+        Self { tcp, version: Version::One, tls }
+    }
+
+    /// HTTP/2, for gRPC.
+    #[must_use]
+    pub const fn http2(tcp: TcpListener, tls: Option<Tls>) -> Self {
+        Self { tcp, version: Version::Two, tls }
     }
 }
 
@@ -81,12 +97,11 @@ pub async fn serve(
     limits: ConnectionLimits,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let Listener { tcp: listener, tls } = listener.into();
+    let Listener { tcp: listener, version, tls } = listener.into();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let room = Arc::new(Semaphore::new(limits.most));
-    let http = Arc::new(http(limits.head_timeout));
-    let server = Server { http, router, tls, limits, stop, cut: cut.clone() };
+    let server = Server { http: Http::new(version, limits), router, tls, limits, stop, cut: cut.clone() };
     let ended = tokio::select! {
         ended = accept_all(&listener, &server, &room, &connections) => ended,
         () = server.stop.cancelled() => Ok(()),
@@ -101,21 +116,12 @@ pub async fn serve(
     ended
 }
 
-fn http(head_timeout: Duration) -> http1::Builder {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(head_timeout)
-        .max_headers(head::PARSED_FIELDS)
-        .max_buf_size(head::PARSED_BYTES);
-    http
-}
-
 /// A connection whose writes don't wait for ever.
 type Patient = Pin<Box<TimeoutStream<TcpStream>>>;
 
 #[derive(Clone)]
 struct Server {
-    http: Arc<http1::Builder>,
+    http: Http,
     router: Router,
     tls: Option<Tls>,
     limits: ConnectionLimits,
@@ -167,6 +173,7 @@ impl Server {
     async fn serve(self, stream: TcpStream, peer: Peer) {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.stall_timeout));
+        stream.set_read_timeout(self.http.silence());
         let stream = Box::pin(stream);
         let served = match &self.tls {
             None => self.requests(stream, peer).await,
@@ -183,21 +190,35 @@ impl Server {
     /// None: there was none, or it is too late for one.
     async fn handshake(&self, tls: &Tls, stream: Patient) -> Option<TlsStream<Patient>> {
         tokio::select! {
-            shaken = tokio::time::timeout(self.limits.head_timeout, tls.acceptor().accept(stream)) => {
+            shaken = tokio::time::timeout(self.limits.head_timeout, tls.acceptor(self.http.version()).accept(stream)) => {
                 shaken.ok()?.inspect_err(|error| tracing::debug!(%error, "a connection is no TLS that we speak")).ok()
             }
             () = self.stop.cancelled() => None,
         }
     }
 
-    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer) -> hyper::Result<()> {
+    async fn requests(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+    ) -> hyper::Result<()> {
         let router = self.router.clone().map_request(move |mut request: Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(peer);
             request.map(Body::new)
         });
-        let connection =
-            self.http.serve_connection(TokioIo::new(Strict::new(stream)), TowerToHyperService::new(router));
-        tokio::pin!(connection);
+        let service = TowerToHyperService::new(router);
+        match &self.http {
+            Http::One(http) => {
+                self.until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await
+            }
+            Http::Two { http, .. } => self.until_stop(pin!(http.serve_connection(TokioIo::new(stream), service))).await,
+        }
+    }
+
+    async fn until_stop(
+        &self,
+        mut connection: Pin<&mut impl GracefulConnection<Error = hyper::Error>>,
+    ) -> hyper::Result<()> {
         tokio::select! {
             ended = connection.as_mut() => return ended,
             () = self.stop.cancelled() => {}

@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, header};
 
 use crate::intake::Intake;
-use crate::keys::{AccessKey, Scope, Shown};
+use crate::keys::{AccessKey, Keys, Scope, Shown};
 use crate::problem::{Code, Problem};
 
 /// By this the key comes when `Authorization` is for the upstream.
@@ -19,35 +19,43 @@ pub(crate) const DRIPFEED_KEY: HeaderName = HeaderName::from_static("dripfeed-ke
 
 /// Who calls.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
+pub struct Caller {
     /// None: no keys are configured, everybody may do everything.
     key: Option<Arc<AccessKey>>,
     /// `Authorization` was the key to dripfeed, and isn't meant for the upstream.
     pub(crate) authorization_is_ours: bool,
 }
 
-impl Caller {
-    fn of(intake: &Intake, headers: &HeaderMap) -> Result<Self, Problem> {
+impl Keys {
+    /// Who shows a key as `Authorization: Bearer …` or `Dripfeed-Key: …`. None: it is none of these, and one is needed.
+    #[must_use]
+    pub fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
         let (key, authorization_is_ours) = match own_key(headers) {
             Some(key) => (Some(key), false),
             None => (bearer(headers), true),
         };
-        match intake.keys().identify(key) {
-            Shown::Open => Ok(Self { key: None, authorization_is_ours: false }),
-            Shown::Known(key) => Ok(Self { key: Some(key), authorization_is_ours }),
-            Shown::Unknown => Err(Problem::new(
-                Code::Unauthenticated,
-                "send a valid key as `Authorization: Bearer …` or `Dripfeed-Key: …`",
-            )),
+        match self.identify(key) {
+            Shown::Open => Some(Caller { key: None, authorization_is_ours: false }),
+            Shown::Known(key) => Some(Caller { key: Some(key), authorization_is_ours }),
+            Shown::Unknown => None,
         }
     }
+}
 
-    /// The id of the key.
-    pub(crate) fn id(&self) -> Option<&str> {
+impl Caller {
+    fn of(intake: &Intake, headers: &HeaderMap) -> Result<Self, Problem> {
+        let unknown = "send a valid key as `Authorization: Bearer …` or `Dripfeed-Key: …`";
+        intake.keys().caller(headers).ok_or_else(|| Problem::new(Code::Unauthenticated, unknown))
+    }
+
+    /// The id of the key. None: no keys are configured.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
         self.key.as_ref().map(|key| key.id.as_str())
     }
 
-    fn may(&self, scope: Scope) -> bool {
+    #[must_use]
+    pub fn may(&self, scope: Scope) -> bool {
         self.key.as_ref().is_none_or(|key| key.scopes.contains(&scope))
     }
 
@@ -55,7 +63,8 @@ impl Caller {
         self.key.as_ref().is_none_or(|key| key.buckets.has(bucket))
     }
 
-    fn may_use_service(&self, service: &str) -> bool {
+    #[must_use]
+    pub fn may_use_service(&self, service: &str) -> bool {
         self.key.as_ref().is_none_or(|key| key.services.has(service))
     }
 

@@ -34,7 +34,8 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub(crate) const fn as_str(self) -> &'static str {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Submit => "submit",
             Self::Read => "read",

@@ -52,6 +52,7 @@ mod time;
 mod wait;
 
 pub use accept::{ConnectionLimits, Listener, Tls, TlsError, TlsIdentity, serve};
+pub use caller::Caller;
 pub use decisions::Decisions;
 pub use gauges::Gauges;
 pub use health::Health;

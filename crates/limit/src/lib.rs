@@ -73,6 +73,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod tier;
+mod together;
 mod verdict;
 mod wait;
 
@@ -94,4 +95,5 @@ pub use request::Request;
 pub use scope::{BadKeyPart, KeyPart};
 pub use tally::Counts;
 pub use tier::{Align, BadTier, Kind, Tier};
+pub use together::Together;
 pub use wait::Wait;

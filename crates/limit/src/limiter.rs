@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::decision::Decision;
 use crate::error::LimitError;
 use crate::leased::{LOOK_AFTER, Withdraw};
+use crate::plan::Plan;
 use crate::policies::Policies;
 use crate::policy::{Policy, PolicyId};
 use crate::request::Request;
@@ -20,6 +21,7 @@ use crate::scope::KeyPart;
 use crate::strict::GiveBack;
 use crate::tally::Counts;
 use crate::tier::Kind;
+use crate::together::{self, Judgement, Together};
 
 /// A decision is there within 50 ms: the rest is for what is then done without Redis, on a busy machine.
 const PATIENCE: Duration = Duration::from_millis(35);
@@ -85,16 +87,30 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be asked and a policy that is for this request is `closed`.
     pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, LimitError> {
-        let plan = self.core.plan(request);
+        Ok(self.judge(self.core.plan(request)).await?.decision)
+    }
+
+    /// Decides on several requests as on one: they pass together, or none does and nothing is charged. Where several fall
+    /// into one scope it is charged once, with what the costliest of them counts.
+    ///
+    /// # Errors
+    /// As [`Limiter::decide`].
+    pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<Together, LimitError> {
+        let plans: Vec<Plan> = requests.iter().map(|request| self.core.plan(request)).collect();
+        let (plan, places) = together::merge(plans);
+        Ok(Together::new(self.judge(plan).await?, &places))
+    }
+
+    async fn judge(&self, plan: Plan) -> Result<Judgement, LimitError> {
         if plan.is_empty() {
-            return Ok(Decision::unlimited());
+            return Ok(Judgement { decision: Decision::unlimited(), places: Vec::new() });
         }
-        let decision = match self.core.refusals.find(&plan) {
+        let judgement = match self.core.refusals.find(&plan) {
             Some(known) => known,
             None => Round::new(&self.core, &plan).run(plan).await?,
         };
-        self.core.tally.decided(&decision);
-        Ok(decision)
+        self.core.tally.decided(&judgement.decision);
+        Ok(judgement)
     }
 
     /// Gives back what a decision was charged, as if the request had not been: no further than to empty.

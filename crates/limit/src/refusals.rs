@@ -7,6 +7,7 @@ use moka::sync::Cache;
 use crate::decision::{Decision, PolicyVerdict};
 use crate::plan::{Plan, Scope};
 use crate::tier::Kind;
+use crate::together::Judgement;
 use crate::verdict::{Left, ScopeVerdict};
 use crate::wait::Wait;
 
@@ -49,15 +50,16 @@ impl Refusals {
     }
 
     /// The refusal of a request that costs at least what was refused.
-    pub(crate) fn find(&self, plan: &Plan) -> Option<Decision> {
+    pub(crate) fn find(&self, plan: &Plan) -> Option<Judgement> {
         let now = Instant::now();
-        plan.scopes().iter().find_map(|scope| {
+        plan.scopes().iter().enumerate().find_map(|(at, scope)| {
             let refusal = self.0.get(&scope.key)?;
             let holds = refusal.fingerprint == scope.policy.fingerprint()
                 && !scope.policy.is_shadow()
                 && scope.cost >= refusal.cost
                 && now < refusal.until;
-            holds.then(|| Decision::of(vec![PolicyVerdict::of(scope, refusal.later(scope, now))]))
+            let decision = || Decision::of(vec![PolicyVerdict::of(scope, refusal.later(scope, now))]);
+            holds.then(|| Judgement { decision: decision(), places: vec![at] })
         })
     }
 

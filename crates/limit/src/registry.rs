@@ -27,6 +27,7 @@ use crate::keys::RegistryKeys;
 use crate::policy::PolicyId;
 use crate::request::Request;
 use crate::tally::Counts;
+use crate::together::Together;
 
 use self::attend::Attention;
 pub use self::error::RegistryError;
@@ -76,6 +77,21 @@ impl Services {
     pub async fn check(&self, name: &ServiceName, request: &Request<'_>) -> Result<Option<Decision>, RegistryError> {
         match self.0.known.find(name)? {
             Some(Service { limiter, .. }) => Ok(Some(limiter.decide(request).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Decides on several requests as on one, as [`crate::Limiter::decide_together`]. None: the service isn't registered.
+    ///
+    /// # Errors
+    /// As [`Services::check`].
+    pub async fn check_together(
+        &self,
+        name: &ServiceName,
+        requests: &[Request<'_>],
+    ) -> Result<Option<Together>, RegistryError> {
+        match self.0.known.find(name)? {
+            Some(Service { limiter, .. }) => Ok(Some(limiter.decide_together(requests).await?)),
             None => Ok(None),
         }
     }

@@ -12,6 +12,7 @@ use crate::leased::{Account, SHARE};
 use crate::outage::Answered;
 use crate::plan::{Plan, Scope};
 use crate::strict::{self, Answer, GiveBack, Unasked};
+use crate::together::Judgement;
 use crate::verdict::ScopeVerdict;
 
 pub(crate) struct Round<'l> {
@@ -41,7 +42,7 @@ impl<'l> Round<'l> {
         Self { core, lease: plan.id(), judged: Vec::new() }
     }
 
-    pub(crate) async fn run(mut self, plan: Plan) -> Result<Decision, LimitError> {
+    pub(crate) async fn run(mut self, plan: Plan) -> Result<Judgement, LimitError> {
         let (counted, shared): (Vec<_>, Vec<_>) =
             plan.into_scopes().into_iter().enumerate().partition(|(_, scope)| is_counted(scope));
         let known = self.count(counted);
@@ -134,7 +135,7 @@ impl<'l> Round<'l> {
     }
 
     /// Tells the verdict. When it isn't "allowed", what was charged on the way is given back.
-    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<Decision, LimitError> {
+    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<Judgement, LimitError> {
         if answered.is_err() || self.is_refused() {
             self.undo().await;
         }
@@ -142,12 +143,13 @@ impl<'l> Round<'l> {
         self.judged.sort_by_key(|judged| judged.at);
         let told = self.judged.iter().map(|judged| PolicyVerdict::of(&judged.scope, judged.verdict.clone())).collect();
         let mut decision = Decision::of(told);
+        let places = self.judged.iter().map(|judged| judged.at).collect();
         if decision.allowed {
             let charged = self.judged.into_iter().filter(|judged| judged.verdict.taken > 0);
             let charge = |Judged { scope, place, .. }| Charge { scope, lease: self.lease, place };
             decision.charges = charged.map(charge).collect();
         }
-        Ok(decision)
+        Ok(Judgement { decision, places })
     }
 
     /// Redis charges nothing when it refuses, but this replica doesn't know before.

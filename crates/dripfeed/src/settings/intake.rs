@@ -58,14 +58,7 @@ struct TrustedProxy(#[serde(deserialize_with = "quantity::network")] IpNet);
 
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
-    let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
-    if !section.listen.ip().is_loopback() && !has_keys && !anyone_may_call {
-        let message = format!(
-            "{} is reachable by others and there are no [[keys]]: add one, listen on 127.0.0.1, or start with --insecure-no-auth",
-            section.listen
-        );
-        reader.fault(&key("listen"), message);
-    }
+    keep_from_others(reader, &key("listen"), section.listen, anyone_may_call);
     if section.max_body > LARGEST_BODY {
         reader.fault(&key("max_body"), "use at most 256MiB: a body is held in memory as a whole");
     }
@@ -92,6 +85,17 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         max_batch: section.max_batch,
     };
     Some(IntakeRole { listen: section.listen, tls, settings })
+}
+
+/// Without keys, whoever reaches a port may do everything.
+pub(super) fn keep_from_others(reader: &mut Reader<'_>, path: &[Step], listen: SocketAddr, anyone_may_call: bool) {
+    let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
+    if !listen.ip().is_loopback() && !has_keys && !anyone_may_call {
+        let message = format!(
+            "{listen} is reachable by others and there are no [[keys]]: add one, listen on 127.0.0.1, or start with --insecure-no-auth"
+        );
+        reader.fault(path, message);
+    }
 }
 
 fn key(name: &str) -> [Step; 2] {

@@ -47,9 +47,21 @@ pub(super) fn size_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D:
 
 /// Where to listen.
 pub(super) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
-    let text = from.deserialize_any(Text("an address and port in quotes, such as \"127.0.0.1:7180\""))?;
-    let bad =
-        |_| Error::custom(format!("`{}` is no address and port: write it like 127.0.0.1:7180", text.escape_debug()));
+    parse_address(&address_text(from)?)
+}
+
+/// An address and a port, where an empty text stands for none.
+pub(super) fn address_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = address_text(from)?;
+    if text.is_empty() { Ok(None) } else { parse_address(&text).map(Some) }
+}
+
+fn address_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    from.deserialize_any(Text("an address and port in quotes, such as \"127.0.0.1:7180\""))
+}
+
+fn parse_address<E: Error>(text: &str) -> Result<SocketAddr, E> {
+    let bad = |_| E::custom(format!("`{}` is no address and port: write it like 127.0.0.1:7180", text.escape_debug()));
     text.parse().map_err(bad)
 }
 

@@ -247,6 +247,8 @@ fn beyond_loopback_there_must_be_keys() {
     let exposed = Layers { arguments: vec!["intake.listen=0.0.0.0:7180".to_owned()], ..open };
     let folder = Folder::new();
     insta::assert_snapshot!(folder.told(&exposed));
+    let grpc = Layers { arguments: vec!["grpc.listen=0.0.0.0:7183".to_owned()], ..exposed.clone() };
+    assert!(folder.told(&grpc).contains("grpc.listen: 0.0.0.0:7183 is reachable by others"), "{}", folder.told(&grpc));
     assert_eq!(folder.told(&Layers { insecure_no_auth: true, ..exposed.clone() }), "taken");
     let key = format!("keys = [{{ id = \"shop\", sha256 = \"{}\", scopes = [\"submit\"] }}]", "ab".repeat(32));
     let with_key = Layers { files: vec![folder.file("keys.toml", key)], ..exposed };

@@ -1,4 +1,4 @@
-//! TLS by rustls, with `ring`: 1.2 and 1.3, HTTP/1.1 within.
+//! TLS by rustls, with `ring`: 1.2 and 1.3, the version of HTTP that the port speaks within.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,9 +10,14 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
+use super::Version;
+
 /// A certificate with its chain, and the key that it is for.
 #[derive(Clone)]
-pub struct TlsIdentity(Arc<ServerConfig>);
+pub struct TlsIdentity {
+    http1: Arc<ServerConfig>,
+    http2: Arc<ServerConfig>,
+}
 
 /// Why texts make no identity. None of them is shown.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +48,9 @@ impl TlsIdentity {
             .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, key))
             .map_err(TlsError::Pair)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(Arc::new(config)))
+        let http1 = Arc::new(config.clone());
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Self { http1, http2: Arc::new(config) })
     }
 }
 
@@ -69,7 +76,11 @@ impl Tls {
         self.0.store(Arc::new(identity));
     }
 
-    pub(super) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.0.load().0))
+    pub(super) fn acceptor(&self, version: Version) -> TlsAcceptor {
+        let identity = self.0.load();
+        TlsAcceptor::from(Arc::clone(match version {
+            Version::One => &identity.http1,
+            Version::Two => &identity.http2,
+        }))
     }
 }

@@ -168,3 +168,34 @@ async fn replicas_together_stay_within_the_bound() {
     let most = 20 + u64::try_from(started.elapsed().as_millis()).unwrap() / 5 + 1;
     assert!(allowed <= most && allowed >= most / 2, "{allowed} of {most}");
 }
+
+#[tokio::test]
+async fn requests_that_are_decided_together_pass_together_or_not_at_all() {
+    let bench = Bench::new().await;
+    let all = PolicySettings::new("all".parse().unwrap(), vec![bucket(10)]);
+    let limiter = bench.patient_limiter(vec![all, settings("each", vec![bucket(2)])]).await;
+    let left = |verdicts: &[&crate::PolicyVerdict]| -> Vec<(String, u64)> {
+        verdicts.iter().map(|verdict| (verdict.policy.id().to_string(), verdict.tiers[0].remaining)).collect()
+    };
+    let told = |id: &str, left: u64| (id.to_owned(), left);
+    let both = [call("acme"), call("globex")];
+    let before = bench.script_calls().await;
+    let passed = limiter.decide_together(&both).await.unwrap();
+    assert_eq!(bench.script_calls().await, before + 1);
+    let verdicts: Vec<_> = passed.requests().map(|verdicts| left(&verdicts)).collect();
+    // What both fall under is charged once.
+    assert_eq!(verdicts, [[told("all", 9), told("each", 1)], [told("all", 9), told("each", 1)]]);
+
+    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
+    for _ in 0..3 {
+        let refused = limiter.decide_together(&both).await.unwrap();
+        assert!(!refused.decision.allowed && refused.decision.wait > Wait::Ready);
+        let [acme, globex] = refused.requests().collect::<Vec<_>>().try_into().unwrap();
+        assert!(acme.iter().any(|verdict| !verdict.allowed) && globex.iter().all(|verdict| verdict.allowed));
+    }
+    let globex = limiter.decide(&call("globex")).await.unwrap();
+    assert_eq!(left(&globex.policies.iter().collect::<Vec<_>>()), [told("all", 7), told("each", 0)]);
+    assert!(limiter.decide_together(&[]).await.unwrap().decision.allowed);
+    let dear = Request { cost: Some(3), ..call("initech") };
+    assert!(!limiter.decide_together(&[call("initech"), dear]).await.unwrap().decision.allowed);
+}

@@ -1,0 +1,50 @@
+//! gRPC beside HTTP: its port, and what is served there.
+
+use axum::Router;
+use dripfeed_grpc::GrpcSettings;
+use dripfeed_intake::{ConnectionLimits, Listener, Tls};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::listen;
+use crate::exit::Failure;
+use crate::open_files;
+use crate::settings::{GrpcPort, IntakeRole};
+
+/// A port that was taken, and how it is to be served.
+pub(crate) struct Grpc {
+    listener: TcpListener,
+    limits: ConnectionLimits,
+    tls: Option<Tls>,
+}
+
+impl Grpc {
+    /// Times, the drain and TLS are those of the intake.
+    ///
+    /// # Errors
+    /// When the port can't be had.
+    pub(crate) async fn open(port: GrpcPort, intake: &IntakeRole, tls: Option<Tls>) -> Result<Self, Failure> {
+        let limits = ConnectionLimits {
+            most: open_files::room_for("grpc.max_connections", port.max_connections),
+            head_timeout: intake.settings.head_timeout,
+            stall_timeout: intake.settings.body_timeout,
+            drain: intake.settings.drain,
+        };
+        Ok(Self { listener: listen("grpc.listen", port.listen).await?, limits, tls })
+    }
+
+    /// Serves until `stop`, then drains.
+    ///
+    /// # Errors
+    /// When the listener breaks.
+    pub(crate) async fn serve(self, router: Router, stop: CancellationToken) -> Result<(), Failure> {
+        let scheme = if self.tls.is_some() { "grpcs" } else { "grpc" };
+        tracing::info!("listening on {scheme}://{}", self.listener.local_addr()?);
+        Ok(dripfeed_intake::serve(Listener::http2(self.listener, self.tls), router, self.limits, stop).await?)
+    }
+}
+
+/// What the intake is set to holds for both ways in.
+pub(crate) fn settings(intake: &IntakeRole) -> GrpcSettings {
+    GrpcSettings { timeout: intake.settings.body_timeout, x_ratelimit_headers: intake.settings.x_ratelimit_headers }
+}

@@ -1,0 +1,90 @@
+//! `RegisterService` and `ShouldForwardRequest`.
+
+use std::net::IpAddr;
+
+use dripfeed_intake::{Caller, Scope};
+use dripfeed_job::rate::EXACT;
+use dripfeed_limit::{Request as Checked, Services};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tonic::{Request, Response, Status};
+
+use crate::access::{Access, unknown_service};
+use crate::proto::{
+    RegisterServiceRequest, RegisterServiceResponse, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
+    rate_limiter_server,
+};
+use crate::refusal::refusal;
+use crate::{answer, rules};
+
+const REGISTERED: i32 = 1;
+
+pub(crate) struct RateLimiter {
+    services: Services,
+    access: Access,
+}
+
+impl RateLimiter {
+    pub(crate) const fn new(services: Services, access: Access) -> Self {
+        Self { services, access }
+    }
+}
+
+#[tonic::async_trait]
+impl rate_limiter_server::RateLimiter for RateLimiter {
+    async fn register_service(
+        &self,
+        request: Request<RegisterServiceRequest>,
+    ) -> Result<Response<RegisterServiceResponse>, Status> {
+        let asked = request.get_ref();
+        let name = rules::name(asked.service_id, &asked.service)?;
+        let (_, service) = self.access.allow(request.metadata(), Scope::Operate, &name)?;
+        let rules = rules::read(asked)?;
+        self.services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
+        Ok(Response::new(RegisterServiceResponse { status: REGISTERED, error: String::new() }))
+    }
+
+    async fn should_forward_request(
+        &self,
+        request: Request<ShouldForwardsRequestRequest>,
+    ) -> Result<Response<ShouldForwardRequestResponse>, Status> {
+        let asked = request.get_ref();
+        let name = rules::name(asked.service_id, &asked.service)?;
+        let (caller, service) = self.access.allow(request.metadata(), Scope::Submit, &name)?;
+        let headers = headers(asked)?;
+        let checked = checked(asked, &caller, &headers)?;
+        let decision = self.services.check(&service, &checked).await.map_err(|error| refusal(&error))?;
+        Ok(Response::new(answer::of(&decision.ok_or_else(unknown_service)?)))
+    }
+}
+
+fn checked<'r>(
+    asked: &'r ShouldForwardsRequestRequest,
+    caller: &'r Caller,
+    headers: &'r HeaderMap,
+) -> Result<Checked<'r>, Status> {
+    let given = |text: &'r String| (!text.is_empty()).then_some(text.as_str());
+    let ip = |text: &str| text.parse::<IpAddr>().map_err(|_| Status::invalid_argument("ip: this is no address"));
+    if asked.cost.is_some_and(|cost| cost >= EXACT) {
+        return Err(Status::invalid_argument("cost: use a whole number below 2^53"));
+    }
+    Ok(Checked {
+        method: &asked.method,
+        path: &asked.path,
+        headers: Some(headers),
+        caller: given(&asked.request).or_else(|| caller.id()),
+        tenant: given(&asked.tenant),
+        ip: given(&asked.ip).map(ip).transpose()?,
+        body: None,
+        cost: asked.cost,
+    })
+}
+
+fn headers(asked: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
+    let header = |(name, value): (&String, &String)| {
+        let bad = |reason| Status::invalid_argument(format!("headers[{name:?}]: {reason}"));
+        let name: HeaderName = name.parse().map_err(|_| bad("this is no name of a header"))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("no header has this value"))?;
+        Ok((name, value))
+    };
+    asked.headers.iter().map(header).collect()
+}

@@ -1,0 +1,153 @@
+use dripfeed_intake::Scope;
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::{Code as Verdict, DescriptorStatus};
+use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use envoy_types::pb::google::protobuf::UInt64Value;
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::stage::{Stage, decided, key, refused, with_key};
+
+fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
+    let entry = |(key, value): &(&str, &str)| Entry { key: (*key).to_owned(), value: (*value).to_owned() };
+    RateLimitDescriptor { entries: entries.iter().map(entry).collect(), ..RateLimitDescriptor::default() }
+}
+
+fn request(descriptors: &[RateLimitDescriptor]) -> RateLimitRequest {
+    RateLimitRequest { domain: "shop".to_owned(), descriptors: descriptors.to_vec(), hits_addend: 0 }
+}
+
+async fn ask(stage: &Stage, request: RateLimitRequest) -> RateLimitResponse {
+    let client = stage.envoy().await;
+    decided(|| {
+        let (mut client, request) = (client.clone(), request.clone());
+        async move { client.should_rate_limit(request).await }
+    })
+    .await
+}
+
+fn left(status: &DescriptorStatus) -> (bool, u32) {
+    (status.code() == Verdict::Ok, status.limit_remaining)
+}
+
+/// A count for each value of `part`.
+fn by(part: &str, limit: u64) -> Value {
+    let tier = json!({ "kind": "fixed", "limit": limit, "period": "1h", "align": "first" });
+    json!({ "id": part.replace(':', "-"), "key": [part], "tiers": [tier], "message": "slow down" })
+}
+
+#[tokio::test]
+async fn an_envoy_is_told_whether_a_request_is_over_the_limit() {
+    let stage = Stage::set().await;
+    stage.register(json!({ "policies": [by("caller", 2)] })).await;
+    let alice = || request(&[descriptor(&[("caller", "alice")])]);
+    let first = ask(&stage, alice()).await;
+    assert_eq!(first.overall_code(), Verdict::Ok);
+    let [status] = first.statuses.try_into().unwrap();
+    assert_eq!(left(&status), (true, 1));
+    let limit = status.current_limit.as_ref().unwrap();
+    assert_eq!((limit.name.as_str(), limit.requests_per_unit, limit.unit()), ("caller", 2, Unit::Hour));
+    assert!((3_590..=3_600).contains(&status.duration_until_reset.unwrap().seconds), "{status:?}");
+    ask(&stage, alice()).await;
+
+    let refused = ask(&stage, alice()).await;
+    assert_eq!((refused.overall_code(), left(&refused.statuses[0])), (Verdict::OverLimit, (false, 0)));
+    assert_eq!(refused.raw_body, b"slow down");
+    let field = |name: &str| {
+        let field = refused.response_headers_to_add.iter().find(|field| field.key == name);
+        field.unwrap_or_else(|| panic!("{name} is missing: {refused:?}")).value.clone()
+    };
+    assert!((3_590..=3_600).contains(&field("retry-after").parse::<u64>().unwrap()));
+    assert!(field("ratelimit").starts_with("\"caller\";r=0;t="));
+    assert_eq!(field("ratelimit-policy"), "\"caller\";q=2;w=3600");
+    assert_eq!(field("x-ratelimit-remaining"), "0");
+}
+
+#[tokio::test]
+async fn descriptors_pass_together_or_none_is_charged() {
+    let stage = Stage::set().await;
+    stage.register(json!({ "policies": [by("caller", 5), by("header:plan", 1)] })).await;
+    let asked =
+        || [descriptor(&[("caller", "alice"), ("plan", "gold")]), descriptor(&[("caller", "bob"), ("plan", "free")])];
+    let both = ask(&stage, request(&asked())).await;
+    assert_eq!(both.overall_code(), Verdict::Ok);
+    // The plan has the least left of both.
+    assert_eq!(both.statuses.iter().map(left).collect::<Vec<_>>(), [(true, 0), (true, 0)]);
+
+    let with_another = |descriptor| [self::descriptor(&[("caller", "alice"), ("plan", "other")]), descriptor];
+    for _ in 0..3 {
+        let refused = ask(&stage, request(&with_another(descriptor(&[("caller", "bob"), ("plan", "free")])))).await;
+        assert_eq!(refused.overall_code(), Verdict::OverLimit);
+        let codes: Vec<Verdict> = refused.statuses.iter().map(DescriptorStatus::code).collect();
+        assert_eq!(codes, [Verdict::Ok, Verdict::OverLimit]);
+    }
+    let alice = ask(&stage, request(&[descriptor(&[("caller", "alice"), ("plan", "other")])])).await;
+    assert_eq!(alice.overall_code(), Verdict::Ok, "nothing was charged");
+}
+
+#[tokio::test]
+async fn entries_are_what_rules_count_by() {
+    let stage = Stage::set().await;
+    let endpoint = json!({
+        "id": "endpoint", "match": { "methods": ["PUT"], "path": "/v1/{org}" }, "key": ["tenant", "endpoint"],
+        "tiers": [{ "kind": "fixed", "limit": 9, "period": "90s", "align": "first" }]
+    });
+    stage.register(json!({ "policies": [by("ip", 3), by("header:generic_key", 2), endpoint] })).await;
+    let from = |ip: &str, kind: &str| descriptor(&[("remote_address", ip), ("generic_key", kind)]);
+    let status = |answer: RateLimitResponse| answer.statuses.into_iter().next().unwrap();
+    assert_eq!(left(&status(ask(&stage, request(&[from("192.0.2.1", "slow")])).await)), (true, 1));
+    assert_eq!(left(&status(ask(&stage, request(&[from("192.0.2.1", "slow")])).await)), (true, 0));
+    let third = status(ask(&stage, request(&[from("192.0.2.1", "slow")])).await);
+    assert_eq!((left(&third), third.current_limit.unwrap().name.as_str()), ((false, 0), "header-generic_key"));
+    assert_eq!(left(&status(ask(&stage, request(&[from("192.0.2.1", "fast")])).await)), (true, 0), "of the address");
+    assert_eq!(left(&status(ask(&stage, request(&[from("2001:db8::1", "fast")])).await)), (true, 0), "of the key");
+
+    let put = descriptor(&[("method", "PUT"), ("path", "/v1/acme"), ("generic_key", "a"), ("remote_address", "::1")]);
+    let hits = |hits| RateLimitDescriptor { hits_addend: Some(UInt64Value { value: hits }), ..put.clone() };
+    assert_eq!(left(&status(ask(&stage, request(&[hits(0)])).await)), (true, 2), "0 asks without being charged");
+    let two = RateLimitRequest { hits_addend: 2, ..request(std::slice::from_ref(&put)) };
+    assert_eq!(left(&status(ask(&stage, two).await)), (true, 0));
+}
+
+#[tokio::test]
+async fn what_cannot_be_heeded_is_refused() {
+    let stage = Stage::set().await;
+    stage.register(json!({ "policies": [by("caller", 2)] })).await;
+    let mut client = stage.envoy().await;
+    let limit = Some(RateLimitOverride { requests_per_unit: 1, unit: 1 });
+    for (bad, place) in [
+        (vec![], "descriptors"),
+        (vec![descriptor(&[]); 17], "descriptors"),
+        (vec![descriptor(&[]), RateLimitDescriptor { limit, ..descriptor(&[]) }], "descriptors[1].limit"),
+        (vec![RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[]) }], "descriptors[0].is_negative_hits"),
+        (vec![descriptor(&[("caller", "a"), ("a b", "c")])], "descriptors[0].entries[1]"),
+        (vec![descriptor(&[("remote_address", "here")])], "descriptors[0].entries[0]"),
+    ] {
+        let told = refused(client.should_rate_limit(request(&bad)).await, Code::InvalidArgument);
+        assert!(told.starts_with(&format!("{place}: ")), "{told}");
+    }
+    let unknown = RateLimitRequest { domain: "mail".to_owned(), ..request(&[descriptor(&[])]) };
+    refused(client.should_rate_limit(unknown).await, Code::NotFound);
+}
+
+#[tokio::test]
+async fn an_envoy_shows_a_key_and_is_a_caller_without_another_name() {
+    let stage = Stage::with(vec![key("edge", &[Scope::Submit]), key("reader", &[Scope::Read])], None).await;
+    stage.register(json!({ "policies": [by("caller", 1)] })).await;
+    let mut client = stage.envoy().await;
+    let asked = || request(&[descriptor(&[])]);
+    refused(client.should_rate_limit(asked()).await, Code::Unauthenticated);
+    refused(client.should_rate_limit(with_key("reader", asked())).await, Code::PermissionDenied);
+    let verdict = async |descriptors: &[RateLimitDescriptor]| {
+        let answer = decided(|| {
+            let (mut client, request) = (client.clone(), with_key("edge", request(descriptors)));
+            async move { client.should_rate_limit(request).await }
+        });
+        answer.await.overall_code()
+    };
+    assert_eq!(verdict(&[descriptor(&[])]).await, Verdict::Ok);
+    assert_eq!(verdict(&[descriptor(&[("caller", "alice")])]).await, Verdict::Ok);
+    assert_eq!(verdict(&[descriptor(&[])]).await, Verdict::OverLimit);
+}

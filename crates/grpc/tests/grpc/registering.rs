@@ -1,0 +1,162 @@
+use std::collections::HashMap;
+
+use dripfeed_grpc::proto::{
+    Rate, RegisterServiceRequest, Rule, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
+};
+use dripfeed_intake::Scope;
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::stage::{Stage, decided, key, refused, with_key};
+
+fn rule(service_id: i32, requests_per_unit: i32, unit: i32) -> RegisterServiceRequest {
+    let rate = Some(Rate { requests_per_unit, unit });
+    let error_message = "retry-with-exponential-backoff".to_owned();
+    let rule = Rule { field: String::new(), rate, error_message };
+    RegisterServiceRequest { service_id, rule: Some(rule), ..RegisterServiceRequest::default() }
+}
+
+fn rules(service: &str, rules: &Value) -> RegisterServiceRequest {
+    RegisterServiceRequest {
+        service: service.to_owned(),
+        rules: rules.to_string(),
+        ..RegisterServiceRequest::default()
+    }
+}
+
+fn limit(limit: u64) -> Value {
+    let tier = json!({ "kind": "fixed", "limit": limit, "period": "1h", "align": "first" });
+    json!({ "policies": [{ "id": "each", "key": ["caller"], "tiers": [tier] }] })
+}
+
+fn of_shop(caller: &str) -> ShouldForwardsRequestRequest {
+    ShouldForwardsRequestRequest { service: "shop".to_owned(), request: caller.to_owned(), ..Default::default() }
+}
+
+async fn ask(stage: &Stage, request: ShouldForwardsRequestRequest) -> ShouldForwardRequestResponse {
+    let client = stage.limiter().await;
+    decided(|| {
+        let (mut client, request) = (client.clone(), request.clone());
+        async move { client.should_forward_request(request).await }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_published_client_registers_a_service_and_asks() {
+    let stage = Stage::set().await;
+    let registered = stage.limiter().await.register_service(rule(1, 10, 1)).await.unwrap().into_inner();
+    assert_eq!((registered.status, registered.error.as_str()), (1, ""));
+    let request = |text: &str| ShouldForwardsRequestRequest {
+        service_id: 1,
+        request: text.to_owned(),
+        ..ShouldForwardsRequestRequest::default()
+    };
+    let mut forwarded = 0;
+    let mut last = ShouldForwardRequestResponse::default();
+    for _ in 0..15 {
+        last = ask(&stage, request("{test_request}")).await;
+        forwarded += u32::from(last.should_forward);
+    }
+    assert_eq!(forwarded, 10);
+    assert_eq!(last.message, "retry-with-exponential-backoff");
+    assert!((1..=120_000).contains(&last.retry_after_ms.unwrap()), "{last:?}");
+    assert!(ask(&stage, request("another")).await.should_forward);
+}
+
+#[tokio::test]
+async fn what_is_no_registration_is_refused() {
+    let stage = Stage::set().await;
+    let mut client = stage.limiter().await;
+    let told = refused(client.register_service(rule(1, 10, 8)).await, Code::InvalidArgument);
+    assert!(told.starts_with("rule.rate.unit: 8 is no unit"), "{told}");
+    refused(client.register_service(rule(0, 10, 1)).await, Code::InvalidArgument);
+    client.register_service(rules("shop", &limit(2))).await.unwrap();
+    let leases = json!({ "policies": [{ "id": "a", "tiers": [{ "kind": "concurrent", "limit": 1, "lease": "1s" }] }] });
+    let told = refused(client.register_service(rules("shop", &leases)).await, Code::InvalidArgument);
+    assert!(told.starts_with("rules: policies[0].tiers[0]: "), "{told}");
+    let kept = stage.services.rules(&"shop".parse().unwrap()).unwrap().unwrap();
+    assert_eq!(kept.document(), &limit(2));
+    refused(client.register_service(rules("a/b", &limit(2))).await, Code::NotFound);
+    let long = json!({ "policies": [], "x": "x".repeat(200 << 10) });
+    refused(client.register_service(rules("shop", &long)).await, Code::OutOfRange);
+}
+
+#[tokio::test]
+async fn a_check_sees_what_the_http_one_sees_and_tells_as_much() {
+    let stage = Stage::set().await;
+    let tier = json!({ "kind": "fixed", "limit": 2, "period": "1h", "align": "first" });
+    let policy = json!({
+        "id": "put", "match": { "methods": ["PUT"], "path": "/v1/{org}" },
+        "key": ["tenant", "header:x-region", "ip"], "tiers": [tier]
+    });
+    let mut client = stage.limiter().await;
+    client.register_service(rules("shop", &json!({ "policies": [policy] }))).await.unwrap();
+    let put = |org: &str, region: &str, ip: &str, cost| ShouldForwardsRequestRequest {
+        method: "PUT".to_owned(),
+        path: format!("/v1/{org}?x=1"),
+        headers: HashMap::from([("X-Region".to_owned(), region.to_owned())]),
+        ip: ip.to_owned(),
+        cost,
+        ..of_shop("")
+    };
+    let first = ask(&stage, put("acme", "eu", "192.0.2.1", None)).await;
+    assert!(first.should_forward && first.message.is_empty() && first.retry_after_ms.is_none());
+    let [policy] = first.policies.try_into().unwrap();
+    assert_eq!((policy.id.as_str(), policy.mode.as_str(), policy.allowed), ("put", "enforce", true));
+    let [tier] = policy.tiers.try_into().unwrap();
+    assert_eq!((tier.kind.as_str(), tier.limit, tier.remaining), ("fixed", 2, 1));
+    assert!((3_590_000..=3_600_000).contains(&tier.reset_ms), "{tier:?}");
+    let left = |answer: ShouldForwardRequestResponse| answer.policies[0].tiers[0].remaining;
+    assert_eq!(left(ask(&stage, put("acme", "eu", "192.0.2.1", Some(0))).await), 1);
+    assert_eq!(left(ask(&stage, put("acme", "us", "192.0.2.1", Some(2))).await), 0);
+    assert_eq!(left(ask(&stage, put("acme", "eu", "192.0.2.2", None)).await), 1);
+    assert_eq!(left(ask(&stage, put("globex", "eu", "192.0.2.1", None)).await), 1);
+    assert!(!ask(&stage, put("acme", "eu", "192.0.2.1", Some(2))).await.should_forward);
+    refused(client.should_forward_request(put("acme", "eu", "here", None)).await, Code::InvalidArgument);
+    refused(client.should_forward_request(put("acme", "a\nb", "", None)).await, Code::InvalidArgument);
+    refused(client.should_forward_request(put("acme", "", "", Some(1 << 53))).await, Code::InvalidArgument);
+    let unknown = ShouldForwardsRequestRequest { service: "mail".to_owned(), ..of_shop("") };
+    refused(client.should_forward_request(unknown).await, Code::NotFound);
+}
+
+#[tokio::test]
+async fn keys_and_scopes_are_those_of_the_http_calls() {
+    let keys = vec![key("asker", &[Scope::Submit]), key("other", &[Scope::Submit]), key("operator", &[Scope::Operate])];
+    let stage = Stage::with(keys, None).await;
+    let mut client = stage.limiter().await;
+    refused(client.register_service(rules("shop", &limit(1))).await, Code::Unauthenticated);
+    refused(client.register_service(with_key("nobody", rules("shop", &limit(1)))).await, Code::Unauthenticated);
+    refused(client.register_service(with_key("asker", rules("shop", &limit(1)))).await, Code::PermissionDenied);
+    refused(client.register_service(with_key("operator", rules("mail", &limit(1)))).await, Code::PermissionDenied);
+    client.register_service(with_key("operator", rules("shop", &limit(1)))).await.unwrap();
+    refused(client.should_forward_request(with_key("operator", of_shop(""))).await, Code::PermissionDenied);
+    let ask = async |key: &str, caller: &str| {
+        let answer = decided(|| {
+            let (mut client, request) = (client.clone(), with_key(key, of_shop(caller)));
+            async move { client.should_forward_request(request).await }
+        });
+        answer.await.should_forward
+    };
+    // Who names no caller is known by the key.
+    assert!(ask("asker", "").await && !ask("asker", "").await);
+    assert!(ask("other", "").await && ask("other", "alice").await);
+    assert!(!ask("asker", "alice").await);
+}
+
+#[tokio::test]
+async fn while_redis_is_away_a_closed_limit_is_unavailable_and_an_open_one_passes() {
+    let mut stage = Stage::set().await;
+    let mut client = stage.limiter().await;
+    client.register_service(rules("shop", &limit(1))).await.unwrap();
+    let mut open = limit(1);
+    open["policies"][0]["on_store_error"] = json!("open");
+    client.register_service(rules("open", &open)).await.unwrap();
+    stage.redis.kill().await.unwrap();
+    refused(client.should_forward_request(of_shop("alice")).await, Code::Unavailable);
+    let asked = ShouldForwardsRequestRequest { service: "open".to_owned(), ..of_shop("alice") };
+    for _ in 0..3 {
+        assert!(client.should_forward_request(asked.clone()).await.unwrap().into_inner().should_forward);
+    }
+    refused(client.register_service(rules("shop", &limit(2))).await, Code::Unavailable);
+}

@@ -1,0 +1,108 @@
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dripfeed_grpc::proto::rate_limiter_client::RateLimiterClient;
+use dripfeed_grpc::{GrpcSettings, router};
+use dripfeed_intake::{AccessKey, BucketSet, ConnectionLimits, Keys, Listener, Scope, ServiceSet, Tls, serve};
+use dripfeed_limit::{Rules, Services};
+use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Response, Status};
+
+/// The longest that anything in a test may take.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const HEAD_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Gone with the test.
+pub struct Stage {
+    pub redis: PrivateServer,
+    pub services: Services,
+    pub address: SocketAddr,
+    pub stop: CancellationToken,
+    pub serving: JoinHandle<io::Result<()>>,
+    _folder: TempDir,
+}
+
+impl Stage {
+    pub async fn set() -> Self {
+        Self::with(Vec::new(), None).await
+    }
+
+    pub async fn with(keys: Vec<AccessKey>, tls: Option<Tls>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let redis = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
+        let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
+        let services = Services::open(Store::connect(&settings).await.unwrap()).await;
+        let settings = GrpcSettings { timeout: PATIENCE, x_ratelimit_headers: true };
+        let router = router(services.clone(), Arc::new(Keys::new(keys)), settings);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let limits =
+            ConnectionLimits { most: 10, head_timeout: HEAD_TIMEOUT, stall_timeout: PATIENCE, drain: PATIENCE };
+        let serving = tokio::spawn(serve(Listener::http2(listener, tls), router, limits, stop.clone()));
+        Self { redis, services, address, stop, serving, _folder: folder }
+    }
+
+    pub async fn channel(&self) -> Channel {
+        Endpoint::from_shared(format!("http://{}", self.address)).unwrap().connect().await.unwrap()
+    }
+
+    pub async fn limiter(&self) -> RateLimiterClient<Channel> {
+        RateLimiterClient::new(self.channel().await)
+    }
+
+    pub async fn envoy(&self) -> RateLimitServiceClient<Channel> {
+        RateLimitServiceClient::new(self.channel().await)
+    }
+
+    /// Registers the service `shop`.
+    pub async fn register(&self, rules: Value) {
+        self.services.put(&"shop".parse().unwrap(), &Rules::of(rules).unwrap()).await.unwrap();
+    }
+}
+
+/// A key whose secret is its id, for the service `shop`.
+pub fn key(id: &str, scopes: &[Scope]) -> AccessKey {
+    AccessKey {
+        id: id.to_owned(),
+        sha256: Sha256::digest(id).into(),
+        scopes: scopes.to_vec(),
+        buckets: BucketSet::All,
+        services: ServiceSet::Named(BTreeSet::from(["shop".parse().unwrap()])),
+    }
+}
+
+pub fn with_key<T>(id: &str, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.metadata_mut().insert("authorization", format!("Bearer {id}").parse().unwrap());
+    request
+}
+
+/// Asks until Redis could be asked in the 35 ms that a decision has for it: the machine may be busy.
+pub async fn decided<T, F: Future<Output = Result<Response<T>, Status>>>(mut ask: impl FnMut() -> F) -> T {
+    let begun = Instant::now();
+    loop {
+        match ask().await {
+            Ok(answer) => return answer.into_inner(),
+            Err(status) => assert!(status.code() == Code::Unavailable && begun.elapsed() < PATIENCE, "{status}"),
+        }
+    }
+}
+
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(answer: Result<Response<T>, Status>, code: Code) -> String {
+    let status = answer.unwrap_err();
+    assert_eq!(status.code(), code, "{status}");
+    status.message().to_owned()
+}
