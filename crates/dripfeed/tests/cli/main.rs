@@ -6,6 +6,8 @@
 mod configuration;
 /// Everything on one machine, with real children.
 mod dev;
+/// gRPC beside HTTP.
+mod grpc;
 /// The experiments with limiters.
 mod lab;
 /// The operator's commands against a running intake, and against none.
