@@ -3,13 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{Start, Submission};
-use dripfeed_store::{Durability, Facts, RedisSettings, Store};
-use dripfeed_tests::buckets::{self, DELIVERED, buried, join, settle, submit, take, take_one, takes_nothing};
+use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_tests::buckets::join;
+use dripfeed_tests::journeys::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
@@ -20,8 +18,8 @@ use redis::InfoDict;
 
 const PASSWORD: &str = "opensesame";
 
-/// What no test here needs: another database, Sentinel, and confirmation by replicas.
-const ELSEWHERE: [&str; 3] = ["role", "select", "wait"];
+/// What no test here needs: Cluster, Sentinel, another database, and confirmation by replicas.
+const ELSEWHERE: [&str; 5] = ["cluster|info", "cluster|slots", "role", "select", "wait"];
 
 /// The rules of the one user in the file, as ACL SETUSER takes them.
 fn rules() -> Vec<String> {
@@ -90,105 +88,13 @@ impl Guarded {
     }
 }
 
-fn settings(kind: Kind) -> BucketSettings {
-    let attempts = if kind == Kind::Stream { 3 } else { 1 };
-    let mut settings = buckets::settings("b");
-    settings.retry.attempts = attempts;
-    BucketSettings { kind, deliveries: 1, ..settings }
-}
-
-/// What a job and its operator can do in both kinds.
-async fn go_all_ways(bucket: &Bucket, store: &Store) {
-    Facts::gather(store).await.expect("INFO and CONFIG GET");
-    let replica = join(bucket, "a").await;
-    let keyed = Submission { idempotency_key: IdempotencyKey::parse("k").ok(), ..buckets::job("keyed") };
-    let first = submit(bucket, keyed.clone()).await;
-    assert!(submit(bucket, keyed).await.repeated);
-    assert!(bucket.find(first.id).await.unwrap().is_some());
-    assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
-    settle(&replica, take_one(&replica).await, DELIVERED).await;
-    assert!(bucket.await_outcome(first.id, Duration::from_secs(9)).await.unwrap().is_some());
-
-    let dead = submit(bucket, buckets::job("dead")).await;
-    settle(&replica, take_one(&replica).await, buried("no luck")).await;
-    assert_eq!(bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items.len(), 1);
-    assert!(matches!(bucket.replay(dead.id).await.unwrap(), Replayed::As(_)));
-    let again = take_one(&replica).await;
-    let id = again.claim.id();
-    settle(&replica, again, buried("no luck")).await;
-    assert!(bucket.dead_letter(id).await.unwrap().is_some());
-    assert!(bucket.delete_dead(id).await.unwrap());
-
-    submit(bucket, buckets::job("given back")).await;
-    settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
-    settle(&replica, take_one(&replica).await, DELIVERED).await;
-
-    let expiring = Submission { expires_in: Some(Duration::from_millis(1)), ..buckets::job("late") };
-    submit(bucket, expiring).await;
-    tokio::time::sleep(Duration::from_millis(2)).await;
-    assert!(takes_nothing(&replica).await);
-
-    let cancelled = submit(bucket, buckets::job("cancelled")).await;
-    assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), Cancel::Cancelled);
-    submit(bucket, buckets::job("purged")).await;
-    assert_eq!(bucket.purge().await.unwrap(), 1);
-
-    submit(bucket, buckets::job("left behind")).await;
-    let gone = join(bucket, "gone").await;
-    take(&gone, 1).await;
-    assert!(!replica.beat().await.unwrap().fenced);
-    assert!(bucket.declare_dead(&Consumer::new("gone")).await.unwrap().is_some());
-
-    bucket.pause().await.unwrap();
-    bucket.resume().await.unwrap();
-    for capacity in [Some(7), None] {
-        bucket.change(&Changes { capacity: Some(capacity), ..Changes::default() }).await.unwrap();
-    }
-    bucket.census().await.unwrap();
-    bucket.outcomes(None, None, None, 10).await.unwrap();
-    bucket.report(Duration::from_hours(1)).await.unwrap();
-    assert_eq!(bucket.denied().await.unwrap(), Some(Vec::new()));
-    replica.leave().await.unwrap();
-}
-
-async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
-    let replica = join(bucket, "s").await;
-    submit(bucket, buckets::job("again")).await;
-    settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::ZERO }).await;
-    settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(Duration::from_millis(1)) }).await;
-    submit(bucket, Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
-    // Only who waits for a new entry, and not for the end of a hold, waits at the doorbell.
-    tokio::time::sleep(Duration::from_millis(2)).await;
-    let idle = loop {
-        match replica.take(1).await.unwrap() {
-            Take::Idle(idle) => break idle,
-            Take::Jobs(jobs) => {
-                for job in jobs {
-                    settle(&replica, job, DELIVERED).await;
-                }
-            }
-            Take::Fenced => panic!("it lives"),
-        }
-    };
-    let ((), rung) = tokio::join!(replica.wait(&idle), submit(bucket, buckets::job("bell")));
-    assert!(rung.level > 0);
-
-    // What somebody broke by hand, for the doctor to mend.
-    let mut strand = redis::cmd("XACK");
-    let held = take_one(&replica).await;
-    strand.arg("dripfeed:{b}:jobs").arg("processors").arg(held.claim.id().to_string());
-    admin.command::<u64>(&strand).await.unwrap();
-    assert!(bucket.examine(true).await.unwrap().iter().any(|finding| finding.kind == FindingKind::Stranded));
-    replica.leave().await.unwrap();
-}
-
 #[tokio::test]
 async fn every_journey_goes_under_the_acl_and_every_grant_is_used() {
     let guarded = Guarded::start().await;
     for kind in [Kind::Stream, Kind::List] {
         guarded.admin.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
         let store = guarded.store().await;
-        let bucket = guarded.bucket(settings(kind)).await;
+        let bucket = guarded.bucket(settings("b", kind)).await;
         go_all_ways(&bucket, &store).await;
         if kind == Kind::Stream {
             go_the_ways_of_a_stream(&bucket, &guarded.admin).await;
@@ -213,10 +119,10 @@ async fn every_journey_goes_under_the_acl_and_every_grant_is_used() {
 #[tokio::test]
 async fn whatever_is_missing_from_the_acl_is_told() {
     let guarded = Guarded::start().await;
-    let replicated = BucketSettings { durability: Durability::Replicated, ..settings(Kind::List) };
-    let buckets = [guarded.bucket(settings(Kind::Stream)).await, guarded.bucket(replicated).await];
+    let replicated = BucketSettings { durability: Durability::Replicated, ..settings("b", Kind::List) };
+    let buckets = [guarded.bucket(settings("b", Kind::Stream)).await, guarded.bucket(replicated).await];
     // Who lacks these is told so in other words, or at once.
-    let otherwise = ["config|get", "role", "select"];
+    let otherwise = ["cluster|info", "cluster|slots", "config|get", "select"];
     for command in granted() {
         guarded.set_user([format!("-{command}").as_str()]).await;
         let mut told = Vec::new();
@@ -232,7 +138,7 @@ async fn whatever_is_missing_from_the_acl_is_told() {
         assert_eq!(named, !otherwise.contains(&&*command), "{command}: {told:?}");
     }
     let elsewhere =
-        guarded.bucket(BucketSettings { key: Some("elsewhere".to_owned()), ..settings(Kind::Stream) }).await;
+        guarded.bucket(BucketSettings { key: Some("elsewhere".to_owned()), ..settings("b", Kind::Stream) }).await;
     let told = elsewhere.denied().await.unwrap().unwrap();
     assert!(told.iter().all(|denial| denial.contains("'elsewhere' key")) && !told.is_empty(), "{told:?}");
 }

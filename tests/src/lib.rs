@@ -2,11 +2,15 @@
 //! upstream that writes down every call.
 
 pub mod buckets;
+pub mod callers;
 pub mod client;
+pub mod cluster;
 pub mod door;
+pub mod journeys;
 pub mod processes;
 pub mod proxy;
 pub mod redis_server;
+pub mod sentinels;
 pub mod service;
 pub mod sources;
 pub mod torture;

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::Store;
+use dripfeed_store::{Durability, RedisSettings, Store};
 use redis::FromRedisValue;
 use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::processes::{Process, command};
-use crate::redis_server::TestRedis;
+use crate::redis_server::{RunningRedis, TestRedis};
 
 /// One service at a time: each has several processes under load, and the machine may have two cores.
 static ALONE: Mutex<()> = Mutex::const_new(());
@@ -24,6 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(90);
 const BASIS: &str = r#"
 [redis]
 url = "{redis}"
+durability = "{durability}"
 response_timeout = "500ms"
 [intake]
 listen = "127.0.0.1:0"
@@ -33,9 +34,10 @@ lease = "2s"
 drain = "10s"
 "#;
 
-pub struct Service {
-    pub redis: TestRedis,
+pub struct Service<R = TestRedis> {
+    pub redis: R,
     store: Store,
+    durability: Durability,
     configuration: PathBuf,
     started: AtomicUsize,
     _alone: MutexGuard<'static, ()>,
@@ -55,19 +57,27 @@ pub struct Counts {
 impl Service {
     /// `buckets` are their sections, in TOML.
     pub async fn new(buckets: &str) -> Self {
+        Self::over(TestRedis::start().await, Durability::Everysec, buckets).await
+    }
+}
+
+impl<R: RunningRedis> Service<R> {
+    /// Over a Redis of any kind, with accepted jobs kept by `durability`.
+    pub async fn over(redis: R, durability: Durability, buckets: &str) -> Self {
         let alone = ALONE.lock().await;
-        let redis = TestRedis::start().await;
-        let store = redis.store().await;
+        let address = redis.url().parse().expect("an address");
+        let settings = RedisSettings::new(address, "dripfeed", Durability::Everysec);
+        let store = Store::connect(&settings).await.expect("Redis answers");
         let configuration = redis.folder().join("dripfeed.toml");
-        let service = Self { redis, store, configuration, started: AtomicUsize::new(0), _alone: alone };
+        let service = Self { redis, store, durability, configuration, started: AtomicUsize::new(0), _alone: alone };
         service.configure(buckets);
         service
     }
 
     /// Other buckets from now on: for processes that start then, or are told to read their settings again.
     pub fn configure(&self, buckets: &str) {
-        let settings = BASIS.replace("{redis}", &self.redis.server.url()) + buckets;
-        fs::write(&self.configuration, settings).expect("a file of settings");
+        let basis = BASIS.replace("{redis}", &self.redis.url()).replace("{durability}", &self.durability.to_string());
+        fs::write(&self.configuration, basis + buckets).expect("a file of settings");
     }
 
     pub async fn intake(&self) -> Process {

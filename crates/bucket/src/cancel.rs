@@ -33,7 +33,7 @@ impl Core {
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_parked(common));
         call.arg(id.to_string()).arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes);
         loop {
-            if self.store.run::<String>(&call).await? == "cancelled" {
+            if self.store.run_durably::<String>(&call).await? == "cancelled" {
                 return Ok(Cancel::Cancelled);
             }
             match self.find(id).await?.map(|job| job.state) {

@@ -116,7 +116,7 @@ impl Core {
         for (field, value) in changes.fields() {
             call.arg(field).arg(value.unwrap_or_default());
         }
-        Ok(self.store.run::<()>(&call).await?)
+        Ok(self.store.run_durably::<()>(&call).await?)
     }
 
     pub(crate) async fn pause(&self, paused: bool) -> Result<(), BucketError> {

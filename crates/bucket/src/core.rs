@@ -23,6 +23,7 @@ impl Core {
         let kind = settings.kind;
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
         let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str());
+        let store = store.for_key(&keys.jobs());
         let known = Known::new(settings, keys.pace_tiers());
         Self { store, keys, kind, scopes, known }
     }

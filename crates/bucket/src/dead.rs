@@ -222,7 +222,7 @@ impl Core {
     pub(crate) async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
         let mut call = FORGET.on(&[self.keys.dead(), self.keys.letters()]);
         call.arg(id.to_string());
-        Ok(self.store.run::<u8>(&call).await? == 1)
+        Ok(self.store.run_durably::<u8>(&call).await? == 1)
     }
 }
 

@@ -54,6 +54,8 @@ const OF_A_STREAM: [&str; 14] = [
     "XDEL JOBS 1-0",
 ];
 
+const OF_REPLICATED: [&str; 2] = ["ROLE", "WAIT 1 1"];
+
 const OF_A_LIST: [&str; 9] = [
     "HSETNX KEY field value",
     "LINDEX JOBS 0",
@@ -74,7 +76,7 @@ impl Core {
             Kind::List => &OF_A_LIST[..],
         };
         let replicated = self.settings().durability == Durability::Replicated;
-        let calls = OF_BOTH.iter().chain(of_the_kind).chain(replicated.then_some(&"WAIT 1 1"));
+        let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(|_| replicated));
         let calls: Vec<Cmd> = calls.map(|call| self.call_of(call)).collect();
         Ok(denied(&self.store, &calls).await?)
     }

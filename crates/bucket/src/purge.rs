@@ -26,7 +26,7 @@ impl Core {
             let common = vec![keys.jobs(), keys.meter(), keys.tally(), keys.outcomes(), keys.ended(), keys.holders()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_parked(common));
             call.arg(&last).arg(MOST).arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes);
-            let (count, rest): (u64, String) = self.store.run(&call).await?;
+            let (count, rest): (u64, String) = self.store.run_durably(&call).await?;
             purged += count;
             if rest.is_empty() {
                 return Ok(purged);

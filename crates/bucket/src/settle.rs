@@ -113,7 +113,7 @@ impl Core {
         let mut pause = FIRST_PAUSE;
         let mut told = false;
         loop {
-            match self.store.run::<String>(&call).await.as_deref() {
+            match self.store.run_durably::<String>(&call).await.as_deref() {
                 Ok("fenced") => return Settled::Fenced,
                 Ok(_) => return Settled::Recorded,
                 Err(error) => {

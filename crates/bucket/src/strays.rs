@@ -125,7 +125,7 @@ impl Core {
             for job in settling.jobs.into_iter().chain(known) {
                 call.arg(&job[..]);
             }
-            let given_back: usize = self.store.run(&call).await?;
+            let given_back: usize = self.store.run_durably(&call).await?;
             if given_back < MOST {
                 held.sure();
             }

@@ -124,8 +124,9 @@ impl Core {
         held: &Held,
     ) -> Result<Taking, BucketError> {
         let asked = Instant::now();
+        // What could be forgotten isn't called: its caller would be told to send it again, and two jobs be called.
         let (_, reply) = self
-            .ask_in_force("take", Answered::AtOnce, |force| self.take_call(force, consumer, number, most, before))
+            .ask_in_force("take", Answered::Durably, |force| self.take_call(force, consumer, number, most, before))
             .await?;
         read(reply, self.kind, asked, held)
     }

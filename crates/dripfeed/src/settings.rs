@@ -80,6 +80,7 @@ impl Settings {
         let buckets = bucket::read(&mut reader);
         let keys = key::read(&mut reader, &buckets);
         let redis = redis::read(&mut reader);
+        redis::check_keys(&mut reader, redis.as_ref(), &buckets);
         let intake = intake::read(&mut reader, anyone_may_call);
         let grpc = grpc::read(&mut reader, anyone_may_call);
         let processor = processor::read(&mut reader, redis.as_ref(), &buckets);

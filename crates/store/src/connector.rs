@@ -1,10 +1,10 @@
-//! Makes one connection to the server that `redis.url` names.
+//! Makes one connection to the server that a route leads to.
 
-use std::{convert::Infallible, path::Path, time::Duration};
+use std::{convert::Infallible, time::Duration};
 
 use redis::{
-    Client, ConnectionAddr, ConnectionInfo, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisResult,
-    TlsCertificates, aio::MultiplexedConnection,
+    Client, ConnectionAddr, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisResult,
+    aio::MultiplexedConnection,
 };
 use secrecy::ExposeSecret;
 
@@ -13,34 +13,41 @@ use crate::{
     error::StoreError,
     sentinel,
     settings::RedisSettings,
-    url::{Address, HostPort, Place},
+    url::{Address, HostPort, Login, Route},
 };
 
 /// Knows how to connect; each call makes a new connection and asks Sentinel anew.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     address: Address,
+    route: Route,
     limit: Duration,
 }
 
 impl Connector {
-    pub(crate) fn new(settings: &RedisSettings) -> Self {
-        if matches!(settings.url.place, Place::Tls { .. }) {
+    /// To the server at the end of `route`, or to one of the nodes of the address of `settings`.
+    pub(crate) fn new(settings: &RedisSettings, route: Route) -> Self {
+        if settings.url.tls.is_some() {
             // Fails when the program has installed one already: then that one is used.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        Self { address: settings.url.clone(), limit: settings.connect_timeout }
+        Self { address: settings.url.by(route.clone()), route, limit: settings.connect_timeout }
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// A connection without a response timeout. `on_disconnect` is called once, when it is lost.
+    pub(crate) fn asks_sentinels(&self) -> bool {
+        matches!(self.route, Route::Sentinel(_))
+    }
+
+    /// A connection without a response timeout, and the server that Sentinel named. `on_disconnect` is called once, when it
+    /// is lost.
     pub(crate) async fn connect(
         &self,
         on_disconnect: impl Fn() + Send + Sync + 'static,
-    ) -> Result<MultiplexedConnection, StoreError> {
+    ) -> Result<(MultiplexedConnection, Option<HostPort>), StoreError> {
         tokio::time::timeout(self.limit, self.connect_unbounded(on_disconnect))
             .await
             .map_err(|_| StoreError::unreachable(&self.address))?
@@ -50,51 +57,53 @@ impl Connector {
     async fn connect_unbounded(
         &self,
         on_disconnect: impl Fn() + Send + Sync + 'static,
-    ) -> RedisResult<MultiplexedConnection> {
+    ) -> RedisResult<(MultiplexedConnection, Option<HostPort>)> {
         let config = dial::config().set_push_sender(move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
                 on_disconnect();
             }
             Ok::<(), Infallible>(())
         });
-        let client = match &self.address.place {
-            Place::Tcp(at) => self.client(dial::tcp(at))?,
-            Place::Tls { at, ca: None } => self.client(dial::tls(at))?,
-            Place::Tls { at, ca: Some(ca) } => self.client_trusting(at, ca).await?,
-            Place::Unix(path) => self.client(ConnectionAddr::Unix(path.clone()))?,
-            Place::Sentinel { sentinels, master } => {
-                let master = sentinel::master(sentinels, master).await?;
-                self.client(dial::tcp(&master))?
+        let mut named = None;
+        let client = match &self.route {
+            Route::Tcp(at) => self.client(at).await?,
+            Route::Unix(path) => {
+                let at = dial::info(ConnectionAddr::Unix(path.clone()))?;
+                Client::open(at.set_redis_settings(self.greeting()))?
+            }
+            Route::Sentinel(sentinels) => {
+                let master = sentinel::master(sentinels, self.address.tls.as_ref()).await?;
+                self.client(named.insert(master)).await?
             }
         };
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-        if matches!(self.address.place, Place::Sentinel { .. }) {
+        if named.is_some() {
             sentinel::require_master(&mut connection).await?;
         }
-        Ok(connection)
+        Ok((connection, named))
     }
 
-    fn client(&self, at: ConnectionAddr) -> RedisResult<Client> {
-        Client::open(self.info(at)?)
+    async fn client(&self, at: &HostPort) -> RedisResult<Client> {
+        dial::client(at, self.address.tls.as_ref(), self.greeting()).await
     }
 
-    async fn client_trusting(&self, at: &HostPort, ca: &Path) -> RedisResult<Client> {
-        let certificates = TlsCertificates { client_tls: None, root_cert: Some(tokio::fs::read(ca).await?) };
-        Client::build_with_tls(self.info(dial::tls(at))?, certificates)
-    }
-
-    fn info(&self, at: ConnectionAddr) -> RedisResult<ConnectionInfo> {
-        // RESP3: only there the loss of a connection is told at once, before the next call needs it.
-        let mut login = RedisConnectionInfo::default()
-            .set_protocol(ProtocolVersion::RESP3)
+    fn greeting(&self) -> RedisConnectionInfo {
+        greeting(&self.address.login)
             .set_db(self.address.db)
-            .set_lib_name("dripfeed", env!("CARGO_PKG_VERSION"));
-        if let Some(user) = &self.address.user {
-            login = login.set_username(user);
-        }
-        if let Some(password) = &self.address.password {
-            login = login.set_password(password.expose_secret());
-        }
-        Ok(dial::info(at)?.set_redis_settings(login))
+            .set_lib_name("dripfeed", env!("CARGO_PKG_VERSION"))
+            // Only there the loss of a connection is told at once, before the next call needs it.
+            .set_protocol(ProtocolVersion::RESP3)
     }
+}
+
+/// What is said first on a connection.
+pub(crate) fn greeting(login: &Login) -> RedisConnectionInfo {
+    let mut greeting = RedisConnectionInfo::default();
+    if let Some(user) = &login.user {
+        greeting = greeting.set_username(user);
+    }
+    if let Some(password) = &login.password {
+        greeting = greeting.set_password(password.expose_secret());
+    }
+    greeting
 }

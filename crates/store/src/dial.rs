@@ -1,13 +1,14 @@
-//! How every connection is made: what the sockets are set to, and that no time limit is kept here.
+//! How every connection is made: what the sockets are set to, TLS, and that no time limit is kept here.
 
-use std::time::Duration;
+use std::{io, path::Path, time::Duration};
 
 use redis::{
-    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult,
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo,
+    RedisConnectionInfo, RedisResult, TlsCertificates,
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
 
-use crate::url::HostPort;
+use crate::url::{HostPort, Tls};
 
 /// After this long without an answer to a probe or to sent bytes, the kernel gives a TCP
 /// connection up. It bounds how long a blocking read can wait on a peer that is gone.
@@ -18,12 +19,14 @@ pub(crate) fn config() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
 }
 
-pub(crate) fn tcp(at: &HostPort) -> ConnectionAddr {
-    ConnectionAddr::Tcp(at.host.clone(), at.port)
-}
-
-pub(crate) fn tls(at: &HostPort) -> ConnectionAddr {
-    ConnectionAddr::TcpTls { host: at.host.clone(), port: at.port, insecure: false, tls_params: None }
+/// For connections to `at`, which begin with `greeting`.
+pub(crate) async fn client(at: &HostPort, tls: Option<&Tls>, greeting: RedisConnectionInfo) -> RedisResult<Client> {
+    let HostPort { host, port } = at.clone();
+    let Some(tls) = tls else {
+        return Client::open(info(ConnectionAddr::Tcp(host, port))?.set_redis_settings(greeting));
+    };
+    let at = ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None };
+    Client::build_with_tls(info(at)?.set_redis_settings(greeting), certificates(tls).await?)
 }
 
 /// A connection to `at`, without a login.
@@ -33,4 +36,24 @@ pub(crate) fn info(at: ConnectionAddr) -> RedisResult<ConnectionInfo> {
     #[cfg(target_os = "linux")]
     let settings = settings.set_user_timeout(DEAD_PEER);
     Ok(at.into_connection_info()?.set_tcp_settings(settings))
+}
+
+/// Read anew for each connection, so that renewed ones hold from the next on.
+async fn certificates(tls: &Tls) -> io::Result<TlsCertificates> {
+    let root_cert = match &tls.ca {
+        Some(ca) => Some(read(ca).await?),
+        None => None,
+    };
+    let client_tls = match &tls.client {
+        Some((certificate, key)) => {
+            Some(ClientTlsConfig { client_cert: read(certificate).await?, client_key: read(key).await? })
+        }
+        None => None,
+    };
+    Ok(TlsCertificates { client_tls, root_cert })
+}
+
+async fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let content = tokio::fs::read(path).await;
+    content.map_err(|error| io::Error::new(error.kind(), format!("can't read {}: {error}", path.display())))
 }

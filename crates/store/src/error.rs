@@ -3,7 +3,9 @@
 
 use std::{borrow::Cow, fmt};
 
-use redis::{Arg, Cmd, ErrorKind as RedisErrorKind, Pipeline, RedisError};
+use redis::{Arg, Cmd, ErrorKind as RedisErrorKind, Pipeline, RedisError, cluster::NodeAddress};
+
+use crate::url::HostPort;
 
 /// A call to Redis that failed. `Display` says what failed and what to do; the words of Redis are
 /// its source.
@@ -48,6 +50,8 @@ pub enum ErrorKind {
     Script,
     /// Redis rejected the command itself; [`StoreError::code`] tells why (`NOGROUP`, `ERR` …).
     Rejected,
+    /// It was asked for the slots of a Cluster, and is none.
+    NoCluster,
     /// The reply isn't what this program understands.
     Protocol,
 }
@@ -64,6 +68,7 @@ impl fmt::Display for ErrorKind {
             Self::WrongType => "a key holds another type than expected; give this program a redis.prefix of its own",
             Self::Script => "the script failed inside Redis; this is a bug, please report it",
             Self::Rejected => "Redis rejected the command",
+            Self::NoCluster => "this Redis is no Cluster; write redis.url as redis://host:6379",
             Self::Protocol => "Redis answered something unexpected; is it a Redis 6.2 or newer that answers?",
         })
     }
@@ -97,6 +102,7 @@ impl StoreError {
             | ErrorKind::WrongType
             | ErrorKind::Script
             | ErrorKind::Rejected
+            | ErrorKind::NoCluster
             | ErrorKind::Protocol => false,
         }
     }
@@ -110,7 +116,65 @@ impl StoreError {
             | ErrorKind::Denied
             | ErrorKind::WrongType
             | ErrorKind::Script
-            | ErrorKind::Rejected => false,
+            | ErrorKind::Rejected
+            | ErrorKind::NoCluster => false,
+        }
+    }
+
+    /// What to do about a request that a node of a Cluster refused. Nothing of it was carried out.
+    pub(crate) fn redirection(&self) -> Option<Redirection> {
+        match self.code()? {
+            "MOVED" => Some(self.moved_to().map_or(Redirection::Later, Redirection::To)),
+            // While a slot is moved, few of our requests find all of their keys on one side.
+            "ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "READONLY" | "LOADING" => Some(Redirection::Later),
+            _ => None,
+        }
+    }
+
+    /// The address in `MOVED 3999 127.0.0.1:6381`.
+    fn moved_to(&self) -> Option<HostPort> {
+        let source = self.source.as_ref()?;
+        let detail = match source.detail() {
+            Some(detail) => detail.to_owned(),
+            None => source.clone().into_server_errors()?.first()?.1.details()?.to_owned(),
+        };
+        let at: NodeAddress = detail.split_whitespace().nth(1)?.parse().ok()?;
+        Some(HostPort { host: at.host().to_owned(), port: at.port() })
+    }
+
+    /// Whether another server may answer what this one didn't.
+    pub(crate) fn may_be_elsewhere(&self) -> bool {
+        use ErrorKind::*;
+        matches!(self.kind, Unreachable | Timeout | Refused | NotReplicated)
+    }
+
+    /// The same, told plainly where a server isn't a node of a Cluster.
+    pub(crate) fn or_no_cluster(self, place: impl fmt::Display) -> Self {
+        match self.code() {
+            // The code of "This instance has cluster support disabled".
+            Some("ERR") => Self { kind: ErrorKind::NoCluster, during: format!("connecting to {place}"), ..self },
+            _ => self,
+        }
+    }
+
+    /// No node serves the slot of a request, by the word of the Cluster, so nothing was sent.
+    pub(crate) fn nobody_serves(during: During<'_>) -> Self {
+        Self::held_back(during, "CLUSTERDOWN")
+    }
+
+    /// A replica that followed has left, and may be the master by now, so nothing was sent.
+    pub(crate) fn replica_missing(during: During<'_>) -> Self {
+        Self::held_back(during, "NOREPLICAS")
+    }
+
+    /// What Redis would refuse with `code`.
+    fn held_back(during: During<'_>, code: &str) -> Self {
+        Self {
+            kind: ErrorKind::Refused,
+            certainty: Certainty::NotStored,
+            during: during.to_string(),
+            code: Some(code.to_owned()),
+            source: None,
         }
     }
 
@@ -181,6 +245,14 @@ impl StoreError {
     fn without_source(kind: ErrorKind, during: During<'_>) -> Self {
         Self { kind, certainty: Certainty::Unknown, during: during.to_string(), code: None, source: None }
     }
+}
+
+/// Where a refused request is to be made instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Redirection {
+    To(HostPort),
+    /// Where it was, or wherever the slots are a little later.
+    Later,
 }
 
 /// What was being done: it decides what a failure means.

@@ -21,6 +21,8 @@ pub struct Facts {
     pub is_master: bool,
     /// Whether it is a node of a Redis Cluster.
     pub is_cluster: bool,
+    /// Whether it is reached as one (`redis+cluster://`).
+    pub is_reached_as_cluster: bool,
     /// `maxmemory-policy`.
     pub eviction: String,
     /// Whether each write goes to the append-only file.
@@ -36,7 +38,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Asks the server.
+    /// Asks the server: in a Cluster one of [`Store::masters`].
     ///
     /// # Errors
     /// When it doesn't answer, or INFO is denied to us.
@@ -44,6 +46,7 @@ impl Facts {
         let info: InfoDict = store.command(&cmd("INFO")).await?;
         let mut facts = Self::from_info(&info);
         facts.append_fsync = append_fsync(store).await?;
+        facts.is_reached_as_cluster = store.is_cluster();
         Ok(facts)
     }
 
@@ -61,6 +64,7 @@ impl Facts {
             version: redis.parse().unwrap_or_default(),
             is_master: text("role") == "master",
             is_cluster: text("redis_mode") == "cluster",
+            is_reached_as_cluster: false,
             eviction: text("maxmemory_policy"),
             append_only: text("aof_enabled") == "1",
             append_only_works: text("aof_last_write_status") != "err",

@@ -50,10 +50,10 @@ fn too_old(facts: &Facts) -> Option<Finding> {
 }
 
 fn cluster(facts: &Facts) -> Option<Finding> {
-    facts.is_cluster.then(|| {
+    (facts.is_cluster && !facts.is_reached_as_cluster).then(|| {
         error(
-            "this is a node of a Redis Cluster, which is not supported yet".to_owned(),
-            "use one master with replicas, by redis+sentinel://host1,host2/name",
+            "this is a node of a Redis Cluster, which holds a part of the keys".to_owned(),
+            "write redis.url as redis+cluster://host1,host2",
         )
     })
 }

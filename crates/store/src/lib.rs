@@ -1,4 +1,4 @@
-//! How dripfeed reaches Redis: one shared connection that renews itself, scripts, what the server
+//! How dripfeed reaches Redis, one server, Sentinel or Cluster: shared connections that renew themselves, scripts, what the server
 //! at hand promises, and the private server of `dripfeed dev`.
 //!
 //! Nothing here knows what a job is.
@@ -8,6 +8,7 @@
 //! returns is as in RESP2.
 
 mod append_fsync;
+mod cluster;
 mod connector;
 mod dedicated;
 mod dial;
@@ -16,8 +17,12 @@ mod effective;
 mod error;
 mod facts;
 mod findings;
+mod followers;
 mod line;
+mod newest;
+mod node;
 mod permission;
+mod request;
 mod script;
 mod sentinel;
 mod server;
@@ -26,6 +31,7 @@ mod store;
 mod url;
 
 pub use append_fsync::AppendFsync;
+pub use cluster::same_slot;
 pub use dedicated::Dedicated;
 pub use durability::Durability;
 pub use effective::{Effective, Shortfall, effective};

@@ -1,7 +1,8 @@
 //! One connection that many callers share and that renews itself.
 //!
 //! A line is up, being renewed, or down. It is renewed when its connection is lost, after three
-//! calls in a row without a reply, and after READONLY (a failover made its server a replica). One
+//! calls in a row without a reply, and after READONLY (a failover made its server a replica)
+//! or, with Sentinel, NOREPLICAS (its replicas may have left it for another master). One
 //! task renews it, with pauses that grow; whoever calls meanwhile waits for the first attempt and,
 //! once that failed, is told at once. Connections that don't hold are renewed with growing pauses too:
 //! a server that takes connections and then closes them makes neither a storm nor a full log.
@@ -10,7 +11,7 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Arc, Weak,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
@@ -26,6 +27,8 @@ use tokio::{
 use crate::{
     connector::Connector,
     error::{During, ErrorKind, StoreError},
+    followers::Followers,
+    url::HostPort,
 };
 
 /// How long a call waits for a renewal that is under way.
@@ -45,6 +48,8 @@ pub(crate) struct Line {
     state: watch::Sender<State>,
     /// Connections in a row that didn't hold.
     unsettled: AtomicU32,
+    /// The server of the last connection, and who follows it.
+    last: Mutex<(Option<HostPort>, Arc<Followers>)>,
 }
 
 #[derive(Clone)]
@@ -54,17 +59,27 @@ enum State {
     Down(StoreError),
 }
 
-/// A connection and what is known of its health.
+/// A connection and what is known of it.
 #[derive(Clone)]
-struct Link {
+pub(crate) struct Link {
     connection: MultiplexedConnection,
     health: Arc<Health>,
+    /// Of that server, over all connections to it in a row.
+    followers: Arc<Followers>,
+}
+
+impl Link {
+    pub(crate) fn followers(&self) -> &Followers {
+        &self.followers
+    }
 }
 
 struct Health {
     since: Instant,
     lost: AtomicBool,
     silent_calls: AtomicU32,
+    /// Whether connecting anew may lead to another server.
+    may_be_replaced: bool,
 }
 
 impl Health {
@@ -72,19 +87,39 @@ impl Health {
         match error.kind() {
             ErrorKind::Unreachable => true,
             ErrorKind::Timeout => self.silent_calls.load(Ordering::Relaxed) >= SILENT_CALLS,
-            _ => error.code() == Some("READONLY") && self.since.elapsed() >= SETTLED,
+            // Its replicas may follow another master by now, of which nobody could tell it.
+            ErrorKind::NotReplicated => self.may_be_replaced && self.since.elapsed() >= SETTLED,
+            _ => match error.code() {
+                Some("READONLY") => self.since.elapsed() >= SETTLED,
+                Some("NOREPLICAS") => self.may_be_replaced && self.since.elapsed() >= SETTLED,
+                _ => false,
+            },
         }
     }
 }
 
 impl Line {
-    /// Connects at once.
-    pub(crate) async fn open(connector: Connector, response_timeout: Duration) -> Result<Arc<Self>, StoreError> {
-        let state = watch::Sender::new(State::Renewing);
-        let line = Arc::new(Self { connector, response_timeout, state, unsettled: AtomicU32::new(0) });
-        let link = line.connect().await?;
-        line.publish(link);
-        Ok(line)
+    /// Begins to connect; calls wait for the first attempt.
+    pub(crate) fn open(connector: Connector, response_timeout: Duration) -> Arc<Self> {
+        let line = Arc::new(Self {
+            connector,
+            response_timeout,
+            state: watch::Sender::new(State::Renewing),
+            unsettled: AtomicU32::new(0),
+            last: Mutex::default(),
+        });
+        tokio::spawn(begin(Arc::downgrade(&line)));
+        line
+    }
+
+    /// How the latest attempt to connect ended; returns when it has.
+    pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
+        let mut changes = self.state.subscribe();
+        match changes.wait_for(|state| !matches!(state, State::Renewing)).await.as_deref() {
+            Ok(State::Down(error)) => Err(error.clone()),
+            // The sender is `self`, so waiting can't fail.
+            Ok(State::Up(_) | State::Renewing) | Err(_) => Ok(()),
+        }
     }
 
     pub(crate) fn connector(&self) -> &Connector {
@@ -113,7 +148,7 @@ impl Line {
         cmd: &Cmd,
         deadline: Instant,
     ) -> Result<T, StoreError> {
-        let Link { mut connection, health } = self.link().await?;
+        let Link { mut connection, health, .. } = self.link().await?;
         self.watched(&health, during, deadline, cmd.query_async(&mut connection)).await
     }
 
@@ -123,11 +158,23 @@ impl Line {
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<T, StoreError> {
-        let Link { mut connection, health } = self.link().await?;
-        self.watched(&health, during, deadline, pipeline.query_async(&mut connection)).await
+        self.pipeline_on(&self.link().await?, during, pipeline, deadline).await
     }
 
-    async fn link(&self) -> Result<Link, StoreError> {
+    /// On one connection, and not on what may have taken its place.
+    pub(crate) async fn pipeline_on<T: FromRedisValue>(
+        self: &Arc<Self>,
+        link: &Link,
+        during: During<'_>,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<T, StoreError> {
+        let mut connection = link.connection.clone();
+        self.watched(&link.health, during, deadline, pipeline.query_async(&mut connection)).await
+    }
+
+    /// The connection at hand, or the one that is being made.
+    pub(crate) async fn link(&self) -> Result<Link, StoreError> {
         if let State::Up(link) = &*self.state.borrow() {
             return Ok(link.clone());
         }
@@ -165,10 +212,19 @@ impl Line {
                 StoreError::timed_out(during)
             }
         };
-        if health.is_ruined_by(&error) {
-            self.renew(health, &error);
-        }
+        self.conclude(health, &error);
         Err(error)
+    }
+
+    /// A call on `link` was of no use.
+    pub(crate) fn blame(self: &Arc<Self>, link: &Link, error: &StoreError) {
+        self.conclude(&link.health, error);
+    }
+
+    fn conclude(self: &Arc<Self>, health: &Arc<Health>, error: &StoreError) {
+        if health.is_ruined_by(error) {
+            self.renew(health, error);
+        }
     }
 
     /// Throws the connection of `health` away, unless somebody did so already, and begins to make
@@ -203,10 +259,23 @@ impl Line {
     }
 
     async fn connect(self: &Arc<Self>) -> Result<Link, StoreError> {
-        let health =
-            Arc::new(Health { since: Instant::now(), lost: AtomicBool::new(false), silent_calls: AtomicU32::new(0) });
-        let connection = self.connector.connect(self.on_disconnect(&health)).await?;
-        Ok(Link { connection, health })
+        let health = Arc::new(Health {
+            since: Instant::now(),
+            lost: AtomicBool::new(false),
+            silent_calls: AtomicU32::new(0),
+            may_be_replaced: self.connector.asks_sentinels(),
+        });
+        let (connection, server) = self.connector.connect(self.on_disconnect(&health)).await?;
+        Ok(Link { connection, health, followers: self.followers_of(server.as_ref()) })
+    }
+
+    /// What is known of them already, where it is the server of the last connection.
+    fn followers_of(&self, server: Option<&HostPort>) -> Arc<Followers> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0.as_ref() != server {
+            *last = (server.cloned(), Arc::default());
+        }
+        Arc::clone(&last.1)
     }
 
     fn on_disconnect(self: &Arc<Self>, health: &Arc<Health>) -> impl Fn() + Send + Sync + 'static {
@@ -227,6 +296,19 @@ impl Line {
         self.state.send_replace(State::Up(link));
         if health.lost.load(Ordering::SeqCst) {
             self.renew(&health, &"the connection was closed");
+        }
+    }
+}
+
+/// The first attempt, which nobody needs to hear of when it succeeds.
+async fn begin(weak: Weak<Line>) {
+    let Some(line) = weak.upgrade() else { return };
+    match line.connect().await {
+        Ok(link) => line.publish(link),
+        Err(error) => {
+            line.state.send_replace(State::Down(error));
+            drop(line);
+            keep_connecting(weak, 0).await;
         }
     }
 }

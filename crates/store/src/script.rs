@@ -50,6 +50,14 @@ impl Call<'_> {
         self.script.name
     }
 
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        // After EVALSHA, the hash, and how many keys there are.
+        match self.cmd.args_iter().nth(3) {
+            Some(redis::Arg::Simple(key)) => Some(key),
+            _ => None,
+        }
+    }
+
     /// The call by hash: small, and fails with NOSCRIPT where Redis doesn't know the script.
     pub(crate) fn by_hash(&self) -> &Cmd {
         &self.cmd

@@ -1,32 +1,56 @@
 //! Asks the Sentinels who the master is.
-//!
-//! All of them at once: one that is gone costs no time, where asking in turn would spend the whole
-//! time for connecting on it.
 
-use futures::future::select_ok;
-use redis::{Client, ErrorKind, RedisError, RedisResult, Value, aio::MultiplexedConnection, cmd};
+use std::collections::HashMap;
 
-use crate::{dial, url::HostPort};
+use futures::FutureExt;
+use redis::{ErrorKind, RedisError, RedisResult, Value, aio::MultiplexedConnection, cmd, pipe};
 
-/// The address of the master called `name`, as the first Sentinel says that knows it.
-pub(crate) async fn master(sentinels: &[HostPort], name: &str) -> RedisResult<HostPort> {
-    let questions = sentinels.iter().map(|at| Box::pin(ask(at, name)));
-    select_ok(questions).await.map(|(master, _)| master)
+use crate::{
+    connector::greeting,
+    dial,
+    error::code_of,
+    newest::{Agreed, newest},
+    url::{HostPort, Sentinels, Tls},
+};
+
+/// A master, by the word of a Sentinel.
+struct Master {
+    at: HostPort,
+    epoch: u64,
 }
 
-async fn ask(at: &HostPort, name: &str) -> RedisResult<HostPort> {
-    let mut connection =
-        Client::open(dial::info(dial::tcp(at))?)?.get_multiplexed_async_connection_with_config(&dial::config()).await?;
-    let known: Option<(String, u16)> =
-        cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).query_async(&mut connection).await?;
-    let (host, port) = known.ok_or_else(|| {
-        RedisError::from((
-            ErrorKind::MasterNameNotFoundBySentinel,
-            "Sentinel doesn't know a master of this name",
-            name.to_owned(),
-        ))
-    })?;
-    Ok(HostPort { host, port })
+impl Agreed for Master {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+/// The address of the master: of the latest that a Sentinel knows of.
+pub(crate) async fn master(sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<HostPort> {
+    let answer = newest(sentinels.at.iter().map(|at| ask(at, sentinels, tls).boxed()).collect()).await;
+    answer.unwrap_or_else(|| Err(unknown_master(&sentinels.master))).map(|master| master.at)
+}
+
+async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<Master> {
+    let client = dial::client(at, tls, greeting(&sentinels.login)).await?;
+    let mut connection = client.get_multiplexed_async_connection_with_config(&dial::config()).await?;
+    // The address comes first: in the middle of a failover it is the new one alone here, and the epoch in both.
+    let mut questions = pipe();
+    questions.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&sentinels.master);
+    questions.cmd("SENTINEL").arg("MASTER").arg(&sentinels.master);
+    let answers: (Option<(String, u16)>, HashMap<String, String>) =
+        questions.query_async(&mut connection).await.map_err(|error| {
+            // The code of "No such master with that name".
+            if code_of(&error).as_deref() == Some("ERR") { unknown_master(&sentinels.master) } else { error }
+        })?;
+    let (Some((host, port)), known) = answers else { return Err(unknown_master(&sentinels.master)) };
+    let epoch = known.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+    Ok(Master { at: HostPort { host, port }, epoch })
+}
+
+fn unknown_master(name: &str) -> RedisError {
+    let what = "Sentinel doesn't know a master of this name";
+    RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()))
 }
 
 /// Fails when the server at hand isn't a master: a Sentinel that hasn't heard of a failover yet

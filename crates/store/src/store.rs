@@ -1,25 +1,27 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
-use redis::{Cmd, FromRedisValue, Pipeline};
+use redis::{Cmd, FromRedisValue, Pipeline, cluster_routing::Slot};
 
 use crate::{
-    connector::Connector,
+    cluster::Cluster,
     dedicated::Dedicated,
-    durability::Durability,
-    error::{During, StoreError},
-    line::Line,
+    error::StoreError,
+    node::Node,
+    request::Request,
     script::Call,
     settings::RedisSettings,
-    url::Address,
+    url::{Address, Place},
 };
 
 /// Redis, as all parts of the program reach it. Cheap to clone; clones share their connections.
 ///
-/// A call fails within `response_timeout` and half a second, whatever state Redis is in, and Redis
-/// is used again within a second of being back. Connections are made anew by themselves.
+/// A call fails within `response_timeout` and half a second, in a Cluster and a whole one, whatever state Redis is in, and
+/// Redis is used again within a second of being back. Connections are made anew by themselves.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// Where requests go that tell no slot themselves, in a Cluster.
+    aim: Aim,
 }
 
 impl fmt::Debug for Store {
@@ -30,35 +32,57 @@ impl fmt::Debug for Store {
 
 struct Inner {
     prefix: String,
-    line: Arc<Line>,
-    /// For writes that are followed by WAIT, which blocks what is pipelined behind it. There for
-    /// the durability class `replicated` only.
-    replicated: Option<Arc<Line>>,
-    /// How long WAIT waits: less than a reply may take, so that its own answer arrives.
-    wait: Duration,
+    address: Address,
+    way: Way,
+}
+
+enum Way {
+    Server(Arc<Node>),
+    Cluster(Arc<Cluster>),
+}
+
+#[derive(Clone)]
+enum Aim {
+    Anywhere,
+    Slot(Slot),
+    Node(Arc<Node>),
 }
 
 impl Store {
-    /// Connects at once and sees that Redis answers.
+    /// Connects at once and sees that Redis answers: in a Cluster each master.
     ///
     /// # Errors
     /// When Redis can't be reached, denies access, or is still loading its data.
     pub async fn connect(settings: &RedisSettings) -> Result<Self, StoreError> {
-        let connector = Connector::new(settings);
-        let open = |connector| Line::open(connector, settings.response_timeout);
-        let replicated = match settings.durability {
-            Durability::Replicated => Some(open(connector.clone()).await?),
-            Durability::Process | Durability::Everysec | Durability::Fsync => None,
+        let way = match &settings.url.place {
+            Place::Server(route) => Way::Server(Node::open(settings, route.clone())),
+            Place::Cluster(seeds) => Way::Cluster(Cluster::open(settings, seeds).await?),
         };
-        let inner = Inner {
-            prefix: settings.prefix.clone(),
-            line: open(connector).await?,
-            replicated,
-            wait: settings.response_timeout / 2,
-        };
-        let store = Self { inner: Arc::new(inner) };
+        let (prefix, address) = (settings.prefix.clone(), settings.url.clone());
+        let store = Self { inner: Arc::new(Inner { prefix, address, way }), aim: Aim::Anywhere };
+        for node in store.nodes() {
+            node.attempted().await?;
+        }
         store.ping().await?;
         Ok(store)
+    }
+
+    /// The same Redis. In a Cluster what has no key itself (TIME, blocking reads, liveness) is asked of the node that has
+    /// `key`, wherever that is moved.
+    #[must_use]
+    pub fn for_key(self, key: &str) -> Self {
+        Self { aim: Aim::Slot(Slot::for_key(key)), ..self }
+    }
+
+    /// Each server that takes writes, to be asked by itself.
+    pub fn masters(&self) -> Vec<Self> {
+        let each = |node| Self { inner: Arc::clone(&self.inner), aim: Aim::Node(node) };
+        self.nodes().into_iter().map(each).collect()
+    }
+
+    /// Whether it is a Redis Cluster.
+    pub fn is_cluster(&self) -> bool {
+        matches!(self.inner.way, Way::Cluster(_))
     }
 
     /// What every key of ours begins with.
@@ -68,25 +92,38 @@ impl Store {
 
     /// Where Redis is.
     pub fn address(&self) -> &Address {
-        self.inner.line.connector().address()
+        match &self.aim {
+            Aim::Node(node) => node.address(),
+            Aim::Anywhere | Aim::Slot(_) => &self.inner.address,
+        }
     }
 
     /// Whether there is a connection now; asks nobody.
     pub fn is_connected(&self) -> bool {
-        self.inner.line.is_up()
+        self.nodes().iter().all(|node| node.line().is_up())
     }
 
     /// Returns when there is a connection: at once, or as soon as one could be made again.
     pub async fn connected(&self) {
-        self.inner.line.up().await;
+        match (&self.aim, &self.inner.way) {
+            (Aim::Node(node), _) | (_, Way::Server(node)) => node.line().up().await,
+            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.connected(Some(*slot)).await,
+            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.connected(None).await,
+        }
     }
 
-    /// Asks Redis whether it serves commands.
+    /// Asks Redis whether it serves commands: in a Cluster each master.
     ///
     /// # Errors
     /// When it doesn't, as for any command.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.command::<String>(&redis::cmd("PING")).await.map(drop)
+        let ping = redis::cmd("PING");
+        let nodes = self.nodes();
+        if nodes.is_empty() {
+            return Err(StoreError::nobody_serves(Request::Command(&ping).during()));
+        }
+        let answers = nodes.iter().map(|node| node.ask::<String>(Request::Command(&ping)));
+        futures::future::try_join_all(answers).await.map(drop)
     }
 
     /// Runs a script: by its hash, and when Redis doesn't know it (it was restarted, or another
@@ -95,13 +132,7 @@ impl Store {
     /// # Errors
     /// Named after the script.
     pub async fn run<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, StoreError> {
-        let line = &self.inner.line;
-        let deadline = line.deadline();
-        let during = During::Script(call.name());
-        match line.command(during, call.by_hash(), deadline).await {
-            Err(error) if error.code() == Some("NOSCRIPT") => line.command(during, &call.by_source(), deadline).await,
-            reply => reply,
-        }
+        self.ask(Request::Script(call)).await
     }
 
     /// Runs a script whose writes must be as durable as the settings say: with the class
@@ -111,23 +142,7 @@ impl Store {
     /// As [`Store::run`]; and `NotReplicated`, of unknown outcome, when no replica confirmed in
     /// time.
     pub async fn run_durably<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, StoreError> {
-        let Some(line) = &self.inner.replicated else {
-            return self.run(call).await;
-        };
-        let deadline = line.deadline();
-        let during = During::ScriptAndWait(call.name());
-        let first = self.followed_by_wait(call.by_hash().clone());
-        let (reply, confirmed): (T, u32) = match line.pipeline(during, &first, deadline).await {
-            Err(error) if error.code() == Some("NOSCRIPT") => {
-                let again = self.followed_by_wait(call.by_source());
-                line.pipeline(during, &again, deadline).await?
-            }
-            replies => replies?,
-        };
-        if confirmed == 0 {
-            return Err(StoreError::not_replicated(during));
-        }
-        Ok(reply)
+        self.ask(Request::Durable(call)).await
     }
 
     /// Runs one command. Not for blocking reads: those have [`Store::dedicated`].
@@ -135,17 +150,15 @@ impl Store {
     /// # Errors
     /// Named after the command.
     pub async fn command<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, StoreError> {
-        let line = &self.inner.line;
-        line.command(During::Command(cmd), cmd, line.deadline()).await
+        self.ask(Request::Command(cmd)).await
     }
 
-    /// Runs several commands in one round trip.
+    /// Runs several commands in one round trip; in a Cluster on keys of one slot.
     ///
     /// # Errors
     /// The first failure. The other commands may have been carried out, so the outcome is unknown.
     pub async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> Result<T, StoreError> {
-        let line = &self.inner.line;
-        line.pipeline(During::Pipeline(pipeline), pipeline, line.deadline()).await
+        self.ask(Request::Pipeline(pipeline)).await
     }
 
     /// Makes a connection of its own, for blocking reads.
@@ -154,15 +167,27 @@ impl Store {
     /// When none can be made within the time for connecting; [`Store::connected`] tells when it is
     /// worth trying again.
     pub async fn dedicated(&self) -> Result<Dedicated, StoreError> {
-        let connection = self.inner.line.connector().connect(|| ()).await?;
-        Ok(Dedicated::new(connection))
+        match (&self.aim, &self.inner.way) {
+            (Aim::Node(node), _) | (_, Way::Server(node)) => node.dedicated().await,
+            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.dedicated(Some(*slot)).await,
+            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.dedicated(None).await,
+        }
     }
 
-    fn followed_by_wait(&self, script: Cmd) -> Pipeline {
-        let limit = u64::try_from(self.inner.wait.as_millis()).unwrap_or(u64::MAX);
-        let mut pipeline = Pipeline::new();
-        pipeline.add_command(script);
-        pipeline.cmd("WAIT").arg(1).arg(limit.max(1));
-        pipeline
+    async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {
+        match (&self.aim, &self.inner.way) {
+            (Aim::Node(node), _) | (_, Way::Server(node)) => node.ask(request).await,
+            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.ask(Some(*slot), request).await,
+            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.ask(None, request).await,
+        }
+    }
+
+    /// Those that requests without a key go to: one, or all masters of a Cluster.
+    fn nodes(&self) -> Vec<Arc<Node>> {
+        match (&self.aim, &self.inner.way) {
+            (Aim::Node(node), _) | (_, Way::Server(node)) => vec![Arc::clone(node)],
+            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.node_of(Some(*slot)).into_iter().collect(),
+            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.masters(),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use dripfeed_bucket::Bucket;
-use dripfeed_store::{Facts, Severity, Store, findings};
+use dripfeed_store::{Durability, Facts, Severity, Store, findings};
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -28,14 +28,10 @@ pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> R
 
 async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     let store = Store::connect(&settings.redis).await?;
-    let facts = Facts::gather(&store).await?;
-    output::line(format!("{} at {}", facts.product, settings.redis.url))?;
-    let findings = findings(&facts, settings.redis.durability);
-    for finding in &findings {
-        let severity = if finding.severity == Severity::Error { "error" } else { "warning" };
-        output::line(format!("{severity}: {}: {}", finding.what, finding.what_to_do))?;
+    let mut errors = 0;
+    for master in store.masters() {
+        errors += look_at_server(&master, settings.redis.durability).await?;
     }
-    let mut errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let mut can_be_asked = true;
     for (name, bucket) in &settings.buckets {
         let bucket = Bucket::new(store.clone(), bucket.settings(settings.redis.durability));
@@ -60,4 +56,16 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
             Err(Failure::new(Exit::Configuration, format!("this Redis can't be used as configured: {errors} errors")))
         }
     }
+}
+
+/// Tells what there is to say about it, and how many errors that was.
+async fn look_at_server(server: &Store, durability: Durability) -> Result<usize, Failure> {
+    let facts = Facts::gather(server).await?;
+    output::line(format!("{} at {}", facts.product, server.address()))?;
+    let findings = findings(&facts, durability);
+    for finding in &findings {
+        let severity = if finding.severity == Severity::Error { "error" } else { "warning" };
+        output::line(format!("{severity}: {}: {}", finding.what, finding.what_to_do))?;
+    }
+    Ok(findings.iter().filter(|finding| finding.severity == Severity::Error).count())
 }

@@ -27,7 +27,7 @@ pub(crate) struct Connected {
 pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken) -> Result<Option<Connected>, Failure> {
     let begun = Instant::now();
     let mut told = None;
-    let (store, facts) = loop {
+    let (store, servers) = loop {
         match reach(settings).await {
             Ok(reached) => break reached,
             Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => tell(&error, &mut told),
@@ -38,14 +38,19 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
             () = tokio::time::sleep(BETWEEN_TRIES) => {}
         }
     };
-    let durability = durability_of(&store, &facts, settings.durability)?;
+    let durability = durability_of(&servers, settings.durability)?;
     Ok(Some(Connected { store, durability }))
 }
 
-async fn reach(settings: &RedisSettings) -> Result<(Store, Facts), StoreError> {
+/// Redis, and each server of it that takes writes.
+async fn reach(settings: &RedisSettings) -> Result<(Store, Vec<(Store, Facts)>), StoreError> {
     let store = Store::connect(settings).await?;
-    let facts = Facts::gather(&store).await?;
-    Ok((store, facts))
+    let mut servers = Vec::new();
+    for server in store.masters() {
+        let facts = Facts::gather(&server).await?;
+        servers.push((server, facts));
+    }
+    Ok((store, servers))
 }
 
 /// Now and again.
@@ -57,7 +62,20 @@ fn tell(error: &StoreError, told: &mut Option<Instant>) {
     }
 }
 
-fn durability_of(store: &Store, facts: &Facts, configured: Durability) -> Result<Durability, Failure> {
+/// Of all servers that take writes: the lowest class that one of them gives.
+fn durability_of(servers: &[(Store, Facts)], configured: Durability) -> Result<Durability, Failure> {
+    let mut given = configured;
+    for (server, facts) in servers {
+        let class = look_at(server, facts, configured)?;
+        // The classes below the configured one are told as `process` alone.
+        if class != configured {
+            given = class;
+        }
+    }
+    Ok(given)
+}
+
+fn look_at(server: &Store, facts: &Facts, configured: Durability) -> Result<Durability, Failure> {
     let mut errors = Vec::new();
     for finding in findings(facts, configured) {
         match finding.severity {
@@ -66,10 +84,10 @@ fn durability_of(store: &Store, facts: &Facts, configured: Durability) -> Result
         }
     }
     if !errors.is_empty() {
-        let message = format!("{} at {} can't be used:{}", facts.product, store.address(), errors.concat());
+        let message = format!("{} at {} can't be used:{}", facts.product, server.address(), errors.concat());
         return Err(Failure::new(Exit::Configuration, message));
     }
     let effective = effective(configured, facts).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
-    tracing::info!(redis = %store.address(), durability = %effective.class, "connected to {}", facts.product);
+    tracing::info!(redis = %server.address(), durability = %effective.class, "connected to {}", facts.product);
     Ok(effective.class)
 }

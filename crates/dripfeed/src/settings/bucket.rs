@@ -29,6 +29,11 @@ impl ConfiguredBucket {
     pub(crate) fn settings(&self, durability: Durability) -> BucketSettings {
         BucketSettings { durability, ..self.settings.clone() }
     }
+
+    /// The key of the jobs, where it isn't the one that every bucket has.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.settings.key.as_deref()
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,12 +1,15 @@
 //! `[redis]`
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_store::{Address, Durability, RedisSettings};
+use dripfeed_job::BucketName;
+use dripfeed_store::{Address, Durability, RedisSettings, same_slot};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
+use super::bucket::ConfiguredBucket;
 use super::quantity;
 use super::read::Reader;
 use super::secret;
@@ -50,6 +53,25 @@ fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
         url.expose_secret().parse().map_err(|error| format!("{}: {error}", section.url_file.display()))
     });
     url.map_err(|message| reader.fault(&path, message)).ok()
+}
+
+/// In a Cluster a bucket's jobs must lie where its other keys are, because a script works on all of them.
+pub(super) fn check_keys(
+    reader: &mut Reader<'_>,
+    redis: Option<&RedisSettings>,
+    buckets: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
+) {
+    if !redis.is_some_and(|redis| redis.url.is_cluster()) {
+        return;
+    }
+    for (name, bucket) in buckets {
+        let Some(key) = bucket.as_ref().and_then(ConfiguredBucket::key) else { continue };
+        let tag = format!("{{{name}}}");
+        if !same_slot(key, &tag) {
+            let message = format!("`{key}` is in another slot of the Cluster than the bucket: begin it with `{tag}`");
+            reader.fault(&["buckets".into(), name.as_str().into(), "key".into()], message);
+        }
+    }
 }
 
 /// Braces would move the keys of a bucket into other cluster slots.

@@ -8,6 +8,7 @@ fn sound() -> Facts {
         version: OLDEST,
         is_master: true,
         is_cluster: false,
+        is_reached_as_cluster: false,
         eviction: "noeviction".to_owned(),
         append_only: true,
         append_only_works: true,
@@ -28,7 +29,7 @@ fn what_endangers_jobs_is_an_error_that_says_what_to_do() {
     type Spoil = fn(&mut Facts);
     let cases: [(Spoil, &str); 5] = [
         (|facts| facts.version.minor = 0, "6.2"),
-        (|facts| facts.is_cluster = true, "sentinel"),
+        (|facts| facts.is_cluster = true, "redis+cluster://"),
         (|facts| facts.is_master = false, "master"),
         (|facts| facts.eviction = "allkeys-lru".to_owned(), "noeviction"),
         (|facts| facts.append_only_works = false, "disk"),

@@ -1,0 +1,192 @@
+//! A Redis Cluster: requests go to the node that serves their slot.
+//!
+//! A request is repeated only after a refusal that tells that nothing of it was carried out, and for a short time: what
+//! isn't known to be without effect is up to the caller. ASK isn't followed. Nearly every script of ours has a key that
+//! doesn't exist yet, for which the node that gets the slot answers TRYAGAIN; so a bucket waits until its slot has moved.
+
+mod topology;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, PoisonError, RwLock, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::FutureExt;
+use redis::{FromRedisValue, cluster_routing::Slot};
+use tokio::{sync::watch, time::Instant};
+
+use self::topology::Topology;
+use crate::{
+    dedicated::Dedicated,
+    error::{Redirection, StoreError},
+    newest::newest,
+    node::Node,
+    request::Request,
+    settings::RedisSettings,
+    url::{HostPort, Route},
+};
+
+/// How long a request is tried while the nodes refuse it.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The first pause between two tries; each is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The nodes are asked no more often than this who serves what.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(200);
+
+pub(crate) struct Cluster {
+    settings: RedisSettings,
+    seeds: Vec<HostPort>,
+    topology: watch::Sender<Arc<Topology>>,
+    /// Those that serve slots, and those that a redirection named since.
+    nodes: RwLock<HashMap<HostPort, Arc<Node>>>,
+    asking: AtomicBool,
+}
+
+/// Whether two keys are always on one node of a Cluster.
+pub fn same_slot(one: &str, other: &str) -> bool {
+    Slot::for_key(one) == Slot::for_key(other)
+}
+
+impl Cluster {
+    /// Asks who serves what.
+    pub(crate) async fn open(settings: &RedisSettings, seeds: &[HostPort]) -> Result<Arc<Self>, StoreError> {
+        let cluster = Arc::new(Self {
+            settings: settings.clone(),
+            seeds: seeds.to_vec(),
+            topology: watch::Sender::default(),
+            nodes: RwLock::default(),
+            asking: AtomicBool::new(false),
+        });
+        cluster.look().await?;
+        Ok(cluster)
+    }
+
+    /// All that serve slots.
+    pub(crate) fn masters(&self) -> Vec<Arc<Node>> {
+        let topology = Arc::clone(&self.topology.borrow());
+        topology.masters().map(|at| self.node(at)).collect()
+    }
+
+    /// Who serves the slot; any, where the slot of a request isn't known: it will be redirected.
+    pub(crate) fn node_of(&self, slot: Option<Slot>) -> Option<Arc<Node>> {
+        let topology = Arc::clone(&self.topology.borrow());
+        let at = match slot {
+            Some(slot) => topology.owner(slot),
+            None => topology.masters().next(),
+        };
+        at.map(|at| self.node(at))
+    }
+
+    /// Returns when the node that serves the slot can be reached.
+    pub(crate) async fn connected(self: &Arc<Self>, slot: Option<Slot>) {
+        let mut changes = self.topology.subscribe();
+        loop {
+            changes.mark_unchanged();
+            let node = self.node_of(slot);
+            let up = async {
+                match &node {
+                    Some(node) => node.line().up().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = up => return,
+                _ = changes.changed() => {}
+                () = tokio::time::sleep(BETWEEN_QUESTIONS) => self.look_soon(),
+            }
+        }
+    }
+
+    pub(crate) async fn ask<T: FromRedisValue>(
+        self: &Arc<Self>,
+        slot: Option<Slot>,
+        request: Request<'_>,
+    ) -> Result<T, StoreError> {
+        let slot = slot.or_else(|| request.key().map(Slot::for_key));
+        let until = Instant::now() + PATIENCE;
+        let (mut pause, mut redirected) = (FIRST_PAUSE, None);
+        let mut node = self.node_of(slot);
+        loop {
+            let refusal = match &node {
+                Some(node) => match node.ask(request).await {
+                    Ok(reply) => return Ok(reply),
+                    Err(error) => error,
+                },
+                None => StoreError::nobody_serves(request.during()),
+            };
+            if refusal.may_be_elsewhere() {
+                self.look_soon();
+            }
+            match refusal.redirection() {
+                Some(_) if Instant::now() >= until => return Err(refusal),
+                Some(Redirection::To(at)) if redirected.as_ref() != Some(&at) => {
+                    node = Some(self.node(&at));
+                    redirected = Some(at);
+                }
+                Some(_) => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                    (node, redirected) = (self.node_of(slot), None);
+                }
+                None => return Err(refusal),
+            }
+        }
+    }
+
+    /// A connection of its own to the node that serves the slot.
+    pub(crate) async fn dedicated(self: &Arc<Self>, slot: Option<Slot>) -> Result<Dedicated, StoreError> {
+        let dedicated = match self.node_of(slot) {
+            Some(node) => node.dedicated().await,
+            None => Err(StoreError::unreachable(&self.settings.url)),
+        };
+        if dedicated.is_err() {
+            self.look_soon();
+        }
+        Ok(dedicated?.within(self))
+    }
+
+    /// Asks in the background who serves what.
+    pub(crate) fn look_soon(self: &Arc<Self>) {
+        if !self.asking.swap(true, Ordering::Relaxed) {
+            tokio::spawn(look_again(Arc::downgrade(self)));
+        }
+    }
+
+    async fn look(&self) -> Result<(), StoreError> {
+        let known = Arc::clone(&self.topology.borrow());
+        let places: HashSet<&HostPort> = known.nodes().chain(&self.seeds).collect();
+        let answer = newest(places.into_iter().map(|at| topology::by(&self.settings, at).boxed()).collect()).await;
+        let found = answer.unwrap_or_else(|| Err(StoreError::unreachable(&self.settings.url)))?;
+        self.nodes.write().unwrap_or_else(PoisonError::into_inner).retain(|at, _| found.is_master(at));
+        if !known.has_masters_of(&found) {
+            tracing::info!(redis = %self.settings.url, masters = %found, "the Cluster's slots are served");
+        }
+        self.topology.send_replace(Arc::new(found));
+        Ok(())
+    }
+
+    fn node(&self, at: &HostPort) -> Arc<Node> {
+        if let Some(node) = self.nodes.read().unwrap_or_else(PoisonError::into_inner).get(at) {
+            return Arc::clone(node);
+        }
+        let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
+        let open = || Node::open(&self.settings, Route::Tcp(at.clone()));
+        Arc::clone(nodes.entry(at.clone()).or_insert_with(open))
+    }
+}
+
+async fn look_again(cluster: Weak<Cluster>) {
+    if let Some(cluster) = cluster.upgrade()
+        && let Err(error) = cluster.look().await
+    {
+        tracing::debug!(error = %error, "no node of the Cluster tells who serves which slots");
+    }
+    tokio::time::sleep(BETWEEN_QUESTIONS).await;
+    if let Some(cluster) = cluster.upgrade() {
+        cluster.asking.store(false, Ordering::Relaxed);
+    }
+}

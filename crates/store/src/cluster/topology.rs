@@ -1,0 +1,108 @@
+//! Who serves which slots, by the word of one node.
+
+use std::{collections::HashMap, fmt};
+
+use redis::{InfoDict, Value, cluster_routing::Slot, from_redis_value, pipe};
+use tokio::time::timeout;
+
+use crate::{
+    connector::Connector,
+    error::{During, StoreError},
+    newest::Agreed,
+    settings::RedisSettings,
+    url::{HostPort, Route},
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Topology {
+    epoch: u64,
+    masters: Vec<HostPort>,
+    replicas: Vec<HostPort>,
+    /// By the place of the master in `masters`.
+    owners: HashMap<Slot, usize>,
+}
+
+impl Agreed for Topology {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+/// As the node at `at` sees it.
+pub(crate) async fn by(settings: &RedisSettings, at: &HostPort) -> Result<Topology, StoreError> {
+    let (mut connection, _) = Connector::new(settings, Route::Tcp(at.clone())).connect(|| ()).await?;
+    let mut questions = pipe();
+    questions.cmd("CLUSTER").arg("INFO").cmd("CLUSTER").arg("SLOTS");
+    let during = During::Pipeline(&questions);
+    let (info, slots): (InfoDict, Vec<Value>) =
+        timeout(settings.response_timeout, questions.query_async(&mut connection))
+            .await
+            .map_err(|_| StoreError::timed_out(during))?
+            .map_err(|error| StoreError::calling(during, error).or_no_cluster(&settings.url))?;
+    let mut topology = Topology { epoch: info.get("cluster_current_epoch").unwrap_or(0), ..Topology::default() };
+    for row in slots {
+        topology.add(row, at);
+    }
+    Ok(topology)
+}
+
+impl Topology {
+    pub(super) fn owner(&self, slot: Slot) -> Option<&HostPort> {
+        self.owners.get(&slot).and_then(|place| self.masters.get(*place))
+    }
+
+    /// Those that serve slots.
+    pub(super) fn masters(&self) -> impl Iterator<Item = &HostPort> {
+        self.masters.iter()
+    }
+
+    pub(super) fn is_master(&self, at: &HostPort) -> bool {
+        self.masters.contains(at)
+    }
+
+    pub(super) fn has_masters_of(&self, other: &Self) -> bool {
+        self.masters.len() == other.masters.len() && other.masters().all(|at| self.is_master(at))
+    }
+
+    /// All that can be asked.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &HostPort> {
+        self.masters.iter().chain(&self.replicas)
+    }
+
+    /// A row of CLUSTER SLOTS: first and last slot, their master, its replicas. What can't be read is left out: its slots
+    /// are nobody's.
+    fn add(&mut self, row: Value, asked: &HostPort) {
+        let Ok(row) = from_redis_value::<Vec<Value>>(row) else { return };
+        let mut row = row.into_iter();
+        let mut slot = || row.next().and_then(|slot| from_redis_value::<u16>(slot).ok());
+        let (Some(first), Some(last)) = (slot(), slot()) else { return };
+        let mut nodes = row.map(|node| read_node(node, asked));
+        let Some(Some(master)) = nodes.next() else { return };
+        self.replicas.extend(nodes.flatten());
+        let place = self.masters.iter().position(|known| *known == master).unwrap_or_else(|| {
+            self.masters.push(master);
+            self.masters.len() - 1
+        });
+        self.owners.extend((first..=last).filter_map(Slot::new).map(|slot| (slot, place)));
+    }
+}
+
+/// Host, port, and more. A node that doesn't know its own host is the one that was asked.
+fn read_node(node: Value, asked: &HostPort) -> Option<HostPort> {
+    let mut node = from_redis_value::<Vec<Value>>(node).ok()?.into_iter();
+    let host = from_redis_value::<Option<String>>(node.next()?).ok()?.unwrap_or_default();
+    let port = from_redis_value(node.next()?).ok()?;
+    match host.as_str() {
+        "?" => None,
+        "" => Some(HostPort { host: asked.host.clone(), port }),
+        _ => Some(HostPort { host, port }),
+    }
+}
+
+/// Its masters.
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let masters: Vec<_> = self.masters.iter().map(HostPort::to_string).collect();
+        f.write_str(&masters.join(","))
+    }
+}

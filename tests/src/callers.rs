@@ -1,0 +1,116 @@
+//! Callers that submit without end, each job under a key of its own, and sent again under it until it is in.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+
+use crate::client::Client;
+use crate::upstream::Upstream;
+
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+pub struct Callers {
+    ended: Arc<AtomicBool>,
+    callers: Vec<JoinHandle<Seen>>,
+}
+
+/// What callers saw.
+#[derive(Default)]
+pub struct Seen {
+    /// The ids that were answered with 202, by key.
+    pub accepted: HashMap<String, String>,
+    /// How long each 503 took.
+    pub refusals: Vec<Duration>,
+    /// How many of these said that the outcome is unknown.
+    pub unknown: usize,
+}
+
+impl Callers {
+    /// So many, spread over the clients.
+    #[must_use]
+    pub fn start(count: usize, clients: &[Client], bucket: &str) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let start = |number: usize| {
+            let client = clients[number % clients.len()].clone();
+            tokio::spawn(submit(client, bucket.to_owned(), number, Arc::clone(&ended)))
+        };
+        Self { callers: (0..count).map(start).collect(), ended }
+    }
+
+    /// Ends when each has its last job in.
+    pub async fn stop(self) -> Seen {
+        self.ended.store(true, Ordering::SeqCst);
+        let mut all = Seen::default();
+        for caller in self.callers {
+            let seen = caller.await.expect("a caller that ended well");
+            all.accepted.extend(seen.accepted);
+            all.refusals.extend(seen.refusals);
+            all.unknown += seen.unknown;
+        }
+        all
+    }
+}
+
+impl Seen {
+    /// That all that was accepted was called, and for no key two jobs.
+    ///
+    /// # Panics
+    /// When it isn't so.
+    pub fn kept_by(&self, upstream: &Upstream) {
+        let mut jobs: HashMap<String, HashSet<String>> = HashMap::new();
+        for call in upstream.calls() {
+            jobs.entry(call.text().to_owned()).or_default().insert(call.job.clone());
+        }
+        for (key, id) in &self.accepted {
+            let called = jobs.get(key).cloned().unwrap_or_default();
+            assert_eq!(called, HashSet::from([id.clone()]), "the jobs of {key} that were called");
+        }
+    }
+}
+
+async fn submit(client: Client, bucket: String, name: usize, ended: Arc<AtomicBool>) -> Seen {
+    let mut seen = Seen::default();
+    for number in 0.. {
+        if ended.load(Ordering::SeqCst) {
+            break;
+        }
+        let key = format!("{name}-{number}");
+        loop {
+            let begun = Instant::now();
+            let answer = client.submit_once(&bucket, &key, key.clone()).await.expect("an answer");
+            match answer.status {
+                202 => {
+                    seen.accepted.insert(key, answer.text("id"));
+                    break;
+                }
+                503 => {
+                    assert_eq!(answer.text("code"), "store_unavailable");
+                    let outcome = answer.text("outcome");
+                    assert!(["not_stored", "unknown"].contains(&outcome.as_str()), "{outcome}");
+                    assert!(answer.headers.contains_key("retry-after"));
+                    seen.refusals.push(begun.elapsed());
+                    seen.unknown += usize::from(outcome == "unknown");
+                }
+                429 => {}
+                _ => panic!("{answer:?}"),
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
+    }
+    seen
+}
+
+/// Submits until it is taken, and tells how long that took.
+///
+/// # Panics
+/// When there is no answer at all.
+pub async fn until_taken(client: &Client, bucket: &str) -> Duration {
+    let begun = Instant::now();
+    while client.submit(bucket, "again").await.expect("an answer").status != 202 {
+        tokio::time::sleep(BETWEEN_TRIES).await;
+    }
+    begun.elapsed()
+}

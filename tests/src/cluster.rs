@@ -1,0 +1,186 @@
+//! A private Redis Cluster for one test: nodes on ports of 127.0.0.1, gone with the test.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dripfeed_store::{Durability, RedisSettings, ServerOptions, Store};
+use redis::{Value, cmd};
+
+use crate::redis_server::{RunningRedis, TestRedis, free_port};
+use crate::service::until;
+
+const SLOTS: usize = 16384;
+/// How many keys are moved at once, as the tools of Redis do.
+const MOVED_AT_ONCE: usize = 10;
+
+pub struct TestCluster {
+    nodes: Vec<Node>,
+}
+
+/// One server of it. What is told to it alone goes over its socket, so it isn't redirected.
+pub struct Node {
+    pub redis: TestRedis,
+    pub id: String,
+    port: u16,
+    bus: u16,
+}
+
+impl TestCluster {
+    /// So many masters, and for each one so many replicas, which each write needs one of. `more` as on the command line.
+    pub async fn start(masters: usize, replicas: usize, more: &str) -> Self {
+        let mut nodes = Vec::new();
+        for _ in 0..masters * (1 + replicas) {
+            nodes.push(Node::start(more).await);
+        }
+        let cluster = Self { nodes };
+        for node in &cluster.nodes[1..] {
+            let meet = format!("CLUSTER MEET 127.0.0.1 {} {}", node.port, node.bus);
+            cluster.nodes[0].redis.tell::<()>(&meet).await;
+        }
+        for (number, node) in cluster.nodes[..masters].iter().enumerate() {
+            let (first, next) = (SLOTS * number / masters, SLOTS * (number + 1) / masters);
+            node.redis.tell::<()>(&format!("CLUSTER ADDSLOTSRANGE {first} {}", next - 1)).await;
+        }
+        cluster.agreed().await;
+        for (number, node) in cluster.nodes[masters..].iter().enumerate() {
+            let master = &cluster.nodes[number % masters].id;
+            node.redis.tell::<()>(&format!("CLUSTER REPLICATE {master}")).await;
+        }
+        for master in &cluster.nodes[..masters] {
+            until("its replicas follow", async || master.redis.followers().await == replicas).await;
+        }
+        for node in &cluster.nodes {
+            node.redis.tell::<()>(&format!("CONFIG SET min-replicas-to-write {}", replicas.min(1))).await;
+        }
+        cluster.agreed().await;
+        cluster
+    }
+
+    /// Returns when each node knows each other, and all slots are served.
+    pub async fn agreed(&self) {
+        for node in &self.nodes {
+            until("the nodes agree", async || {
+                let info: redis::InfoDict = node.redis.tell("CLUSTER INFO").await;
+                info.get::<String>("cluster_state").as_deref() == Some("ok")
+                    && info.get("cluster_known_nodes") == Some(self.nodes.len())
+            })
+            .await;
+        }
+    }
+
+    /// By `durability` of what is written.
+    pub async fn store(&self, durability: Durability) -> Store {
+        let settings = RedisSettings::new(self.url().parse().expect("an address"), "dripfeed", durability);
+        Store::connect(&settings).await.expect("the Cluster answers")
+    }
+
+    /// Which node serves the key.
+    pub async fn owner_of(&self, key: &str) -> usize {
+        self.owner_as_seen_by(&self.nodes[0], key).await
+    }
+
+    /// Which node serves the key, in the eyes of another one than `gone`, which may not answer.
+    pub async fn owner_without(&self, gone: usize, key: &str) -> usize {
+        self.owner_as_seen_by(&self.nodes[(gone + 1) % self.nodes.len()], key).await
+    }
+
+    async fn owner_as_seen_by(&self, node: &Node, key: &str) -> usize {
+        let slot: u16 = node.redis.tell(&format!("CLUSTER KEYSLOT {key}")).await;
+        // First slot, last slot, their master, its replicas.
+        let rows: Vec<Vec<Value>> = node.redis.tell("CLUSTER SLOTS").await;
+        let serves = |row: Vec<Value>| {
+            let row = Value::Array(row.into_iter().take(3).collect());
+            let (first, last, (_, port, ..)): (u16, u16, (String, u16, Value, Value)) =
+                redis::from_redis_value(row).ok()?;
+            (first..=last).contains(&slot).then_some(port)
+        };
+        let port = rows.into_iter().find_map(serves);
+        self.nodes.iter().position(|node| Some(node.port) == port).expect("somebody serves it")
+    }
+
+    #[must_use]
+    pub fn node(&self, number: usize) -> &Node {
+        &self.nodes[number]
+    }
+
+    pub fn node_mut(&mut self, number: usize) -> &mut Node {
+        &mut self.nodes[number]
+    }
+
+    /// A replica of the node, which follows it.
+    pub async fn replica_of(&self, number: usize) -> usize {
+        let port = format!("master_port:{}\r", self.nodes[number].port);
+        for (place, node) in self.nodes.iter().enumerate() {
+            if node.redis.tell::<String>("INFO replication").await.contains(&port) {
+                return place;
+            }
+        }
+        panic!("it has no replica")
+    }
+
+    /// Promotes a replica, though its master is well.
+    pub async fn steps_in(&self, replica: usize) {
+        let replica = &self.nodes[replica].redis;
+        until("it is promoted", async || {
+            // Redis gives such a failover five seconds, which on a busy machine may be too few.
+            let asked = Instant::now();
+            let _: String = replica.tell("CLUSTER FAILOVER").await;
+            while !replica.is_master().await && asked.elapsed() < Duration::from_secs(6) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            replica.is_master().await
+        })
+        .await;
+    }
+
+    /// Moves the slot of the key to another master, with all that is in it, as the tools of Redis do; `halfway` is called
+    /// when its keys have begun to move.
+    pub async fn move_slot_of<F: Future>(&self, key: &str, to: usize, halfway: impl FnOnce() -> F) {
+        let (from, to) = (&self.nodes[self.owner_of(key).await], &self.nodes[to]);
+        let slot: u16 = from.redis.tell(&format!("CLUSTER KEYSLOT {key}")).await;
+        to.redis.tell::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", from.id)).await;
+        from.redis.tell::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", to.id)).await;
+        let mut halfway = Some(halfway);
+        loop {
+            let keys: Vec<String> = from.redis.tell(&format!("CLUSTER GETKEYSINSLOT {slot} {MOVED_AT_ONCE}")).await;
+            if keys.is_empty() {
+                break;
+            }
+            let mut migrate = cmd("MIGRATE");
+            migrate.arg("127.0.0.1").arg(to.port).arg("").arg(0).arg(5000).arg("KEYS").arg(keys);
+            from.redis.store().await.command::<Value>(&migrate).await.expect("the keys move");
+            if let Some(halfway) = halfway.take() {
+                halfway().await;
+            }
+        }
+        for node in [to, from] {
+            node.redis.tell::<()>(&format!("CLUSTER SETSLOT {slot} NODE {}", to.id)).await;
+        }
+    }
+}
+
+impl RunningRedis for TestCluster {
+    fn url(&self) -> String {
+        let hosts: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        format!("redis+cluster://{}", hosts.join(","))
+    }
+
+    fn folder(&self) -> &Path {
+        self.nodes[0].redis.folder()
+    }
+}
+
+impl Node {
+    async fn start(more: &str) -> Self {
+        let (port, bus) = (free_port(), free_port());
+        let arguments = format!(
+            "--cluster-enabled yes --cluster-port {bus} --cluster-node-timeout 1500 --cluster-announce-ip 127.0.0.1 \
+             --repl-diskless-sync-delay 0 --min-replicas-max-lag 2 {more}"
+        );
+        let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+        let redis =
+            TestRedis::with(ServerOptions { tcp_port: Some(port), arguments, ..ServerOptions::default() }).await;
+        let id = redis.tell("CLUSTER MYID").await;
+        Self { redis, id, port, bus }
+    }
+}

@@ -1,0 +1,114 @@
+//! All that can happen to a job, one after the other.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::{Start, Submission};
+use dripfeed_store::{Facts, Store};
+
+use crate::buckets::{self, DELIVERED, buried, join, settle, submit, take, take_one, takes_nothing};
+
+/// Of a bucket that buries what its replica died of.
+#[must_use]
+pub fn settings(name: &str, kind: Kind) -> BucketSettings {
+    let attempts = if kind == Kind::Stream { 3 } else { 1 };
+    let mut settings = buckets::settings(name);
+    settings.retry.attempts = attempts;
+    BucketSettings { kind, deliveries: 1, ..settings }
+}
+
+/// What a job and its operator can do in both kinds.
+///
+/// # Panics
+/// When it can't be done.
+pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
+    Facts::gather(store).await.expect("INFO and CONFIG GET");
+    let replica = join(bucket, "a").await;
+    let keyed = Submission { idempotency_key: IdempotencyKey::parse("k").ok(), ..buckets::job("keyed") };
+    let first = submit(bucket, keyed.clone()).await;
+    assert!(submit(bucket, keyed).await.repeated);
+    assert!(bucket.find(first.id).await.unwrap().is_some());
+    assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    assert!(bucket.await_outcome(first.id, Duration::from_secs(9)).await.unwrap().is_some());
+
+    let dead = submit(bucket, buckets::job("dead")).await;
+    settle(&replica, take_one(&replica).await, buried("no luck")).await;
+    assert_eq!(bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items.len(), 1);
+    assert!(matches!(bucket.replay(dead.id).await.unwrap(), Replayed::As(_)));
+    let again = take_one(&replica).await;
+    let id = again.claim.id();
+    settle(&replica, again, buried("no luck")).await;
+    assert!(bucket.dead_letter(id).await.unwrap().is_some());
+    assert!(bucket.delete_dead(id).await.unwrap());
+
+    submit(bucket, buckets::job("given back")).await;
+    settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+
+    let expiring = Submission { expires_in: Some(Duration::from_millis(1)), ..buckets::job("late") };
+    submit(bucket, expiring).await;
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    assert!(takes_nothing(&replica).await);
+
+    let cancelled = submit(bucket, buckets::job("cancelled")).await;
+    assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), Cancel::Cancelled);
+    submit(bucket, buckets::job("purged")).await;
+    assert_eq!(bucket.purge().await.unwrap(), 1);
+
+    submit(bucket, buckets::job("left behind")).await;
+    let gone = join(bucket, "gone").await;
+    take(&gone, 1).await;
+    assert!(!replica.beat().await.unwrap().fenced);
+    assert!(bucket.declare_dead(&Consumer::new("gone")).await.unwrap().is_some());
+
+    bucket.pause().await.unwrap();
+    bucket.resume().await.unwrap();
+    for capacity in [Some(7), None] {
+        bucket.change(&Changes { capacity: Some(capacity), ..Changes::default() }).await.unwrap();
+    }
+    bucket.census().await.unwrap();
+    bucket.outcomes(None, None, None, 10).await.unwrap();
+    bucket.report(Duration::from_hours(1)).await.unwrap();
+    assert_eq!(bucket.denied().await.unwrap(), Some(Vec::new()));
+    replica.leave().await.unwrap();
+}
+
+/// What they can do in a stream alone. `admin` may do anything.
+///
+/// # Panics
+/// When it can't be done.
+pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
+    let replica = join(bucket, "s").await;
+    submit(bucket, buckets::job("again")).await;
+    settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::ZERO }).await;
+    settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(Duration::from_millis(1)) }).await;
+    submit(bucket, Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
+    // Only who waits for a new entry, and not for the end of a hold, waits at the doorbell.
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let idle = loop {
+        match replica.take(1).await.unwrap() {
+            Take::Idle(idle) => break idle,
+            Take::Jobs(jobs) => {
+                for job in jobs {
+                    settle(&replica, job, DELIVERED).await;
+                }
+            }
+            Take::Fenced => panic!("it lives"),
+        }
+    };
+    let ((), rung) = tokio::join!(replica.wait(&idle), submit(bucket, buckets::job("bell")));
+    assert!(rung.level > 0);
+
+    // What somebody broke by hand, for the doctor to mend.
+    let mut strand = redis::cmd("XACK");
+    let held = take_one(&replica).await;
+    strand
+        .arg(format!("dripfeed:{{{}}}:jobs", bucket.settings().name))
+        .arg("processors")
+        .arg(held.claim.id().to_string());
+    admin.command::<u64>(&strand).await.unwrap();
+    assert!(bucket.examine(true).await.unwrap().iter().any(|finding| finding.kind == FindingKind::Stranded));
+    replica.leave().await.unwrap();
+}

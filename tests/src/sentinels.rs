@@ -1,0 +1,144 @@
+//! A master, its replicas, and the Sentinels that watch them, for one test: on ports of 127.0.0.1, gone with the test.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use dripfeed_store::{Durability, RedisSettings, ServerOptions, Store};
+use redis::cmd;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use crate::redis_server::{RunningRedis, TestRedis, free_port};
+use crate::service::until;
+
+const SENTINELS: usize = 3;
+/// What the master is called.
+const NAME: &str = "drip";
+
+pub struct Sentinels {
+    servers: Vec<Server>,
+    watchers: Vec<Watcher>,
+}
+
+struct Server {
+    redis: TestRedis,
+    port: u16,
+}
+
+/// A Sentinel, with the folder of its file.
+struct Watcher {
+    port: u16,
+    _process: Child,
+    _folder: TempDir,
+}
+
+impl Sentinels {
+    /// A master that takes no write without a replica, and so many replicas. `more` as on the command line.
+    pub async fn start(replicas: usize, more: &str) -> Self {
+        let master = Server::start(&format!("--min-replicas-to-write 1 {more}")).await;
+        let mut servers = vec![master];
+        for _ in 0..replicas {
+            let follow = format!("--min-replicas-to-write 1 --replicaof 127.0.0.1 {} {more}", servers[0].port);
+            servers.push(Server::start(&follow).await);
+        }
+        until("the replicas follow", async || servers[0].redis.followers().await == replicas).await;
+        let watchers = (0..SENTINELS).map(|_| Watcher::start(servers[0].port)).collect();
+        let sentinels = Self { servers, watchers };
+        sentinels.agreed().await;
+        sentinels
+    }
+
+    /// Returns when each Sentinel knows the others and all servers.
+    pub async fn agreed(&self) {
+        for watcher in &self.watchers {
+            until("the Sentinels know each other", async || {
+                let known = watcher.master().await;
+                let count = |what: &str| known.get(what).and_then(|text| text.parse::<usize>().ok());
+                count("num-other-sentinels") == Some(SENTINELS - 1)
+                    && count("num-slaves") == Some(self.servers.len() - 1)
+            })
+            .await;
+        }
+    }
+
+    /// The server that most Sentinels name.
+    pub async fn master(&self) -> usize {
+        let mut named = Vec::new();
+        for watcher in &self.watchers {
+            named.push(watcher.master().await.get("port").cloned().unwrap_or_default());
+        }
+        named.sort();
+        let named = &named[SENTINELS / 2];
+        self.servers.iter().position(|server| server.port.to_string() == *named).expect("one of ours")
+    }
+
+    #[must_use]
+    pub fn server(&self, number: usize) -> &TestRedis {
+        &self.servers[number].redis
+    }
+
+    pub fn server_mut(&mut self, number: usize) -> &mut TestRedis {
+        &mut self.servers[number].redis
+    }
+
+    /// Asks a Sentinel to promote a replica, though the master is well.
+    pub async fn fail_over(&self) {
+        let sentinel = self.watchers[0].store().await;
+        let mut command = cmd("SENTINEL");
+        command.arg("FAILOVER").arg(NAME);
+        until("a Sentinel agrees to fail over", async || sentinel.command::<()>(&command).await.is_ok()).await;
+    }
+}
+
+impl RunningRedis for Sentinels {
+    fn url(&self) -> String {
+        let hosts: Vec<_> = self.watchers.iter().map(|watcher| format!("127.0.0.1:{}", watcher.port)).collect();
+        format!("redis+sentinel://{}/{NAME}", hosts.join(","))
+    }
+
+    fn folder(&self) -> &Path {
+        self.servers[0].redis.folder()
+    }
+}
+
+impl Server {
+    async fn start(more: &str) -> Self {
+        let port = free_port();
+        let arguments = format!("--repl-diskless-sync-delay 0 --min-replicas-max-lag 2 {more}");
+        let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+        let options = ServerOptions { tcp_port: Some(port), arguments, ..ServerOptions::default() };
+        Self { redis: TestRedis::with(options).await, port }
+    }
+}
+
+impl Watcher {
+    fn start(master: u16) -> Self {
+        let (port, folder) = (free_port(), tempfile::tempdir().expect("a temporary folder"));
+        let file = folder.path().join("sentinel.conf");
+        let lines = [
+            format!("port {port}\nbind 127.0.0.1\ndir {}", folder.path().display()),
+            format!("logfile {}", folder.path().join("sentinel.log").display()),
+            format!("sentinel monitor {NAME} 127.0.0.1 {master} {}", SENTINELS / 2 + 1),
+            format!("sentinel down-after-milliseconds {NAME} 1000\nsentinel failover-timeout {NAME} 5000"),
+        ];
+        fs::write(&file, lines.join("\n")).expect("a file for the Sentinel");
+        let mut command = Command::new("redis-server");
+        let process = command.arg(&file).arg("--sentinel").kill_on_drop(true).spawn().expect("redis-server is in PATH");
+        Self { port, _process: process, _folder: folder }
+    }
+
+    async fn store(&self) -> Store {
+        let address = format!("redis://127.0.0.1:{}", self.port).parse().expect("an address");
+        let settings = RedisSettings::new(address, "", Durability::Process);
+        until("the Sentinel answers", async || Store::connect(&settings).await.is_ok()).await;
+        Store::connect(&settings).await.expect("the Sentinel answers")
+    }
+
+    /// What it knows of the master.
+    async fn master(&self) -> HashMap<String, String> {
+        let mut question = cmd("SENTINEL");
+        question.arg("MASTER").arg(NAME);
+        self.store().await.command(&question).await.expect("it watches the master")
+    }
+}
