@@ -17,7 +17,7 @@ impl PartialSchema for PaceTier {
 impl ToSchema for PaceTier {}
 
 fn of_kind(kind: &str) -> ObjectBuilder {
-    let period = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[1-9][0-9]{0,2}(ms|s|m|h)$"));
+    let period = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[1-9][0-9]*(ms|s|m|h|d)$"));
     ObjectBuilder::new()
         .property("kind", ObjectBuilder::new().schema_type(Type::String).enum_values(Some([kind])))
         .required("kind")
@@ -31,5 +31,5 @@ fn limited(tier: ObjectBuilder) -> ObjectBuilder {
 }
 
 fn count() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(1000))
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1))
 }
