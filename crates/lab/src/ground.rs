@@ -75,6 +75,11 @@ impl Ground {
         format!("{}:published:{name}", self.prefix)
     }
 
+    /// The jobs of a bucket of ours, a stream.
+    pub(crate) fn jobs_key(&self, bucket: &str) -> String {
+        format!("{}:{{{bucket}}}:jobs", self.prefix)
+    }
+
     /// A limiter of a replica of its own, by policies in YAML.
     pub(crate) async fn limiter(&self, service: &str, policies: &str) -> Result<Limiter, LabError> {
         self.limiter_by(service, load::yaml(policies)?).await

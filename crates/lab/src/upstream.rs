@@ -1,9 +1,11 @@
-//! The upstream of the experiments: takes a little time, and writes down when each call came.
+//! The upstream of the experiments: takes a little time, and writes down when each call came, and for which job.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::serve::ListenerExt as _;
+use http::HeaderMap;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -18,7 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Upstream {
     takes: Duration,
     book: Book,
-    calls: std::sync::Arc<watch::Sender<usize>>,
+    /// With the id of its job, each call that brings one.
+    jobs: Arc<Mutex<Vec<(String, Instant)>>>,
+    calls: Arc<watch::Sender<usize>>,
 }
 
 /// An upstream behind HTTP; gone when dropped.
@@ -30,7 +34,7 @@ pub(crate) struct Served {
 
 impl Upstream {
     pub(crate) fn new(takes: Duration) -> Self {
-        Self { takes, book: Book::default(), calls: std::sync::Arc::new(watch::Sender::new(0)) }
+        Self { takes, book: Book::default(), jobs: Arc::default(), calls: Arc::new(watch::Sender::new(0)) }
     }
 
     /// One call.
@@ -38,6 +42,18 @@ impl Upstream {
         self.book.seen(Instant::now());
         self.calls.send_replace(self.book.count());
         tokio::time::sleep(self.takes).await;
+    }
+
+    async fn call_for(&self, headers: &HeaderMap) {
+        if let Some(id) = headers.get("dripfeed-job-id").and_then(|id| id.to_str().ok()) {
+            self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push((id.to_owned(), Instant::now()));
+        }
+        self.call().await;
+    }
+
+    /// The jobs that it was called for, each as often as that.
+    pub(crate) fn jobs(&self) -> Vec<(String, Instant)> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn passes(&self) -> Passes {
@@ -57,7 +73,7 @@ impl Upstream {
         // A connection that is gone is found out by its next call.
         let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         let upstream = self.clone();
-        let service = Router::new().fallback(move || async move { upstream.call().await });
+        let service = Router::new().fallback(async move |headers: HeaderMap| upstream.call_for(&headers).await);
         let serving = tokio::spawn(async move {
             // It ends with the process, or when it is dropped.
             let _ = axum::serve(listener, service).await;

@@ -1,13 +1,16 @@
 //! 200 calls per 500 ms, of three workers with 50 calls in flight each. The published way: a counter that everybody adds to,
-//! and a leader that resets it each period. Ours: a bucket with that pace and three replicas, one of which is killed on the
-//! way.
+//! and a leader that resets it each period. Ours: a bucket with that pace, evenly and in each period, and three replicas, one
+//! of which is killed on the way.
 
+mod periods;
 mod published;
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Kind};
+use dripfeed_bucket::{Bucket, BucketSettings, Kind, PaceTiers};
+use serde_json::json;
 
+use self::periods::{Periods, Takes};
 use crate::buckets;
 use crate::error::LabError;
 use crate::findings::{Figure as _, Findings, Line, Row, Shown, Whose};
@@ -23,17 +26,20 @@ const WORKERS: usize = 3;
 const IN_FLIGHT: u32 = 50;
 const LOAD: Duration = Duration::from_secs(10);
 /// Of one call.
-const UPSTREAM: Duration = Duration::from_millis(20);
+const UPSTREAM: Duration = Duration::from_millis(50);
 /// What may come at once after a quiet time.
 const BURST: u64 = 20;
 const KILLED_AFTER: usize = 1300;
 
+const BUCKET: &str = "resetter";
 const ALLOWED: u64 = 4000;
 const PUBLISHED: u64 = 4081;
 
 pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
     let replayed = published::run(ground).await?.within_first(LOAD);
-    let ours = leak(ground).await?.within_first(LOAD);
+    let (ours, periods) = leak(ground).await?;
+    let seen = 100.0 * periods.known.figure() / ours.count().figure();
+    let ours = ours.within_first(LOAD);
     let share = 100.0 * ours.count().figure() / ALLOWED.figure();
     let rows = vec![
         Row::new("calls in 10 s, where 4000 are allowed", ours.count())
@@ -44,6 +50,8 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
         Row::new("most calls in any 500 ms", ours.most_within(PERIOD))
             .replayed(replayed.most_within(PERIOD))
             .at_most(LIMIT + BURST),
+        Row::new("most calls let go in one period", periods.most_in_one).at_most(LIMIT),
+        Row::new("of all calls, those whose period is known, %", seen).at_least(99.0),
     ];
     let lines = vec![
         Line {
@@ -54,7 +62,7 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
             allowed_per_s: PER_S,
         },
         Line {
-            label: "bucket, leak.rate = \"200/500ms\"; one of three replicas killed on the way",
+            label: "bucket, rate 200/500ms and fixed 200 per 500 ms; one of three replicas killed on the way",
             whose: Whose::Ours,
             published: None,
             passes: ours,
@@ -65,16 +73,14 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
 }
 
 fn settings() -> Result<BucketSettings, LabError> {
-    Ok(buckets::settings(
-        buckets::name("resetter")?,
-        Kind::Stream,
-        2 * ALLOWED,
-        ("200/500ms".parse()?, BURST),
-        IN_FLIGHT,
-    ))
+    let rate = ("200/500ms".parse()?, BURST);
+    let mut settings = buckets::settings(buckets::name(BUCKET)?, Kind::Stream, 2 * ALLOWED, rate, IN_FLIGHT);
+    settings.leak.tiers =
+        PaceTiers::read("tiers", vec![json!({ "kind": "fixed", "limit": LIMIT, "period": "500ms" })])?;
+    Ok(settings)
 }
 
-async fn leak(ground: &Ground) -> Result<Passes, LabError> {
+async fn leak(ground: &Ground) -> Result<(Passes, Periods), LabError> {
     let served = Upstream::new(UPSTREAM).serve().await?;
     let settings = settings()?;
     let bucket = Bucket::new(ground.connect().await?, settings.clone());
@@ -86,13 +92,23 @@ async fn leak(ground: &Ground) -> Result<Passes, LabError> {
     for _ in 0..WORKERS {
         replicas.push(Replica::start(ground, &settings, &served.url).await?);
     }
-    bucket.resume().await?;
-    served.upstream.has_got(1).await?;
-    let Some(first) = served.upstream.passes().first() else { return Ok(Passes::default()) };
-    served.upstream.has_got(KILLED_AFTER).await?;
-    replicas.swap_remove(0).kill();
-    sleep_until(first + LOAD).await;
+    let leaking = async {
+        bucket.resume().await?;
+        served.upstream.has_got(KILLED_AFTER).await?;
+        replicas.swap_remove(0).kill();
+        if let Some(first) = served.upstream.passes().first() {
+            sleep_until(first + LOAD).await;
+        }
+        Ok::<(), LabError>(())
+    };
+    let mut takes = Takes::default();
+    let jobs = ground.jobs_key(BUCKET);
+    tokio::select! {
+        leaked = leaking => leaked?,
+        failed = takes.watch(ground.store(), &jobs) => failed?,
+    }
+    let (passes, calls) = (served.upstream.passes(), served.upstream.jobs());
     bucket.purge().await?;
     drop(replicas);
-    Ok(served.upstream.passes())
+    Ok((passes, takes.periods(&calls, ground.clock())))
 }

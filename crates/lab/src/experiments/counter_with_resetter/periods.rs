@@ -1,0 +1,57 @@
+//! In which period each call was let go, as Redis knows it: an upstream sees calls a little later, one more so than the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use dripfeed_store::{Script, Store};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::PERIOD;
+use crate::clock::Clock;
+use crate::error::LabError;
+
+static TAKEN: LazyLock<Script> = LazyLock::new(|| Script::new("taken", &[include_str!("taken.lua")]));
+
+/// Often enough to see each job while it is in flight.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// When each job was taken, in ms of the Redis clock: more than once, when it was given back or its replica died.
+#[derive(Default)]
+pub(super) struct Takes(BTreeMap<String, BTreeSet<i64>>);
+
+/// Calls by the period in which they were let go.
+pub(super) struct Periods {
+    pub(super) most_in_one: u64,
+    /// Calls whose period is known.
+    pub(super) known: u64,
+}
+
+impl Takes {
+    /// Looks at what is in flight, without an end.
+    pub(super) async fn watch(&mut self, store: &Store, jobs: &str) -> Result<(), LabError> {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            looks.tick().await;
+            let taken: Vec<(String, i64)> = store.run(&TAKEN.on(&[jobs])).await?;
+            for (id, ms) in taken {
+                self.0.entry(id).or_default().insert(ms);
+            }
+        }
+    }
+
+    /// A call is that of the last take before it.
+    pub(super) fn periods(&self, calls: &[(String, Instant)], clock: Clock) -> Periods {
+        let period = i64::try_from(PERIOD.as_millis()).unwrap_or(1);
+        let mut periods = BTreeMap::<i64, u64>::new();
+        for (id, came) in calls {
+            let came = clock.us(*came) / 1000;
+            let taken = self.0.get(id).and_then(|taken| taken.range(..=came).next_back());
+            if let Some(ms) = taken {
+                *periods.entry(ms / period).or_default() += 1;
+            }
+        }
+        Periods { most_in_one: periods.values().copied().max().unwrap_or(0), known: periods.values().sum() }
+    }
+}
