@@ -26,7 +26,7 @@ endef
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: dev
 dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
@@ -56,6 +56,12 @@ crowd: redis ## Measure an intake before CROWD=10000 silent connections and 64 s
 hostile: redis ## Call upstreams that answer as badly as they can, HOSTILE_CALLS=200 times each
 	cargo build --locked --package dripfeed
 	HOSTILE_CALLS=$(or $(HOSTILE_CALLS),200) cargo test --locked --package dripfeed-tests --test hostile_upstreams -- --nocapture
+
+# Built apart, so that no other target ever meets an executable with bugs.
+.PHONY: torture-selftest
+torture-selftest: redis ## Plant one bug after the other, and see that the fault suite finds it
+	cargo build --locked --workspace --features dripfeed/planted-bugs --target-dir $(TARGET)/planted
+	cargo test --locked --workspace --features dripfeed/planted-bugs --target-dir $(TARGET)/planted --test torture -- --selftest $(ARGS)
 
 # With another seed each time, which it prints; SEED=… runs that one again.
 .PHONY: fuzz-api

@@ -26,6 +26,9 @@ pub struct Arguments {
     /// Write torture-report.md and torture-report.json into this folder
     #[arg(long)]
     pub report: Option<PathBuf>,
+    /// Plant one bug after the other, and see that the suite finds it; the executable must have been built with bugs
+    #[arg(long)]
+    pub selftest: bool,
     /// Print the names of the rows
     #[arg(long)]
     pub list: bool,

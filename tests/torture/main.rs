@@ -5,6 +5,8 @@
 
 mod arguments;
 mod rows;
+/// Whether the suite finds the bugs that are planted.
+mod selftest;
 
 /// Connections cut, delayed, reset; replies lost.
 mod connections_cut;
@@ -50,6 +52,9 @@ async fn main() -> ExitCode {
     if arguments.list {
         chosen.iter().for_each(|row| println!("{}: test", row.name));
         return ExitCode::SUCCESS;
+    }
+    if arguments.selftest {
+        return selftest::run(&arguments).await;
     }
     println!("\nrunning {} rows; TORTURE_SEED={} runs the same jobs again", chosen.len(), arguments.seed);
     let lanes = Arc::new(Semaphore::new(arguments.lanes()));

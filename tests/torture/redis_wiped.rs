@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::rows::Order;
 
-const WHAT: &str = "stream deleted, FLUSHALL, Redis back empty";
+const WHAT: &str = "stream, pace, everything deleted, Redis back empty";
 const BACK_WITHIN: Duration = Duration::from_secs(1);
 /// Until a connection that was lost is there again.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(1);
@@ -18,11 +18,15 @@ const LINES_PER_SECOND: usize = 10;
 const WATCHED: Duration = Duration::from_secs(3);
 
 pub async fn run(order: Order) -> Report {
-    let mut run = Run::begin(order.setup()).await;
+    let mut setup = order.setup();
+    // Less than is handed in: so there is a backlog, and what a lost pace might grant would be used.
+    (setup.rate, setup.burst) = (order.load.per_second / 2, order.load.per_second / 4);
+    let mut run = Run::begin(setup).await;
     let mut wrong = Vec::new();
     for wipe in 0..order.faults {
         run.until_fault(wipe, order.faults).await;
         let gone = Instant::now();
+        lose_the_pace(&run.stage).await;
         let (back, within) = run.chronicle.fault(WHAT, Hit::Everybody, do_it(&run.stage, wipe)).await;
         let group = group_is_back(&run.stage).await.duration_since(back);
         run.chronicle.recovered_within(group);
@@ -44,6 +48,14 @@ pub async fn run(order: Order) -> Report {
     let mut report = run.finish().await;
     report.violations.extend(wrong);
     report
+}
+
+/// A pace that is gone was lost, and grants nothing.
+async fn lose_the_pace(stage: &Stage) {
+    for _ in 0..5 {
+        let _: u64 = stage.ask(&["DEL", &Stage::key("pace")]).await;
+        sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Tells when Redis could be used again, and how long the group may take from then on.

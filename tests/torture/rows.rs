@@ -41,6 +41,7 @@ pub struct Order {
     pub load: Load,
     pub faults: u32,
     pub long: bool,
+    pub plant: Option<&'static str>,
 }
 
 const fn volume(jobs: u64, faults: u32, per_second: u32, stages: u32) -> Volume {
@@ -141,11 +142,11 @@ impl Order {
         let load = Load { jobs, per_second: volume.per_second };
         let faults = arguments.faults.unwrap_or(volume.faults).div_ceil(volume.stages);
         let seeds = (0..u64::from(volume.stages)).map(|stage| arguments.seed.wrapping_add(stage));
-        seeds.map(|seed| Self { seed, load, faults, long: arguments.long }).collect()
+        seeds.map(|seed| Self { seed, load, faults, long: arguments.long, plant: None }).collect()
     }
 
     pub fn setup(&self) -> Setup {
-        Setup::new(self.seed, self.load)
+        Setup { plant: self.plant, ..Setup::new(self.seed, self.load) }
     }
 }
 

@@ -50,6 +50,11 @@ pub(crate) fn start(core: Arc<Core>) -> Admissions {
     Batches::start(LIMITS, weigh, move |asked: Vec<Asked>| {
         let core = core.clone();
         async move {
+            #[cfg(feature = "planted-bugs")]
+            if let Some(answers) = crate::planted::answered_before_write(asked.len()) {
+                tokio::spawn(async move { core.admit(&asked).await });
+                return answers.into_iter().map(Ok).collect();
+            }
             match core.admit(&asked).await {
                 Ok(judged) => judged.into_iter().map(Ok).collect(),
                 Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),

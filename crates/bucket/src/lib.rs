@@ -33,6 +33,8 @@ mod outcomes;
 mod pace;
 mod page;
 mod permission;
+#[cfg(feature = "planted-bugs")]
+mod planted;
 mod purge;
 mod recover;
 mod replica;

@@ -76,7 +76,13 @@ pub(crate) struct Scripts {
 impl Scripts {
     /// `join` puts the parts in order, the verb last.
     pub(crate) fn new(name: &'static str, join: fn(&Parts) -> Vec<&'static str>) -> Self {
-        Self { stream: Script::new(name, &join(&STREAM)), list: Script::new(name, &join(&LIST)) }
+        let script = |kind| {
+            let parts = join(kind);
+            #[cfg(feature = "planted-bugs")]
+            let parts = crate::planted::in_parts(parts);
+            Script::new(name, &parts)
+        };
+        Self { stream: script(&STREAM), list: script(&LIST) }
     }
 
     pub(crate) const fn of(&self, kind: Kind) -> &Script {

@@ -91,7 +91,8 @@ async fn settle(course: &Course, replica: &Replica, claim: Claim, settlement: Se
             }
         }
         Ok(Settled::Fenced) => {
-            tracing::info!(%bucket, %job, "This replica had been declared dead; another one has the job");
+            // The lane tells it once for all of them.
+            tracing::debug!(%bucket, %job, "This replica had been declared dead; another one has the job");
         }
         Err(error) => {
             let error = &error as &dyn Error;

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::resp;
 
-/// A script ends with its verb.
+/// A script has its verb at its end; it is known by the line that its verb begins with.
 const VERBS: [(&str, &str); 14] = [
     ("admit", include_str!("../../../crates/bucket/src/admit.lua")),
     ("beat", include_str!("../../../crates/bucket/src/beat.lua")),
@@ -34,7 +34,8 @@ pub(crate) fn run_by(command: &[u8]) -> Option<&'static str> {
         b"EVALSHA" => by_hash.get(script).copied(),
         b"EVAL" => {
             let source = std::str::from_utf8(script).ok()?;
-            let (name, _) = VERBS.iter().find(|(_, verb)| source.ends_with(verb))?;
+            let (name, _) =
+                VERBS.iter().find(|(_, verb)| verb.lines().next().is_some_and(|line| source.contains(line)))?;
             by_hash.insert(redis::Script::new(source).get_hash().as_bytes().to_vec(), name);
             Some(name)
         }

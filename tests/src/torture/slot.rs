@@ -37,6 +37,8 @@ pub struct Role {
     pub role: &'static str,
     /// As after `--set`.
     pub settings: Vec<String>,
+    /// The bug to be in it, where it was built with bugs.
+    pub plant: Option<&'static str>,
 }
 
 /// Cheap to clone; clones are the same slot.
@@ -94,7 +96,7 @@ impl Slot {
                 for setting in &role.settings {
                     command.args(["--set", setting]);
                 }
-                command.arg(role.role);
+                command.arg(role.role).envs(role.plant.map(|plant| ("DRIPFEED_PLANT", plant)));
                 let process = Process::spawn(&format!("{}, life {life}", role.name), command);
                 lock(&inner.logs).push(process.whole_log());
                 live(&inner, process, &mut orders).await;

@@ -44,6 +44,8 @@ pub struct Setup {
     pub deadly: BTreeSet<u64>,
     /// The upstream answers every call.
     pub prompt: bool,
+    /// The bug to be in all processes, where they were built with bugs.
+    pub plant: Option<&'static str>,
 }
 
 impl Setup {
@@ -66,6 +68,7 @@ impl Setup {
             far_proxies: false,
             deadly: BTreeSet::new(),
             prompt: false,
+            plant: None,
         }
     }
 
@@ -151,7 +154,14 @@ impl Stage {
                 }
                 settings.push(format!("buckets.{BUCKET}.upstream=http://{address}/feed"));
             }
-            slot.run(Role { name: format!("{role} {number}"), configuration: configuration.clone(), role, settings });
+            let plant = setup.plant;
+            slot.run(Role {
+                name: format!("{role} {number}"),
+                configuration: configuration.clone(),
+                role,
+                settings,
+                plant,
+            });
             proxies.push(proxy);
             traps.push(own);
         }
