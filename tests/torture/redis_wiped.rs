@@ -53,7 +53,7 @@ pub async fn run(order: Order) -> Report {
 /// A pace that is gone was lost, and grants nothing.
 async fn lose_the_pace(stage: &Stage) {
     for _ in 0..5 {
-        let _: u64 = stage.ask(&["DEL", &Stage::key("pace")]).await;
+        let _: u64 = stage.ask(&["DEL", &Stage::key("pace"), &Stage::key("pace:tiers")]).await;
         sleep(Duration::from_millis(50)).await;
     }
 }

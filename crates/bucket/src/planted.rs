@@ -30,7 +30,7 @@ const IN_SCRIPTS: [(&str, &str, &str); 6] = [
     ("owner_not_checked", "if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end", ""),
     ("recovery_off", "if not leaving and (beats or '') ~= seen then", "if not leaving then"),
     ("stream_trimmed", "redis.call('XADD', keys.jobs, '*',", "redis.call('XADD', keys.jobs, 'MAXLEN', 5, '*',"),
-    ("lost_pace_is_full_bucket", "if not state.level then return full end", "if not state.level then return 0 end"),
+    ("lost_pace_is_full_bucket", "new = s[2] == '1'", "new = true"),
 ];
 
 /// The parts of a script, one of them with the bug in it where it belongs there.
