@@ -1,10 +1,14 @@
 //! What can go wrong with Redis, judged once: what kind of failure it is, whether the write may
 //! have happened, and whether repeating can help.
 
+mod kind;
+
 use std::{borrow::Cow, fmt};
 
 use redis::{Arg, Cmd, ErrorKind as RedisErrorKind, Pipeline, RedisError, cluster::NodeAddress};
 
+pub use self::kind::ErrorKind;
+use self::kind::{is_cut, is_untrusted, kind_of_code, kind_without_code};
 use crate::url::HostPort;
 
 /// A call to Redis that failed. `Display` says what failed and what to do; the words of Redis are
@@ -27,51 +31,6 @@ pub enum Certainty {
     NotStored,
     /// It may have happened: repeat with the same idempotency token, or say "unknown".
     Unknown,
-}
-
-/// The kinds of failure that callers tell apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// No connection, or it broke.
-    Unreachable,
-    /// No reply in time.
-    Timeout,
-    /// Redis is at `maxmemory` (OOM).
-    Full,
-    /// Redis can't serve this now: read-only, loading, busy, without replicas, cluster down.
-    Refused,
-    /// Not enough replicas confirmed the write in time.
-    NotReplicated,
-    /// Wrong password, or the ACL forbids it.
-    Denied,
-    /// A key holds another type than ours.
-    WrongType,
-    /// A script failed: a bug.
-    Script,
-    /// Redis rejected the command itself; [`StoreError::code`] tells why (`NOGROUP`, `ERR` …).
-    Rejected,
-    /// It was asked for the slots of a Cluster, and is none.
-    NoCluster,
-    /// The reply isn't what this program understands.
-    Protocol,
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unreachable => "Redis can't be reached; check redis.url and that the server is running",
-            Self::Timeout => "Redis did not reply in time; check its load and the network",
-            Self::Full => "Redis has no memory left; raise its maxmemory or lower the capacity",
-            Self::Refused => "Redis refuses this for now; look at its state with INFO",
-            Self::NotReplicated => "no replica confirmed the write in time; check the replicas with INFO replication",
-            Self::Denied => "Redis denies this to us; check user and password in redis.url and the ACL",
-            Self::WrongType => "a key holds another type than expected; give this program a redis.prefix of its own",
-            Self::Script => "the script failed inside Redis; this is a bug, please report it",
-            Self::Rejected => "Redis rejected the command",
-            Self::NoCluster => "this Redis is no Cluster; write redis.url as redis://host:6379",
-            Self::Protocol => "Redis answered something unexpected; is it a Redis 6.2 or newer that answers?",
-        })
-    }
 }
 
 impl StoreError {
@@ -98,7 +57,8 @@ impl StoreError {
             | ErrorKind::Full
             | ErrorKind::Refused
             | ErrorKind::NotReplicated => true,
-            ErrorKind::Denied
+            ErrorKind::Untrusted
+            | ErrorKind::Denied
             | ErrorKind::WrongType
             | ErrorKind::Script
             | ErrorKind::Rejected
@@ -113,6 +73,7 @@ impl StoreError {
             ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::NotReplicated | ErrorKind::Protocol => true,
             ErrorKind::Full
             | ErrorKind::Refused
+            | ErrorKind::Untrusted
             | ErrorKind::Denied
             | ErrorKind::WrongType
             | ErrorKind::Script
@@ -184,6 +145,7 @@ impl StoreError {
         let kind = match (&code, source.kind()) {
             (Some(code), _) => kind_of_code(code).unwrap_or(ErrorKind::Rejected),
             (None, RedisErrorKind::AuthenticationFailed) => ErrorKind::Denied,
+            (None, _) if is_untrusted(&source) => ErrorKind::Untrusted,
             (None, RedisErrorKind::RESP3NotSupported | RedisErrorKind::Parse) if !is_cut(&source) => {
                 ErrorKind::Protocol
             }
@@ -288,33 +250,6 @@ fn name_of(cmd: &Cmd) -> Cow<'_, str> {
     }
 }
 
-/// The kinds that a code alone decides.
-fn kind_of_code(code: &str) -> Option<ErrorKind> {
-    match code {
-        "OOM" => Some(ErrorKind::Full),
-        "READONLY" | "NOREPLICAS" | "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "MISCONF" | "TRYAGAIN"
-        | "MOVED" | "ASK" | "UNBLOCKED" => Some(ErrorKind::Refused),
-        "NOAUTH" | "NOPERM" | "WRONGPASS" => Some(ErrorKind::Denied),
-        "WRONGTYPE" => Some(ErrorKind::WrongType),
-        _ => None,
-    }
-}
-
-fn kind_without_code(source: &RedisError) -> ErrorKind {
-    match source.kind() {
-        RedisErrorKind::Io if source.is_timeout() => ErrorKind::Timeout,
-        RedisErrorKind::Io => ErrorKind::Unreachable,
-        RedisErrorKind::AuthenticationFailed => ErrorKind::Denied,
-        RedisErrorKind::Parse if is_cut(source) => ErrorKind::Unreachable,
-        _ => ErrorKind::Protocol,
-    }
-}
-
-/// The connection ended within a reply. The client has no other name for it than the words of its parser.
-fn is_cut(source: &RedisError) -> bool {
-    source.kind() == RedisErrorKind::Parse && source.to_string().contains("Unexpected end of input")
-}
-
 /// A reply tells that nothing was written; silence and a reply that can't be read don't. A script
 /// isn't rolled back when it fails half-way, as it does at a key of another type, and a pipeline goes
 /// on after a failed command. What else a script is refused, it is refused before its first write.
@@ -357,91 +292,4 @@ fn wrapped_code(detail: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests {
-    use super::*;
-
-    fn reply(line: &str) -> RedisError {
-        redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap().extract_error().unwrap_err()
-    }
-
-    const SCRIPT: During<'static> = During::Script("admit");
-
-    fn judged(during: During<'_>, line: &str) -> (ErrorKind, Certainty) {
-        let error = StoreError::calling(during, reply(line));
-        (error.kind(), error.certainty())
-    }
-
-    #[test]
-    fn refusals_by_code_are_surely_not_stored() {
-        for (line, kind) in [
-            ("OOM command not allowed", ErrorKind::Full),
-            ("READONLY You can't write", ErrorKind::Refused),
-            ("NOREPLICAS Not enough good replicas", ErrorKind::Refused),
-            ("LOADING Redis is loading", ErrorKind::Refused),
-            ("BUSY Redis is busy", ErrorKind::Refused),
-            ("CLUSTERDOWN The cluster is down", ErrorKind::Refused),
-            ("MISCONF Errors writing to the AOF", ErrorKind::Refused),
-            ("NOAUTH Authentication required.", ErrorKind::Denied),
-            ("NOPERM User has no permissions", ErrorKind::Denied),
-            ("WRONGPASS invalid pair", ErrorKind::Denied),
-        ] {
-            for during in [During::Command(&redis::cmd("XADD")), SCRIPT] {
-                assert_eq!(judged(during, line), (kind, Certainty::NotStored), "{line}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_script_that_breaks_half_way_may_have_written() {
-        for (line, kind) in [
-            ("ERR user_script:3: attempt to index a nil", ErrorKind::Script),
-            ("NOGROUP No such key", ErrorKind::Script),
-            ("WRONGTYPE Operation against a key", ErrorKind::WrongType),
-        ] {
-            assert_eq!(judged(SCRIPT, line), (kind, Certainty::Unknown), "{line}");
-        }
-        let command = redis::cmd("XADD");
-        let refused = judged(During::Command(&command), "WRONGTYPE Operation against a key");
-        assert_eq!(refused, (ErrorKind::WrongType, Certainty::NotStored));
-    }
-
-    #[test]
-    fn a_command_of_a_pipeline_tells_nothing_about_the_others() {
-        assert_eq!(judged(During::Pipeline(&redis::pipe()), "READONLY You can't write").1, Certainty::Unknown);
-    }
-
-    #[test]
-    fn the_code_inside_a_script_of_redis_6_is_found() {
-        let line = "ERR Error running script (call to f_ab): @user_script:1: @user_script: 1: \
-                    -OOM command not allowed when used memory > 'maxmemory'.";
-        assert_eq!(judged(SCRIPT, line), (ErrorKind::Full, Certainty::NotStored));
-    }
-
-    #[test]
-    fn codes_of_other_commands_stay_readable() {
-        let cmd = redis::cmd("XREADGROUP");
-        let error = StoreError::calling(During::Command(&cmd), reply("NOGROUP No such key"));
-        assert_eq!(error.kind(), ErrorKind::Rejected);
-        assert_eq!(error.code(), Some("NOGROUP"));
-        assert!(!error.is_transient());
-    }
-
-    #[test]
-    fn a_broken_connection_leaves_the_write_unknown() {
-        let broken = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
-        let error = StoreError::calling(SCRIPT, broken);
-        assert_eq!(error.kind(), ErrorKind::Unreachable);
-        assert_eq!(error.certainty(), Certainty::Unknown);
-        assert!(error.is_transient());
-    }
-
-    #[test]
-    fn what_was_never_sent_is_not_stored() {
-        let refused = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
-        let error = StoreError::connecting("redis://127.0.0.1:1", refused);
-        assert_eq!(error.kind(), ErrorKind::Unreachable);
-        assert_eq!(error.certainty(), Certainty::NotStored);
-        assert!(error.to_string().contains("redis://127.0.0.1:1"), "{error}");
-    }
-}
+mod tests;

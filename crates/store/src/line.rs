@@ -7,6 +7,9 @@
 //! once that failed, is told at once. Connections that don't hold are renewed with growing pauses too:
 //! a server that takes connections and then closes them makes neither a storm nor a full log.
 
+mod link;
+mod pauses;
+
 use std::{
     fmt,
     future::Future,
@@ -17,31 +20,26 @@ use std::{
     time::Duration,
 };
 
-use backon::{BackoffBuilder, ExponentialBuilder};
-use redis::{Cmd, FromRedisValue, Pipeline, RedisResult, aio::MultiplexedConnection};
+use redis::{Cmd, FromRedisValue, Pipeline, RedisResult};
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
 };
 
+pub(crate) use self::link::Link;
+use self::{
+    link::{Health, SETTLED},
+    pauses::{pauses, rest},
+};
 use crate::{
     connector::Connector,
-    error::{During, ErrorKind, StoreError},
+    error::{During, StoreError},
     followers::Followers,
     url::HostPort,
 };
 
 /// How long a call waits for a renewal that is under way.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// So many calls in a row without a reply, and the connection counts as lost.
-const SILENT_CALLS: u32 = 3;
-/// A connection that held for so long was a good one. A server that is read-only right after
-/// connecting stays so for now: renewing at once again would only make a storm of connections.
-const SETTLED: Duration = Duration::from_secs(1);
-/// Between connections that don't hold.
-const SHORTEST_REST: Duration = Duration::from_millis(20);
-const LONGEST_REST: Duration = Duration::from_millis(250);
-
 pub(crate) struct Line {
     connector: Connector,
     response_timeout: Duration,
@@ -57,45 +55,6 @@ enum State {
     Up(Link),
     Renewing,
     Down(StoreError),
-}
-
-/// A connection and what is known of it.
-#[derive(Clone)]
-pub(crate) struct Link {
-    connection: MultiplexedConnection,
-    health: Arc<Health>,
-    /// Of that server, over all connections to it in a row.
-    followers: Arc<Followers>,
-}
-
-impl Link {
-    pub(crate) fn followers(&self) -> &Followers {
-        &self.followers
-    }
-}
-
-struct Health {
-    since: Instant,
-    lost: AtomicBool,
-    silent_calls: AtomicU32,
-    /// Whether connecting anew may lead to another server.
-    may_be_replaced: bool,
-}
-
-impl Health {
-    fn is_ruined_by(&self, error: &StoreError) -> bool {
-        match error.kind() {
-            ErrorKind::Unreachable => true,
-            ErrorKind::Timeout => self.silent_calls.load(Ordering::Relaxed) >= SILENT_CALLS,
-            // Its replicas may follow another master by now, of which nobody could tell it.
-            ErrorKind::NotReplicated => self.may_be_replaced && self.since.elapsed() >= SETTLED,
-            _ => match error.code() {
-                Some("READONLY") => self.since.elapsed() >= SETTLED,
-                Some("NOREPLICAS") => self.may_be_replaced && self.since.elapsed() >= SETTLED,
-                _ => false,
-            },
-        }
-    }
 }
 
 impl Line {
@@ -336,24 +295,4 @@ async fn keep_connecting(line: Weak<Line>, unsettled: u32) {
         drop(line);
         tokio::time::sleep(pause).await;
     }
-}
-
-/// Before the next connection, when so many in a row didn't hold.
-fn rest(unsettled: u32) -> Duration {
-    match unsettled {
-        0 => Duration::ZERO,
-        more => SHORTEST_REST.saturating_mul(1 << more.min(10)).min(LONGEST_REST),
-    }
-}
-
-/// From 20 ms, doubling; with jitter none is longer than a second, so that Redis is used again
-/// within a second of being back.
-fn pauses() -> impl Iterator<Item = Duration> {
-    ExponentialBuilder::new()
-        .with_min_delay(Duration::from_millis(20))
-        .with_max_delay(Duration::from_millis(500))
-        .with_factor(2.0)
-        .without_max_times()
-        .with_jitter()
-        .build()
 }

@@ -21,7 +21,7 @@ async fn a_failover_is_followed() {
     until_followed(&master.store).await;
 
     let sentinel_dir = tempfile::tempdir().unwrap();
-    let _sentinel = sentinel(sentinel_dir.path(), sentinel_port, master_port);
+    let _sentinel = sentinel(sentinel_dir.path(), &format!("port {sentinel_port}"), master_port);
     // A Sentinel that is gone must not keep the others from being asked.
     let gone = free_port();
     let mut settings = settings(&master.server);
@@ -62,10 +62,11 @@ async fn served_by(store: &Store) -> Result<u16, StoreError> {
     Ok(info.get("tcp_port").unwrap())
 }
 
-fn sentinel(dir: &Path, port: u16, master_port: u16) -> Child {
+/// A Sentinel that watches the master; `listening`: where and how.
+pub(crate) fn sentinel(dir: &Path, listening: &str, master_port: u16) -> Child {
     let config = dir.join("sentinel.conf");
     let lines = [
-        format!("port {port}"),
+        listening.to_owned(),
         "bind 127.0.0.1".to_owned(),
         format!("dir {}", dir.display()),
         format!("logfile {}", dir.join("sentinel.log").display()),
@@ -75,6 +76,30 @@ fn sentinel(dir: &Path, port: u16, master_port: u16) -> Child {
     Command::new("redis-server").arg(&config).arg("--sentinel").kill_on_drop(true).spawn().unwrap()
 }
 
-async fn in_time<T>(event: impl Future<Output = T>) -> T {
+pub(crate) async fn in_time<T>(event: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), event).await.unwrap()
+}
+
+#[tokio::test]
+async fn sentinels_may_ask_for_a_login_of_their_own() {
+    let (master_port, sentinel_port) = (free_port(), free_port());
+    let master = Bench::with(ServerOptions { tcp_port: Some(master_port), ..ServerOptions::default() }).await;
+    let dir = tempfile::tempdir().unwrap();
+    let listening = format!("port {sentinel_port}\nuser watch on >word allchannels +@all\nuser default off");
+    let _sentinel = sentinel(dir.path(), &listening, master_port);
+    let mut settings = settings(&master.server);
+    let url = format!("redis+sentinel://127.0.0.1:{sentinel_port}/drip");
+    settings.url = format!("{url}?sentinel_user=watch&sentinel_pass=word").parse().unwrap();
+    let store = in_time(async {
+        loop {
+            match Store::connect(&settings).await {
+                Ok(store) => return store,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+            }
+        }
+    })
+    .await;
+    assert_eq!(served_by(&store).await.unwrap(), master_port);
+    settings.url = url.parse().unwrap();
+    assert_eq!(Store::connect(&settings).await.err().unwrap().kind(), ErrorKind::Denied);
 }

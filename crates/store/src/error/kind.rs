@@ -1,0 +1,91 @@
+//! What kind of failure it is: by the code that Redis answered with, or by what became of the connection.
+
+use std::{error::Error, fmt, io, sync::Arc};
+
+use redis::{ErrorKind as RedisErrorKind, RedisError};
+
+/// The kinds of failure that callers tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// No connection, or it broke.
+    Unreachable,
+    /// No reply in time.
+    Timeout,
+    /// Redis is at `maxmemory` (OOM).
+    Full,
+    /// Redis can't serve this now: read-only, loading, busy, without replicas, cluster down.
+    Refused,
+    /// Not enough replicas confirmed the write in time.
+    NotReplicated,
+    /// Its certificate doesn't stand for the host, or nobody whom we trust signed it.
+    Untrusted,
+    /// Wrong password, or the ACL forbids it.
+    Denied,
+    /// A key holds another type than ours.
+    WrongType,
+    /// A script failed: a bug.
+    Script,
+    /// Redis rejected the command itself; [`StoreError::code`] tells why (`NOGROUP`, `ERR` …).
+    Rejected,
+    /// It was asked for the slots of a Cluster, and is none.
+    NoCluster,
+    /// The reply isn't what this program understands.
+    Protocol,
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreachable => "Redis can't be reached; check redis.url and that the server is running",
+            Self::Timeout => "Redis did not reply in time; check its load and the network",
+            Self::Full => "Redis has no memory left; raise its maxmemory or lower the capacity",
+            Self::Refused => "Redis refuses this for now; look at its state with INFO",
+            Self::NotReplicated => "no replica confirmed the write in time; check the replicas with INFO replication",
+            Self::Untrusted => {
+                "the certificate of Redis isn't trusted; name who signed it by ?ca=/path/to/ca.pem in redis.url, and the \
+                 host as the certificate does"
+            }
+            Self::Denied => "Redis denies this to us; check user and password in redis.url and the ACL",
+            Self::WrongType => "a key holds another type than expected; give this program a redis.prefix of its own",
+            Self::Script => "the script failed inside Redis; this is a bug, please report it",
+            Self::Rejected => "Redis rejected the command",
+            Self::NoCluster => "this Redis is no Cluster; write redis.url as redis://host:6379",
+            Self::Protocol => "Redis answered something unexpected; is it a Redis 6.2 or newer that answers?",
+        })
+    }
+}
+
+/// The kinds that a code alone decides.
+pub(super) fn kind_of_code(code: &str) -> Option<ErrorKind> {
+    match code {
+        "OOM" => Some(ErrorKind::Full),
+        "READONLY" | "NOREPLICAS" | "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "MISCONF" | "TRYAGAIN"
+        | "MOVED" | "ASK" | "UNBLOCKED" => Some(ErrorKind::Refused),
+        "NOAUTH" | "NOPERM" | "WRONGPASS" => Some(ErrorKind::Denied),
+        "WRONGTYPE" => Some(ErrorKind::WrongType),
+        _ => None,
+    }
+}
+
+pub(super) fn kind_without_code(source: &RedisError) -> ErrorKind {
+    match source.kind() {
+        RedisErrorKind::Io if source.is_timeout() => ErrorKind::Timeout,
+        RedisErrorKind::Io => ErrorKind::Unreachable,
+        RedisErrorKind::AuthenticationFailed => ErrorKind::Denied,
+        RedisErrorKind::Parse if is_cut(source) => ErrorKind::Unreachable,
+        _ => ErrorKind::Protocol,
+    }
+}
+
+/// TLS refused the certificate that the server showed.
+pub(super) fn is_untrusted(source: &RedisError) -> bool {
+    let shared = source.source().and_then(|cause| cause.downcast_ref::<Arc<dyn Error + Send + Sync>>());
+    let io = shared.and_then(|cause| cause.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
+    let tls = io.and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// The connection ended within a reply. The client has no other name for it than the words of its parser.
+pub(super) fn is_cut(source: &RedisError) -> bool {
+    source.kind() == RedisErrorKind::Parse && source.to_string().contains("Unexpected end of input")
+}

@@ -1,0 +1,89 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io;
+
+use super::*;
+
+fn reply(line: &str) -> RedisError {
+    redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap().extract_error().unwrap_err()
+}
+
+const SCRIPT: During<'static> = During::Script("admit");
+
+fn judged(during: During<'_>, line: &str) -> (ErrorKind, Certainty) {
+    let error = StoreError::calling(during, reply(line));
+    (error.kind(), error.certainty())
+}
+
+#[test]
+fn refusals_by_code_are_surely_not_stored() {
+    for (line, kind) in [
+        ("OOM command not allowed", ErrorKind::Full),
+        ("READONLY You can't write", ErrorKind::Refused),
+        ("NOREPLICAS Not enough good replicas", ErrorKind::Refused),
+        ("LOADING Redis is loading", ErrorKind::Refused),
+        ("BUSY Redis is busy", ErrorKind::Refused),
+        ("CLUSTERDOWN The cluster is down", ErrorKind::Refused),
+        ("MISCONF Errors writing to the AOF", ErrorKind::Refused),
+        ("NOAUTH Authentication required.", ErrorKind::Denied),
+        ("NOPERM User has no permissions", ErrorKind::Denied),
+        ("WRONGPASS invalid pair", ErrorKind::Denied),
+    ] {
+        for during in [During::Command(&redis::cmd("XADD")), SCRIPT] {
+            assert_eq!(judged(during, line), (kind, Certainty::NotStored), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_breaks_half_way_may_have_written() {
+    for (line, kind) in [
+        ("ERR user_script:3: attempt to index a nil", ErrorKind::Script),
+        ("NOGROUP No such key", ErrorKind::Script),
+        ("WRONGTYPE Operation against a key", ErrorKind::WrongType),
+    ] {
+        assert_eq!(judged(SCRIPT, line), (kind, Certainty::Unknown), "{line}");
+    }
+    let command = redis::cmd("XADD");
+    let refused = judged(During::Command(&command), "WRONGTYPE Operation against a key");
+    assert_eq!(refused, (ErrorKind::WrongType, Certainty::NotStored));
+}
+
+#[test]
+fn a_command_of_a_pipeline_tells_nothing_about_the_others() {
+    assert_eq!(judged(During::Pipeline(&redis::pipe()), "READONLY You can't write").1, Certainty::Unknown);
+}
+
+#[test]
+fn the_code_inside_a_script_of_redis_6_is_found() {
+    let line = "ERR Error running script (call to f_ab): @user_script:1: @user_script: 1: \
+                -OOM command not allowed when used memory > 'maxmemory'.";
+    assert_eq!(judged(SCRIPT, line), (ErrorKind::Full, Certainty::NotStored));
+}
+
+#[test]
+fn codes_of_other_commands_stay_readable() {
+    let cmd = redis::cmd("XREADGROUP");
+    let error = StoreError::calling(During::Command(&cmd), reply("NOGROUP No such key"));
+    assert_eq!(error.kind(), ErrorKind::Rejected);
+    assert_eq!(error.code(), Some("NOGROUP"));
+    assert!(!error.is_transient());
+}
+
+#[test]
+fn a_broken_connection_leaves_the_write_unknown() {
+    let broken = RedisError::from(io::Error::from(io::ErrorKind::BrokenPipe));
+    let error = StoreError::calling(SCRIPT, broken);
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.certainty(), Certainty::Unknown);
+    assert!(error.is_transient());
+}
+
+#[test]
+fn what_was_never_sent_is_not_stored() {
+    let refused = RedisError::from(io::Error::from(io::ErrorKind::ConnectionRefused));
+    let error = StoreError::connecting("redis://127.0.0.1:1", refused);
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.certainty(), Certainty::NotStored);
+    assert!(error.to_string().contains("redis://127.0.0.1:1"), "{error}");
+}

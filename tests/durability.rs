@@ -1,0 +1,144 @@
+//! What a 202 survives: the class that it names is what Redis gives, and costs one wait for many jobs.
+
+use std::fs;
+use std::path::Path;
+
+use dripfeed_bucket::*;
+use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use dripfeed_tests::buckets::{self, submit};
+use dripfeed_tests::processes::command;
+use dripfeed_tests::redis_server::{RunningRedis, TestRedis};
+use dripfeed_tests::sentinels::Sentinels;
+use dripfeed_tests::service::Service;
+use futures::future::{join_all, select_all};
+use redis::cmd;
+
+/// Submitted at once.
+const CROWD: usize = 500;
+
+/// A bucket with accepted jobs kept by `durability`.
+async fn bucket(redis: &TestRedis, durability: Durability) -> Bucket {
+    let settings = RedisSettings::new(redis.server.address(), "dripfeed", durability);
+    let store = Store::connect(&settings).await.expect("Redis answers");
+    Bucket::new(store, BucketSettings { durability, capacity: 1000, ..buckets::settings("b") })
+}
+
+/// How often a command was called so far, by what the server counted.
+async fn calls(redis: &TestRedis, command: &str) -> usize {
+    let told: String = redis.tell("INFO commandstats").await;
+    let line = told.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
+}
+
+/// Admits a crowd at once, and tells how often each of `commands` was called for it.
+async fn calls_for_a_crowd<const N: usize>(redis: &TestRedis, bucket: &Bucket, commands: [&str; N]) -> [usize; N] {
+    let mut before = Vec::new();
+    for command in commands {
+        before.push(calls(redis, command).await);
+    }
+    let admitted = join_all((0..CROWD).map(|n| bucket.admit(buckets::job(n.to_string())))).await;
+    for admission in admitted {
+        buckets::admitted(admission);
+    }
+    let mut made = [0; N];
+    for (n, command) in commands.iter().enumerate() {
+        made[n] = calls(redis, command).await - before[n];
+    }
+    made
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_jobs_wait_for_the_replicas_once() {
+    let redis = Sentinels::start(1, "").await;
+    let bucket = bucket(redis.server(0), Durability::Replicated).await;
+    submit(&bucket, buckets::job("first, with the source of the script")).await;
+    let [evalsha, wait] = ["evalsha", "wait"];
+    let before = (calls(redis.server(0), evalsha).await, calls(redis.server(0), wait).await);
+    submit(&bucket, buckets::job("alone")).await;
+    let after = (calls(redis.server(0), evalsha).await, calls(redis.server(0), wait).await);
+    assert_eq!(after, (before.0 + 1, before.1 + 1), "one script and one wait for who is alone");
+
+    let [scripts, waits] = calls_for_a_crowd(redis.server(0), &bucket, [evalsha, wait]).await;
+    assert!(scripts <= CROWD / 20 && waits <= scripts + 1, "{scripts} scripts and {waits} waits for {CROWD} jobs");
+}
+
+fn always() -> ServerOptions {
+    ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_jobs_are_flushed_to_the_disk_at_once() {
+    let redis = TestRedis::with(always()).await;
+    let bucket = bucket(&redis, Durability::Fsync).await;
+    let [scripts, waits] = calls_for_a_crowd(&redis, &bucket, ["evalsha", "wait"]).await;
+    assert!(scripts <= CROWD / 20 && waits == 0, "{scripts} scripts and {waits} waits for {CROWD} jobs");
+}
+
+/// The append-only file as it is now, in a folder of its own.
+fn copy_of_the_file(redis: &TestRedis) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("a temporary folder");
+    let name = Path::new("appendonlydir");
+    fs::create_dir(copy.path().join(name)).expect("a folder");
+    for file in fs::read_dir(redis.folder().join(name)).expect("the folder of the file") {
+        let file = file.expect("an entry");
+        fs::copy(file.path(), copy.path().join(name).join(file.file_name())).expect("a copy");
+    }
+    copy
+}
+
+/// That Redis flushes the file before it answers is its own promise with `appendfsync always`, which is checked at the
+/// start; that the job is in the file by then is shown here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_is_in_the_file_when_its_202_comes() {
+    let redis = TestRedis::with(always()).await;
+    let service = Service::over(redis, Durability::Fsync, "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"").await;
+    let intake = service.intake().await;
+    for round in 0..5 {
+        let client = intake.client();
+        let crowd = (0..20).map(|n| client.submit("b", format!("{round} {n}")));
+        let (first, ..) = select_all(crowd.map(Box::pin)).await;
+        let copy = copy_of_the_file(&service.redis);
+        let first = first.expect("an answer");
+        assert_eq!((first.status, first.text("durability").as_str()), (202, "fsync"));
+        let server = PrivateServer::start(copy.path(), ServerOptions::default()).await.expect("a server on the copy");
+        let store =
+            Store::connect(&RedisSettings::new(server.address(), "dripfeed", Durability::Process)).await.unwrap();
+        let id = first.text("id");
+        let found: Vec<redis::Value> =
+            store.command(cmd("XRANGE").arg("dripfeed:{b}:jobs").arg(&id).arg(&id)).await.expect("Redis answers");
+        assert_eq!(found.len(), 1, "{id} isn't in the file");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_class_that_redis_does_not_give_is_refused_at_the_start() {
+    let redis = TestRedis::start().await;
+    let file = redis.folder().join("dripfeed.toml");
+    let bucket = "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n[intake]\nlisten = \"127.0.0.1:0\"";
+    fs::write(&file, format!("redis.url = \"{}\"\n{bucket}", redis.url())).expect("a file of settings");
+    let started = async |class: &str| {
+        let mut command = command(["-c"]);
+        command.arg(&file).args(["--set", &format!("redis.durability={class}"), "intake"]);
+        let output = command.output().await.expect("the executable");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (class, advice) in [("fsync", "appendfsync always"), ("replicated", "connect a replica")] {
+        let (code, told) = started(class).await;
+        assert!(code == Some(78) && told.contains(advice), "{class}: {code:?} {told}");
+    }
+    redis.tell::<()>("CONFIG SET maxmemory-policy allkeys-lru").await;
+    let (code, told) = started("process").await;
+    assert!(code == Some(78) && told.contains("noeviction"), "{code:?} {told}");
+}
+
+/// A lower class than was asked for is told, where it isn't refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_202_names_the_class_that_redis_gives() {
+    for (append_only, class) in [(true, "everysec"), (false, "process")] {
+        let redis = TestRedis::with(ServerOptions { append_only, ..ServerOptions::default() }).await;
+        let buckets = "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"";
+        let service = Service::over(redis, Durability::Everysec, buckets).await;
+        let accepted = service.intake().await.client().submit("b", "x").await.expect("an answer");
+        assert_eq!((accepted.status, accepted.text("durability").as_str()), (202, class));
+    }
+}
