@@ -169,3 +169,182 @@ async fn a_changed_pace_keeps_what_was_consumed() {
     bucket.change(&leak(LeakChanges { tiers: Some(None), ..LeakChanges::default() })).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().pace.target.unwrap().text, "1000000/s");
 }
+
+/// A bucket of 1000 calls a second, with jobs, and two replicas of it in processes of their own.
+async fn adaptive(redis: &TestRedis, settings: BucketSettings) -> (Bucket, [Replica; 2]) {
+    let bucket = with_jobs(redis, settings.clone(), 500).await;
+    let replicas = [join(&bucket, "a").await, join(&open(redis, settings).await, "b").await];
+    (bucket, replicas)
+}
+
+fn fast() -> BucketSettings {
+    paced(Some("1000/s"), 1000, PaceTiers::default())
+}
+
+const REFUSED: Settlement = Settlement::Hold { wait: Some(Duration::ZERO) };
+
+async fn refuse(replica: &Replica, calls: Vec<Taken>) {
+    let refusals = calls.into_iter().map(|taken| settle(replica, taken, REFUSED));
+    futures::future::join_all(refusals).await;
+}
+
+async fn pace_of(bucket: &Bucket) -> (f64, &'static str) {
+    let pace = bucket.census().await.unwrap().pace;
+    (pace.effective_per_s.unwrap(), pace.reason)
+}
+
+/// As if what is known of the last cut were so much older.
+async fn age_the_cut(redis: &TestRedis, ms: i64) {
+    for field in ["cut", "grows"] {
+        let mut older = redis::cmd("HINCRBY");
+        older.arg("dripfeed:{b}:pace").arg(field).arg(-ms);
+        redis.store().await.command::<()>(&older).await.unwrap();
+    }
+}
+
+/// What a cut leaves, and what may have grown back while a busy machine came to look: a thousandth in a tenth of a second.
+fn is_cut_to(left: f64, effective: f64) -> bool {
+    (left..left + 100.0).contains(&effective)
+}
+
+#[tokio::test]
+async fn refusals_cut_the_rate_once_for_all_calls_that_were_under_way() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, b]) = adaptive(&redis, fast()).await;
+    let (of_a, mut of_b) = (take(&a, 20).await, take(&b, 20).await);
+    let late = of_b.split_off(10);
+    refuse(&a, of_a).await;
+    refuse(&b, of_b).await;
+    let (effective, reason) = pace_of(&bucket).await;
+    assert!(is_cut_to(700.0, effective) && reason == "refusals", "{effective} {reason}");
+    // Still calls from before the cut, however late they end.
+    sleep(Duration::from_millis(1100)).await;
+    refuse(&b, late).await;
+    assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
+    // One from after it.
+    let next = take(&b, 1).await;
+    refuse(&b, next).await;
+    let effective = pace_of(&bucket).await.0;
+    assert!(is_cut_to(490.0, effective), "{effective}");
+}
+
+#[tokio::test]
+async fn a_cut_rate_grows_back_to_what_it_is_set_to_and_not_beyond() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, _b]) = adaptive(&redis, fast()).await;
+    let taken = take(&a, 1).await;
+    refuse(&a, taken).await;
+    age_the_cut(&redis, 15_000).await;
+    assert!(is_cut_to(850.0, pace_of(&bucket).await.0));
+    age_the_cut(&redis, 15_000).await;
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+    age_the_cut(&redis, 3_600_000).await;
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+}
+
+#[tokio::test]
+async fn the_rate_is_never_cut_to_nothing() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, _b]) = adaptive(&redis, fast()).await;
+    for _ in 0..20 {
+        let taken = take(&a, 1).await;
+        refuse(&a, taken).await;
+        age_the_cut(&redis, 1000).await;
+        sleep(Duration::from_millis(2)).await;
+    }
+    let effective = pace_of(&bucket).await.0;
+    assert!((50.0..200.0).contains(&effective), "{effective}");
+}
+
+#[tokio::test]
+async fn a_cut_rate_is_what_leaks() {
+    let redis = TestRedis::start().await;
+    let (_bucket, [a, b]) = adaptive(&redis, paced(Some("100/s"), 100, PaceTiers::default())).await;
+    let begun = std::time::Instant::now();
+    let burst = take(&a, 100).await.len();
+    let mut cut = redis::cmd("HSET");
+    cut.arg("dripfeed:{b}:pace").arg(&["speed", "200", "cut", "1", "grows", "9999999999999"]);
+    redis.store().await.command::<()>(&cut).await.unwrap();
+    assert!(takes_nothing(&b).await || burst > 90);
+    sleep(Duration::from_millis(1500)).await;
+    let seconds = begun.elapsed().as_secs_f64();
+    let calls = take(&b, 100).await.len();
+    // A fifth of the rate, and what has grown back of it meanwhile.
+    let most = seconds * 100.0 * (0.2 + seconds / 100.0) + 2.0;
+    assert!(calls >= 25 && f64::from(u32::try_from(calls).unwrap()) <= most, "{calls} calls in {seconds} s");
+}
+
+/// Calls that end one after the other; of a hundred so many time out, by chance.
+async fn with_timeouts(redis: &TestRedis, percent: u32, calls: usize) -> (f64, &'static str) {
+    let mut chance = fastrand::Rng::with_seed(7);
+    let (bucket, [a, b]) = adaptive(redis, fast()).await;
+    let mut ended = 0;
+    while ended < calls {
+        for replica in [&a, &b] {
+            let Take::Jobs(jobs) = replica.take(20).await.unwrap() else { continue };
+            let ends = jobs.into_iter().map(|taken| {
+                ended += 1;
+                let timed_out = chance.u32(0..100) < percent;
+                let feedback = Feedback { timed_out, exhausted_for: None };
+                replica.settle_with(taken.claim, Settlement::Retry { after: Duration::ZERO }, feedback)
+            });
+            futures::future::join_all(ends.collect::<Vec<_>>()).await;
+        }
+    }
+    pace_of(&bucket).await
+}
+
+#[tokio::test]
+async fn single_timeouts_cut_nothing_and_many_do() {
+    let redis = TestRedis::start().await;
+    let (effective, reason) = with_timeouts(&redis, 2, 3000).await;
+    assert!(effective >= 900.0, "{effective} {reason}");
+    redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    let (effective, reason) = with_timeouts(&redis, 40, 200).await;
+    assert!(effective <= 800.0 && reason == "timeouts", "{effective} {reason}");
+}
+
+#[tokio::test]
+async fn a_rate_that_is_not_adaptive_stays_what_it_is() {
+    let redis = TestRedis::start().await;
+    let mut settings = fast();
+    settings.leak.adaptive = false;
+    let (bucket, [a, b]) = adaptive(&redis, settings).await;
+    let taken = take(&a, 20).await;
+    refuse(&a, taken).await;
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+    // Until it is.
+    let on = LeakChanges { adaptive: Some(Some(true)), ..LeakChanges::default() };
+    bucket.change(&leak(on)).await.unwrap();
+    let taken = take(&b, 1).await;
+    refuse(&b, taken).await;
+    assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
+    let off = LeakChanges { adaptive: Some(Some(false)), ..LeakChanges::default() };
+    bucket.change(&leak(off)).await.unwrap();
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+}
+
+#[tokio::test]
+async fn without_a_rate_only_the_hold_is_kept() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, _b]) = adaptive(&redis, paced(None, 1, PaceTiers::default())).await;
+    let taken = take(&a, 20).await;
+    refuse(&a, taken).await;
+    assert_eq!(bucket.census().await.unwrap().pace.reason, "no_rate");
+    assert_eq!(take(&a, 20).await.len(), 20);
+}
+
+#[tokio::test]
+async fn a_used_up_quota_holds_the_bucket_whatever_the_answer_was() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, b]) = adaptive(&redis, fast()).await;
+    let exhausted = |wait| Feedback { timed_out: false, exhausted_for: Some(wait) };
+    let taken = take(&a, 2).await;
+    for taken in taken {
+        a.settle_with(taken.claim, DELIVERED, exhausted(Duration::from_secs(60))).await.unwrap();
+    }
+    assert!(takes_nothing(&b).await);
+    let pace = bucket.census().await.unwrap().pace;
+    assert_eq!(pace.reason, "held");
+    assert!(pace.held_for.unwrap() <= Duration::from_secs(60));
+}

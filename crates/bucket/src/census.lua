@@ -5,7 +5,7 @@
 -- ARGV  1 version of what is in force (control.lua)  2 plan of the pace ('': none)
 -- Result  { 'changed', … }
 --         { now in µs, level, parked, pending, dead, id of the oldest job or '', tokens free or -1, µs until
---           there is one, hold until ms,
+--           there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local plan = ARGV[2]
@@ -25,6 +25,6 @@ local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
 return {
   whole(now_us), level, count_parked(), pending, redis.call('XLEN', KEYS[6]),
-  oldest_job(JOBS), tokens, whole(next_token), whole(pace.hold), consumers, redis.call('HGETALL', KEYS[4]),
+  oldest_job(JOBS), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why, consumers, redis.call('HGETALL', KEYS[4]),
   redis.call('HGETALL', KEYS[3]), paused and 1 or 0,
 }

@@ -31,6 +31,8 @@ static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
 const LEAST_WINDOW_US: u64 = 1_000_000;
 /// Who waits longer for the next token than this sees a bucket that stands still.
 const USED_UP: Duration = Duration::from_secs(2);
+/// The speed of a rate that isn't cut.
+const WHOLE: f64 = 1000.0;
 
 #[derive(Clone, Debug)]
 pub struct Census {
@@ -69,7 +71,7 @@ pub struct Pace {
     /// None: no rate is set, and nothing was measured.
     pub effective_per_s: Option<f64>,
     /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for longer),
-    /// `paused`, `no_rate`.
+    /// `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `no_rate`.
     pub reason: &'static str,
     /// Until the upstream's wish to wait is over.
     pub held_for: Option<Duration>,
@@ -121,6 +123,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
     let tokens = u64::try_from(reply.number()?).ok();
     let next_token = Duration::from_micros(reply.count()?);
     let hold_ms = reply.count()?;
+    let (speed, why) = (reply.parse::<f64>()?, reply.text()?);
     let replicas = read_replicas(reply.array()?)?;
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
@@ -137,6 +140,9 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         _ if paused => (Some(0.0), "paused"),
         (_, Some(_)) => (Some(0.0), "held"),
         (Some(_), None) if next_token > USED_UP => (Some(0.0), "used_up"),
+        (Some(target), None) if settings.leak.adaptive && speed < WHOLE => {
+            (Some(target.per_second * speed / WHOLE), slowed_by(&why))
+        }
         (Some(target), None) => (Some(target.per_second), "target"),
         (None, None) => (meter.get("settled").map(|text| per_second(text, now_us)), "no_rate"),
     };
@@ -164,6 +170,10 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),
         recovered: total("recovered"),
     })
+}
+
+fn slowed_by(why: &str) -> &'static str {
+    if why == "timeouts" { "timeouts" } else { "refusals" }
 }
 
 fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {

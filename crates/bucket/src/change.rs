@@ -29,6 +29,7 @@ pub struct LeakChanges {
     pub rate: Option<Option<Rate>>,
     pub burst: Option<Option<u64>>,
     pub tiers: Option<Option<PaceTiers>>,
+    pub adaptive: Option<Option<bool>>,
     pub concurrency: Option<Option<u32>>,
     pub max_in_flight: Option<Option<u64>>,
 }
@@ -49,6 +50,7 @@ impl Changes {
                 "tiers",
                 leak.tiers.as_ref().map(|tiers| tiers.as_ref().map(|tiers| Json::from(tiers.written()).to_string())),
             ),
+            ("adaptive", leak.adaptive.map(|adaptive| adaptive.map(|adaptive| adaptive.to_string()))),
             ("concurrency", text(leak.concurrency.map(|value| value.map(u64::from)))),
             ("max_in_flight", text(leak.max_in_flight)),
         ]
@@ -70,6 +72,7 @@ impl Changes {
                 rate: get("rate").and_then(|rate| rate.parse().ok()).map(Some),
                 burst: number("burst"),
                 tiers: get("tiers").and_then(read_tiers).map(Some),
+                adaptive: get("adaptive").and_then(|value| value.parse().ok()).map(Some),
                 concurrency: get("concurrency").and_then(|value| value.parse().ok()).map(Some),
                 max_in_flight: number("max_in_flight"),
             },
@@ -100,6 +103,7 @@ impl LeakChanges {
             rate: self.rate.flatten().or(configured.rate),
             burst: self.burst.flatten().unwrap_or(configured.burst),
             tiers: self.tiers.clone().flatten().unwrap_or_else(|| configured.tiers.clone()),
+            adaptive: self.adaptive.flatten().unwrap_or(configured.adaptive),
             concurrency: self.concurrency.flatten().unwrap_or(configured.concurrency),
             max_in_flight: self.max_in_flight.flatten().or(configured.max_in_flight),
             ..configured.clone()

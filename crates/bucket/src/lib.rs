@@ -63,5 +63,5 @@ pub use page::{BadCursor, Cursor, Page};
 pub use recover::Recovery;
 pub use replica::{Consumer, Life, Replica};
 pub use settings::{BucketSettings, Keep, Kind, Leak};
-pub use settle::{Settled, Settlement};
+pub use settle::{Feedback, Settled, Settlement};
 pub use take::{Claim, Idle, Permit, Take, Taken};

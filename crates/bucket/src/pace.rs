@@ -37,16 +37,15 @@ impl PaceTiers {
 pub struct Target {
     /// Such as `10/s` or, of several tiers, `10/s, fixed 10000/24h`.
     pub text: String,
-    /// Of the tier with the shortest period, which is what one sees from moment to moment.
+    /// Of the rate; without one, of the tier with the shortest period.
     pub per_second: f64,
 }
 
 impl Target {
     /// None: as fast as the upstream answers.
     pub(crate) fn of(leak: &Leak) -> Option<Self> {
-        let tiers = tiers(leak);
-        let shortest = tiers.iter().min_by_key(|tier| tier.period())?;
-        let per_second = per_second(shortest);
+        let shortest = || leak.tiers.tiers.iter().min_by_key(|tier| tier.period()).map(per_second);
+        let per_second = leak.rate.map(Rate::per_second).or_else(shortest)?;
         let others = leak.tiers.tiers.iter().map(|tier| format!("{} {}", tier.kind().as_str(), rate_of(tier)));
         let all: Vec<String> = leak.rate.iter().map(Rate::to_string).chain(others).collect();
         Some(Self { text: all.join(", "), per_second })
@@ -56,7 +55,11 @@ impl Target {
 /// None: as fast as the upstream answers. The state is in `key`.
 pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
     let tiers: Vec<Tier> = tiers(leak).iter().map(with_room_for_late).collect();
-    (!tiers.is_empty()).then(|| Plan::pace(tiers, key))
+    if tiers.is_empty() {
+        return None;
+    }
+    let plan = Plan::pace(tiers, key);
+    Some(if leak.adaptive { plan.at_a_speed() } else { plan })
 }
 
 /// As a script takes it, its key among `keys`; empty: no pace.
@@ -109,6 +112,7 @@ mod tests {
             rate: rate.map(|rate| rate.parse().unwrap()),
             burst,
             tiers: PaceTiers::read("tiers", tiers).unwrap(),
+            adaptive: false,
             concurrency: 1,
             max_in_flight: None,
             max_hold: Duration::ZERO,
@@ -122,7 +126,9 @@ mod tests {
         assert_eq!(target(None, json!([])), None);
         assert_eq!(target(Some("200/500ms"), json!([])), Some(("200/500ms".to_owned(), 400.0)));
         let day = json!([{ "kind": "fixed", "limit": 10000, "period": "1d" }, { "kind": "gate", "period": "250ms" }]);
-        assert_eq!(target(Some("10/s"), day), Some(("10/s, fixed 10000/24h, gate 1/250ms".to_owned(), 4.0)));
+        assert_eq!(target(Some("10/s"), day), Some(("10/s, fixed 10000/24h, gate 1/250ms".to_owned(), 10.0)));
+        let windows = json!([{ "kind": "fixed", "rate": "10000/day" }, { "kind": "fixed", "rate": "5/s" }]);
+        assert_eq!(target(None, windows), Some(("fixed 10000/24h, fixed 5/s".to_owned(), 5.0)));
     }
 
     #[test]

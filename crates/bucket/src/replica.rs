@@ -10,7 +10,7 @@ use crate::doorbell::Doorbell;
 use crate::error::BucketError;
 use crate::recover::{Recovery, Watch, beat_interval};
 use crate::scripts::Scripts;
-use crate::settle::{self, Ended, Settled, Settlement, Settlements};
+use crate::settle::{self, Ended, Feedback, Settled, Settlement, Settlements};
 use crate::strays::Held;
 use crate::take::{Claim, Idle, Take};
 
@@ -136,7 +136,17 @@ impl Replica {
 
     /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.
     pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> {
-        self.0.settlements.put(Ended::new(claim, settlement)).await.ok_or(BucketError::Closing)
+        self.settle_with(claim, settlement, Feedback::default()).await
+    }
+
+    /// The same, where the attempt told something of the upstream.
+    pub async fn settle_with(
+        &self,
+        claim: Claim,
+        settlement: Settlement,
+        feedback: Feedback,
+    ) -> Result<Settled, BucketError> {
+        self.0.settlements.put(Ended::new(claim, settlement, feedback)).await.ok_or(BucketError::Closing)
     }
 
     /// Shows that this replica lives, looks at the others, and takes over what dead ones held.

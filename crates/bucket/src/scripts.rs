@@ -8,6 +8,7 @@ pub(crate) const NOW: &str = include_str!("now.lua");
 pub(crate) const METER: &str = include_str!("meter.lua");
 pub(crate) const PACE: &str = include_str!("pace.lua");
 pub(crate) const SPEND: &str = include_str!("spend.lua");
+pub(crate) const ADAPT: &str = include_str!("adapt.lua");
 pub(crate) const CONTROL: &str = include_str!("control.lua");
 pub(crate) const WAIT: &str = include_str!("wait.lua");
 pub(crate) const HOLDERS: &str = include_str!("holders.lua");

@@ -13,14 +13,14 @@ use dripfeed_store::Call;
 
 use crate::batches::{Batches, Limits};
 use crate::core::Core;
-use crate::scripts::{BURY, HOLDERS, METER, NOW, RECORD, Scripts};
-use crate::settings::BucketSettings;
+use crate::scripts::{ADAPT, BURY, HOLDERS, METER, NOW, PACE, RECORD, Scripts};
+use crate::settings::Leak;
 use crate::take::Claim;
 
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("settle", |kind| {
         let own = [kind.entry, kind.consumers, kind.held];
-        [&[NOW, METER, HOLDERS, RECORD], &own[..], &[BURY, include_str!("settle.lua")]].concat()
+        [&[NOW, METER, HOLDERS, RECORD, PACE, ADAPT], &own[..], &[BURY, include_str!("settle.lua")]].concat()
     })
 });
 
@@ -56,6 +56,15 @@ pub enum Settlement {
     },
 }
 
+/// What an attempt tells of its upstream, whatever becomes of the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Feedback {
+    /// No whole answer came in time.
+    pub timed_out: bool,
+    /// Nothing more is granted for so long: the bucket holds.
+    pub exhausted_for: Option<Duration>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Recorded,
@@ -66,13 +75,33 @@ pub enum Settled {
 pub(crate) struct Ended {
     claim: Claim,
     settlement: Settlement,
+    feedback: Feedback,
     lasted: Duration,
 }
 
 impl Ended {
-    pub(crate) fn new(claim: Claim, settlement: Settlement) -> Self {
+    pub(crate) fn new(claim: Claim, settlement: Settlement, feedback: Feedback) -> Self {
         let lasted = claim.taken.elapsed();
-        Self { claim, settlement, lasted }
+        Self { claim, settlement, feedback, lasted }
+    }
+
+    /// How the upstream took the call, in the words of the script.
+    fn taken(&self) -> &'static str {
+        match self.settlement {
+            _ if !self.was_called() => "",
+            Settlement::Hold { .. } => "refused",
+            _ if self.feedback.timed_out => "late",
+            _ => "answered",
+        }
+    }
+
+    /// For how long the bucket is to hold, in ms.
+    fn hold_ms(&self, leak: &Leak) -> u64 {
+        let asked = match self.settlement {
+            Settlement::Hold { wait } => Some(wait.unwrap_or(leak.default_hold)),
+            _ => self.feedback.exhausted_for,
+        };
+        asked.map_or(0, |asked| ms_up(asked.min(leak.max_hold)))
     }
 
     fn was_called(&self) -> bool {
@@ -130,8 +159,8 @@ impl Core {
     }
 
     fn settle_call(&self, consumer: &str, number: u64, batch: &[Ended]) -> Call<'static> {
-        let settings = self.settings();
-        let keys = &self.keys;
+        let force = self.in_force();
+        let (keys, settings) = (&self.keys, &force.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -148,19 +177,20 @@ impl Core {
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
         call.arg(ms_up(settings.keep.outcomes)).arg(settings.keep.most_outcomes).arg(settings.keep.most_dead);
-        call.arg(mean_us(batch));
+        call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && force.pace.is_some()));
         for ended in batch {
             match &ended.claim.element {
                 None => call.arg(ended.claim.id.to_string()),
                 Some(element) => call.arg(&element[..]),
             };
-            verb(&mut call, ended, &settings);
+            verb(&mut call, ended, &settings.leak);
+            call.arg(ended.hold_ms(&settings.leak)).arg(ended.taken()).arg(ended.claim.taken_ms);
         }
         call
     }
 }
 
-fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
+fn verb(call: &mut Call<'_>, ended: &Ended, leak: &Leak) {
     let failures = ended.claim.failures;
     let record = |result, reason: Option<&str>, status, attempts, answer: Option<&AnswerBody>| {
         let (reason, caller) = (reason.map(str::to_owned), ended.claim.caller.clone());
@@ -180,14 +210,13 @@ fn verb(call: &mut Call<'_>, ended: &Ended, settings: &BucketSettings) {
             call.arg("bury").arg(record(Ending::Dead, Some(reason), None, failures + 1, None)).arg(reason).arg("");
         }
         Settlement::Retry { after } => {
-            call.arg("park").arg(ms_up(*after)).arg(1).arg(0);
+            call.arg("park").arg(ms_up(*after)).arg(1).arg("");
         }
-        Settlement::Hold { wait } => {
-            let wait = ms_up(wait.unwrap_or(settings.leak.default_hold).min(settings.leak.max_hold));
-            call.arg("park").arg(wait).arg(0).arg(wait);
+        Settlement::Hold { .. } => {
+            call.arg("park").arg(ended.hold_ms(leak)).arg(0).arg("");
         }
         Settlement::GiveBack => {
-            call.arg("park").arg(0).arg(0).arg(0);
+            call.arg("park").arg(0).arg(0).arg("");
         }
         Settlement::Bury { reason, status, answer, called } => {
             let attempts = failures + u32::from(*called);

@@ -3,7 +3,7 @@
 -- tokens. One that was put back loses only the time it was wrong.
 local function pace_room(pace, plan, elapsed)
   if plan == '' then return math.huge, 0, math.huge end
-  return limit_room(plan, { elapsed = elapsed, begins = pace.new })
+  return limit_room(plan, { elapsed = elapsed, begins = pace.new, speed = pace.speed })
 end
 
 -- Writes what was spent, and that time has passed until now.

@@ -10,7 +10,7 @@
 --       7 ms to keep outcomes  8 the most outcomes  9 the longest hold in ms  10 number of this take
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, expired }
---         { 'jobs', expired, { id, fields | element, failed attempts }… }
+--         { 'jobs', expired, ms of the Redis clock, { id, fields | element, failed attempts }… }
 local keys = { jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10] }
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local consumer, want = ARGV[2], tonumber(ARGV[3])
@@ -42,6 +42,8 @@ if paused then return idle(PAUSE_POLL) end
 local held = pace.hold * 1000 - now_us
 -- A hold longer than any that is set comes from a clock that was put back since.
 if held > 0 and held <= tonumber(ARGV[9]) * 1000 then return idle(held) end
+-- Nor does what was cut wait for such a clock to grow back.
+if pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
 
 local flying = count_in_flight(keys.jobs)
 if max_in_flight > 0 then
@@ -61,4 +63,4 @@ if expired > 0 then
 end
 if #taken == 0 then return idle(wait, last_id, expired) end
 pace_spend(PACE, pace, plan, #taken)
-return { 'jobs', expired, unpack(taken) }
+return { 'jobs', expired, whole(now_ms), unpack(taken) }

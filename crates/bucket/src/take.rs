@@ -66,6 +66,8 @@ pub struct Claim {
     pub(crate) failures: u32,
     pub(crate) caller: Option<String>,
     pub(crate) taken: Instant,
+    /// The same by the Redis clock, in ms.
+    pub(crate) taken_ms: u64,
     pub(crate) hold: Hold,
 }
 
@@ -168,10 +170,10 @@ fn read(mut reply: Reply, kind: Kind, asked: Instant, held: &Held) -> Result<Tak
             Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), expired })
         }
         "jobs" => {
-            let expired = reply.count()?;
+            let (expired, taken_ms) = (reply.count()?, reply.count()?);
             let mut jobs = Vec::new();
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply.array()?, kind, asked, held)?);
+                jobs.push(read_job(&mut reply.array()?, kind, asked, taken_ms, held)?);
             }
             Ok(Taking { take: Take::Jobs(jobs), expired })
         }
@@ -179,7 +181,7 @@ fn read(mut reply: Reply, kind: Kind, asked: Instant, held: &Held) -> Result<Tak
     }
 }
 
-fn read_job(reply: &mut Reply, kind: Kind, asked: Instant, held: &Held) -> Result<Taken, BucketError> {
+fn read_job(reply: &mut Reply, kind: Kind, asked: Instant, taken_ms: u64, held: &Held) -> Result<Taken, BucketError> {
     let id = reply.parse::<JobId>()?;
     let (job, bytes, element) = match kind {
         Kind::Stream => {
@@ -195,6 +197,6 @@ fn read_job(reply: &mut Reply, kind: Kind, asked: Instant, held: &Held) -> Resul
     let name = element.clone().unwrap_or_else(|| id.to_string().into());
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
     let came = Instant::now();
-    let claim = Claim { id, element, bytes, failures, caller, taken: came, hold: held.hold(name) };
+    let claim = Claim { id, element, bytes, failures, caller, taken: came, taken_ms, hold: held.hold(name) };
     Ok(Taken { claim, permit: Permit { asked, came }, job })
 }

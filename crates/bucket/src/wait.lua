@@ -2,14 +2,25 @@
 
 -- The pace as it is now, for the functions below.
 local function pace_look(pace, plan)
-  return limit_look(plan, { begins = pace.new })
+  return limit_look(plan, { begins = pace.new, speed = pace.speed })
+end
+
+-- A call that may be made now isn't made in the same moment: it takes as long as the calls are apart, but no longer than this.
+local MOMENT = 250000
+
+local function wait_for_calls(look, jobs)
+  local wait = limit_passing(look, jobs)
+  for _, bucket in ipairs(look.buckets) do
+    wait = math.max(wait, math.min(MOMENT, jobs * bucket.period / bucket.limit))
+  end
+  return wait
 end
 
 -- µs until `jobs` more have left the bucket. With nothing measured yet the pace tells; with neither, the time that the
 -- bucket has leaked nothing is the best guess for how long it goes on so.
 local function wait_for_room(meter, pace, look, jobs)
   local m = meter_read(meter, 'leak')
-  local wait = limit_passing(look, jobs)
+  local wait = wait_for_calls(look, jobs)
   if m then
     local passed = math.max(1, now_us - m.t0)
     local left = m.c - m.c0

@@ -90,7 +90,8 @@ struct PaceState {
     target: Option<String>,
     #[schema(required)]
     effective_per_s: Option<f64>,
-    /// Why effective is what it is: `target`, `held`, `used_up` (a tier lets nothing pass for longer), `paused` or `no_rate`.
+    /// Why effective is what it is: `target`, `held`, `used_up` (a tier lets nothing pass for longer), `refusals` or
+    /// `timeouts` (for which it was cut, and grows back), `paused` or `no_rate`.
     reason: &'static str,
     /// Until a wait that an upstream asked for is over.
     #[schema(required)]
@@ -189,6 +190,7 @@ fn changes(changes: &Changes) -> Map<String, Value> {
         ("rate", changes.leak.rate.flatten().map(|rate| rate.to_string().into())),
         ("burst", changes.leak.burst.flatten().map(Value::from)),
         ("tiers", changes.leak.tiers.as_ref().and_then(Option::as_ref).map(|tiers| tiers.written().into())),
+        ("adaptive", changes.leak.adaptive.flatten().map(Value::from)),
         ("concurrency", changes.leak.concurrency.flatten().map(Value::from)),
         ("max_in_flight", changes.leak.max_in_flight.flatten().map(Value::from)),
     ];

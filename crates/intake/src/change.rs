@@ -78,6 +78,10 @@ struct LeakPatch {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Vec<PaceTier>>)]
     tiers: Option<Option<Vec<Json>>>,
+    /// Whether the rate follows what the upstream bears.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<bool>)]
+    adaptive: Option<Option<bool>>,
     /// Per replica.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u16>, minimum = 1)]
@@ -120,6 +124,7 @@ impl Patch {
                 rate: self.leak.rate.or(self.pace.target),
                 burst: number(self.leak.burst),
                 tiers: self.leak.tiers.map(read_tiers).transpose()?,
+                adaptive: self.leak.adaptive,
                 concurrency: self.leak.concurrency.map(|wish| wish.map(|number| u32::from(number.get()))),
                 max_in_flight: number(self.leak.max_in_flight),
             },
@@ -234,11 +239,12 @@ mod tests {
     #[test]
     fn every_setting_can_be_changed() {
         let text = r#"{"capacity": 50, "capacity_bytes": "64MiB", "max_share": "12.5%",
-            "leak": {"rate": "10/s", "burst": 10, "concurrency": 5, "max_in_flight": 20}}"#;
+            "leak": {"rate": "10/s", "burst": 10, "adaptive": false, "concurrency": 5, "max_in_flight": 20}}"#;
         let leak = LeakChanges {
             rate: Some("10/s".parse().ok()),
             burst: Some(Some(10)),
             tiers: None,
+            adaptive: Some(Some(false)),
             concurrency: Some(Some(5)),
             max_in_flight: Some(Some(20)),
         };
@@ -305,6 +311,7 @@ mod tests {
             (r#"{"leak": {"burst": "10"}}"#, "leak.burst"),
             (r#"{"leak": {"concurrency": 0}}"#, "leak.concurrency"),
             (r#"{"leak": {"speed": 1}}"#, "leak.speed"),
+            (r#"{"leak": {"adaptive": 1}}"#, "leak.adaptive"),
             (r#"{"leak": {"tiers": 1}}"#, "leak.tiers"),
             (
                 r#"{"leak": {"tiers": [{"kind": "gate", "period": "1s"}, {"kind": "log", "rate": "10/s"}]}}"#,

@@ -8,11 +8,13 @@ pub enum Answer {
     Status {
         status: u16,
         retry_after: Option<Duration>,
+        /// Until its quota is there again, when that is used up.
+        exhausted_for: Option<Duration>,
         /// The upstream said `Dripfeed-No-Retry: 1`.
         no_retry: bool,
     },
     /// Nothing whole came back; why, in words.
-    Nothing(String),
+    Nothing { why: String, timed_out: bool },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,13 +34,13 @@ impl Answer {
     #[must_use]
     pub fn judge(&self) -> Verdict {
         let (status, retry_after, no_retry) = match self {
-            Self::Nothing(why) => return Verdict::Failed(why.clone()),
-            Self::Status { status, retry_after, no_retry } => (*status, *retry_after, *no_retry),
+            Self::Nothing { why, .. } => return Verdict::Failed(why.clone()),
+            Self::Status { status, retry_after, no_retry, .. } => (*status, *retry_after, *no_retry),
         };
         match status {
             200..=299 => Verdict::Delivered,
             _ if no_retry => Verdict::Dead(format!("the upstream answered {status} and asked for no retry")),
-            429 => Verdict::Throttled { retry_after },
+            429 => Verdict::Throttled { retry_after: retry_after.or(self.exhausted_for()) },
             503 if retry_after.is_some() => Verdict::Throttled { retry_after },
             408 | 425 | 500..=599 => Verdict::Failed(format!("the upstream answered {status}")),
             300..=399 => Verdict::Dead(format!("the upstream answered {status}; redirects are not followed")),
@@ -50,8 +52,23 @@ impl Answer {
     pub const fn status(&self) -> Option<u16> {
         match self {
             Self::Status { status, .. } => Some(*status),
-            Self::Nothing(_) => None,
+            Self::Nothing { .. } => None,
         }
+    }
+
+    /// For how long the upstream grants nothing more.
+    #[must_use]
+    pub const fn exhausted_for(&self) -> Option<Duration> {
+        match self {
+            Self::Status { exhausted_for, .. } => *exhausted_for,
+            Self::Nothing { .. } => None,
+        }
+    }
+
+    /// Whether the upstream was too late.
+    #[must_use]
+    pub const fn timed_out(&self) -> bool {
+        matches!(self, Self::Nothing { timed_out: true, .. })
     }
 }
 
@@ -60,7 +77,8 @@ mod tests {
     use super::*;
 
     fn judge(status: u16, retry_after: Option<u64>, no_retry: bool) -> Verdict {
-        Answer::Status { status, retry_after: retry_after.map(Duration::from_secs), no_retry }.judge()
+        let retry_after = retry_after.map(Duration::from_secs);
+        Answer::Status { status, retry_after, exhausted_for: None, no_retry }.judge()
     }
 
     #[test]
@@ -76,7 +94,18 @@ mod tests {
         }
         assert_eq!(judge(429, None, false), Verdict::Throttled { retry_after: None });
         assert_eq!(judge(503, Some(7), false), Verdict::Throttled { retry_after: Some(Duration::from_secs(7)) });
-        assert!(matches!(Answer::Nothing("timeout".to_owned()).judge(), Verdict::Failed(_)));
+        let nothing = Answer::Nothing { why: "timeout".to_owned(), timed_out: true };
+        assert!(matches!(nothing.judge(), Verdict::Failed(_)));
+    }
+
+    #[test]
+    fn a_used_up_quota_says_how_long_a_429_means() {
+        let (short, long) = (Some(Duration::from_secs(3)), Some(Duration::from_secs(9)));
+        let wait = |retry_after, exhausted_for| {
+            Answer::Status { status: 429, retry_after, exhausted_for, no_retry: false }.judge()
+        };
+        assert_eq!(wait(None, long), Verdict::Throttled { retry_after: long });
+        assert_eq!(wait(short, long), Verdict::Throttled { retry_after: short });
     }
 
     #[test]

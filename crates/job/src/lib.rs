@@ -18,6 +18,7 @@ pub mod options;
 pub mod outcome;
 pub mod path;
 pub mod rate;
+pub mod rate_limit;
 pub mod retry;
 pub mod retry_after;
 pub mod share;

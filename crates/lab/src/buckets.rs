@@ -28,6 +28,7 @@ pub(crate) fn settings(
             burst,
             concurrency,
             tiers: PaceTiers::default(),
+            adaptive: false,
             max_in_flight: None,
             max_hold: Duration::from_mins(1),
             default_hold: Duration::from_secs(1),

@@ -12,6 +12,7 @@ use crate::tier::{Align, Kind, Tier};
 
 const SHADOW: u64 = 1;
 const LOST_IS_FULL: u64 = 2;
+const GOES_AT_A_SPEED: u64 = 4;
 /// A missing state that counts as used up must outlive quiet times, or each would end with a wait.
 const LOST_MS: u64 = 24 * 3_600_000;
 
@@ -33,6 +34,7 @@ pub(crate) struct Scope {
     /// One of so many that are left is taken ahead; 0: none.
     share: u16,
     lost_is_full: bool,
+    goes_at_a_speed: bool,
 }
 
 impl Scope {
@@ -67,7 +69,8 @@ impl Scope {
         let tiers = tiers.into_bytes();
         let shadow = if self.policy.is_shadow() { SHADOW } else { 0 };
         let lost = if self.lost_is_full { LOST_IS_FULL } else { 0 };
-        packed.number(shadow + lost, 1).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
+        let speed = if self.goes_at_a_speed { GOES_AT_A_SPEED } else { 0 };
+        packed.number(shadow + lost + speed, 1).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
         packed.number(self.policy.fingerprint().into(), 4);
         let ttl =
             if self.lost_is_full { self.policy.keep_ms().max(LOST_MS) } else { self.policy.keep_ms() }.to_string();
@@ -83,7 +86,7 @@ impl Plan {
             let values = policy.values(request, &variables);
             let key = keys.scope(policy.id(), &values);
             let cost = policy.settings().cost.of(request);
-            Scope { policy, key, values, cost, share: 0, lost_is_full: false }
+            Scope { policy, key, values, cost, share: 0, lost_is_full: false, goes_at_a_speed: false }
         };
         Self::of(policies.of(request).into_iter().map(scope).collect())
     }
@@ -92,7 +95,25 @@ impl Plan {
     /// state in `key`. What a pace has consumed is never forgotten: a state that is missing was lost, and counts as used up.
     pub fn pace(tiers: Vec<Tier>, key: String) -> Self {
         let policy = Arc::new(Policy::of_pace(tiers));
-        Self::of(vec![Scope { policy, key, values: Vec::new(), cost: 1, share: 0, lost_is_full: true }])
+        Self::of(vec![Scope {
+            policy,
+            key,
+            values: Vec::new(),
+            cost: 1,
+            share: 0,
+            lost_is_full: true,
+            goes_at_a_speed: false,
+        }])
+    }
+
+    /// The same plan, for scripts that say at what speed it goes: buckets and gates let less through in the same time, or
+    /// where there is none the shortest window.
+    #[must_use]
+    pub fn at_a_speed(mut self) -> Self {
+        for scope in &mut self.scopes {
+            scope.goes_at_a_speed = true;
+        }
+        self
     }
 
     pub(crate) fn of(scopes: Vec<Scope>) -> Self {

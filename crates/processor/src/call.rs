@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Answer, duration, retry_after};
+use dripfeed_job::{Answer, duration, rate_limit, retry_after};
 use http::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
@@ -21,6 +21,7 @@ use tower::timeout::error::Elapsed;
 use crate::connector::HttpClient;
 use crate::trust;
 
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
 
 /// What one call may take.
@@ -90,6 +91,7 @@ impl Called {
         let answer = Answer::Status {
             status,
             retry_after: asked_wait(&head.headers),
+            exhausted_for: exhausted_for(&head.headers),
             no_retry: head.headers.get(NO_RETRY).is_some_and(|value| value == "1"),
         };
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -99,13 +101,14 @@ impl Called {
     }
 
     fn missed(missed: &Missed) -> Self {
-        Self { answer: Answer::Nothing(missed.to_string()), body: None, class: missed.class() }
+        let answer = Answer::Nothing { why: missed.to_string(), timed_out: missed.is_late() };
+        Self { answer, body: None, class: missed.class() }
     }
 
     /// The call ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for ever.
     pub(crate) fn panicked() -> Self {
         let why = "the processor panicked during the call: a bug, please report it".to_owned();
-        Self { answer: Answer::Nothing(why), body: None, class: "panic" }
+        Self { answer: Answer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
 }
 
@@ -114,6 +117,12 @@ fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok();
     let date = text(DATE).and_then(|date| rfc2822::parse(date).ok()).map(|date| date.timestamp());
     retry_after::parse(text(RETRY_AFTER)?, date.unwrap_or_else(Timestamp::now))
+}
+
+/// A field may come in several lines: they are one list.
+fn exhausted_for(headers: &HeaderMap) -> Option<Duration> {
+    let lines: Vec<&str> = headers.get_all(RATE_LIMIT).iter().filter_map(|line| line.to_str().ok()).collect();
+    rate_limit::exhausted_for(&lines.join(", "))
 }
 
 const fn class_of(status: u16) -> &'static str {
@@ -133,6 +142,8 @@ const fn class_of(status: u16) -> &'static str {
 enum Missed {
     #[error("no whole answer within {}", duration::show(*.0))]
     Late(Duration),
+    #[error("the upstream can't be reached: no connection in time")]
+    Unconnected,
     #[error("the upstream can't be reached: {0}")]
     Unreached(String),
     #[error("the answer was cut off: {0}")]
@@ -145,18 +156,24 @@ impl Missed {
     const fn class(&self) -> &'static str {
         match self {
             Self::Late(_) => "timeout",
-            Self::Unreached(_) => "connect",
+            Self::Unconnected | Self::Unreached(_) => "connect",
             Self::Cut(_) => "cut",
             Self::Garbled(_) => "garbled",
         }
+    }
+
+    const fn is_late(&self) -> bool {
+        matches!(self, Self::Late(_) | Self::Unconnected)
     }
 }
 
 impl From<legacy::Error> for Missed {
     fn from(error: legacy::Error) -> Self {
         if error.is_connect() {
-            let late = causes(&error).any(|cause| cause.is::<Elapsed>());
-            let why = if late { "no connection in time".to_owned() } else { told(&error) };
+            if causes(&error).any(|cause| cause.is::<Elapsed>()) {
+                return Self::Unconnected;
+            }
+            let why = told(&error);
             return Self::Unreached(match trust::remedy(&error) {
                 Some(remedy) => format!("{why}; {remedy}"),
                 None => why,

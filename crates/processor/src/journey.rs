@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
-use dripfeed_bucket::{Claim, Permit, Replica, Settled, Settlement, Taken};
+use dripfeed_bucket::{Claim, Feedback, Permit, Replica, Settled, Settlement, Taken};
 use dripfeed_job::{Ending, Job};
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -18,20 +18,20 @@ use crate::request;
 pub(crate) async fn run(course: &Course, replica: &Replica, taken: Taken) {
     let Taken { claim, permit, job } = taken;
     course.metrics().taken(claim.id());
-    let settlement = match job {
+    let (settlement, feedback) = match job {
         Ok(job) => attempt(course, &job, claim.failures(), permit).await,
-        Err(unreadable) => uncalled(&unreadable),
+        Err(unreadable) => (uncalled(&unreadable), Feedback::default()),
     };
-    settle(course, replica, claim, settlement).await;
+    settle(course, replica, claim, settlement, feedback).await;
 }
 
-async fn attempt(course: &Course, job: &Job, failures: u32, permit: Permit) -> Settlement {
+async fn attempt(course: &Course, job: &Job, failures: u32, permit: Permit) -> (Settlement, Feedback) {
     let route = course.route();
     let bucket = course.bucket().settings();
     let (attempt, upstream) = (failures.saturating_add(1), route.upstream());
     let request = match request::build(job, attempt, &bucket.name, upstream, Timestamp::now()) {
         Ok(request) => request,
-        Err(unsendable) => return uncalled(&unsendable),
+        Err(unsendable) => return (uncalled(&unsendable), Feedback::default()),
     };
     let bounds = Bounds {
         time: job.timeout.unwrap_or(upstream.timeout()),
@@ -39,15 +39,16 @@ async fn attempt(course: &Course, job: &Job, failures: u32, permit: Permit) -> S
         kept: bucket.keep.answer_bytes,
     };
     if course.is_stopping() || !spend(permit) {
-        return Settlement::GiveBack;
+        return (Settlement::GiveBack, Feedback::default());
     }
     let begun = Instant::now();
     let called = tokio::select! {
         called = unbroken(call::call(route.client(), request, bounds)) => called,
-        () = course.out_of_time() => return Settlement::GiveBack,
+        () = course.out_of_time() => return (Settlement::GiveBack, Feedback::default()),
     };
     course.metrics().attempted(called.class, begun.elapsed());
-    judge::settlement(called, job, failures, &bucket, fastrand::f64())
+    let feedback = judge::feedback(&called.answer);
+    (judge::settlement(called, job, failures, &bucket, fastrand::f64()), feedback)
 }
 
 /// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone.
@@ -66,7 +67,7 @@ fn spend(permit: Permit) -> bool {
     permit.is_fresh()
 }
 
-async fn settle(course: &Course, replica: &Replica, claim: Claim, settlement: Settlement) {
+async fn settle(course: &Course, replica: &Replica, claim: Claim, settlement: Settlement, feedback: Feedback) {
     let (bucket, job, attempt) = (course.bucket().name(), claim.id(), claim.failures().saturating_add(1));
     let ending = match &settlement {
         Settlement::Complete { .. } => Some(Ending::Delivered),
@@ -84,7 +85,7 @@ async fn settle(course: &Course, replica: &Replica, claim: Claim, settlement: Se
         }
         Settlement::GiveBack => None,
     };
-    match replica.settle(claim, settlement).await {
+    match replica.settle_with(claim, settlement, feedback).await {
         Ok(Settled::Recorded) => {
             if let Some(ending) = ending {
                 course.metrics().ended(job, ending);

@@ -1,7 +1,7 @@
 //! From what came of a call to what becomes of the job.
 
-use dripfeed_bucket::{BucketSettings, Settlement};
-use dripfeed_job::{Job, Retry, Verdict};
+use dripfeed_bucket::{BucketSettings, Feedback, Settlement};
+use dripfeed_job::{Answer, Job, Retry, Verdict};
 
 use crate::call::Called;
 
@@ -27,6 +27,11 @@ pub(crate) fn settlement(called: Called, job: &Job, failures: u32, bucket: &Buck
     }
 }
 
+/// What the bucket is to know of its upstream besides.
+pub(crate) const fn feedback(answer: &Answer) -> Feedback {
+    Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for() }
+}
+
 /// A job that says how often it may be tried again overrides the bucket.
 fn retry_of(job: &Job, bucket: &Retry) -> Retry {
     let attempts = job.retries.map_or(bucket.attempts, |retries| retries.saturating_add(1));
@@ -47,7 +52,7 @@ mod tests {
 
     use bytes::Bytes;
     use dripfeed_bucket::{Keep, Kind, Leak, PaceTiers};
-    use dripfeed_job::{Answer, entry};
+    use dripfeed_job::entry;
     use dripfeed_store::Durability;
 
     use super::*;
@@ -65,6 +70,7 @@ mod tests {
                 burst: 1,
                 concurrency: 1,
                 tiers: PaceTiers::default(),
+                adaptive: true,
                 max_in_flight: None,
                 max_hold: Duration::from_mins(1),
                 default_hold: Duration::from_secs(1),
@@ -93,11 +99,12 @@ mod tests {
     }
 
     fn nothing() -> Answer {
-        Answer::Nothing("cut".to_owned())
+        Answer::Nothing { why: "cut".to_owned(), timed_out: false }
     }
 
     fn status(status: u16, retry_after: Option<u64>) -> Answer {
-        Answer::Status { status, retry_after: retry_after.map(Duration::from_secs), no_retry: false }
+        let retry_after = retry_after.map(Duration::from_secs);
+        Answer::Status { status, retry_after, exhausted_for: None, no_retry: false }
     }
 
     #[test]

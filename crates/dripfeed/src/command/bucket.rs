@@ -66,6 +66,10 @@ fn pace(bucket: &Json) -> String {
         _ if bucket["paused"] == true => format!("{target}, paused"),
         Some("held") => format!("{target}, held for {}", age(bucket, "/pace/held_for_ms")),
         Some("no_rate") => "no rate".to_owned(),
+        Some("used_up") => format!("{target}, used up"),
+        Some(why @ ("refusals" | "timeouts")) => {
+            format!("{target}, at {}/s after {why}", shown(bucket, "/pace/effective_per_s"))
+        }
         _ => target,
     }
 }

@@ -16,7 +16,7 @@ use crate::exit::Failure;
 pub(crate) struct Arguments {
     bucket: BucketName,
     /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5,
-    /// leak.max_in_flight=20, leak.tiers='[{"kind":"fixed","limit":10000,"period":"1d"}]', limits=@FILE with a list of
+    /// leak.max_in_flight=20, leak.adaptive=false, leak.tiers='[{"kind":"fixed","limit":10000,"period":"1d"}]', limits=@FILE with a list of
     /// policies in YAML or JSON; an empty value goes back to the configured one
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<Change>,
@@ -33,6 +33,7 @@ struct Change {
 
 const NUMBERS: [&str; 4] = ["capacity", "leak.burst", "leak.concurrency", "leak.max_in_flight"];
 const TEXTS: [&str; 3] = ["capacity_bytes", "max_share", "leak.rate"];
+const SWITCHES: [&str; 1] = ["leak.adaptive"];
 const LISTS: [&str; 2] = ["leak.tiers", "limits"];
 
 impl FromStr for Change {
@@ -54,10 +55,13 @@ impl FromStr for Change {
         if let Some(key) = named(&TEXTS) {
             return change(key, &|| Ok(Json::from(value)));
         }
+        if let Some(key) = named(&SWITCHES) {
+            return change(key, &|| value.parse::<bool>().map(Json::from).map_err(|_| "use true or false".to_owned()));
+        }
         if let Some(key) = named(&LISTS) {
             return change(key, &|| list(value));
         }
-        let all = [&NUMBERS[..], &TEXTS, &LISTS].concat();
+        let all = [&NUMBERS[..], &TEXTS, &SWITCHES, &LISTS].concat();
         Err(format!("there is no such setting: use one of {}", all.join(", ")))
     }
 }
@@ -119,7 +123,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_set_is_told_before_anybody_is_asked() {
-        for change in ["capacity", "capacity=many", "kind=list", "leak.speed=1", "leak.tiers=[", "="] {
+        for change in ["capacity", "capacity=many", "kind=list", "leak.speed=1", "leak.tiers=[", "leak.adaptive=1", "="]
+        {
             assert!(read(&[change]).is_err(), "{change}");
         }
     }

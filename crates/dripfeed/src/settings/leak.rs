@@ -18,6 +18,7 @@ pub(super) struct LeakSection {
     #[serde(deserialize_with = "quantity::one_or_more")]
     burst: u64,
     tiers: Vec<Json>,
+    adaptive: bool,
     #[serde(deserialize_with = "quantity::one_or_more")]
     concurrency: u16,
     #[serde(deserialize_with = "quantity::zero_is_none")]
@@ -30,7 +31,7 @@ pub(super) struct LeakSection {
 
 /// `place` is the bucket's. None when something is wrong, which is told then.
 pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, section: LeakSection) -> Option<Leak> {
-    let LeakSection { rate, burst, tiers, concurrency, max_in_flight, max_hold, default_hold } = section;
+    let LeakSection { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold } = section;
     let faults = reader.count();
     if default_hold > max_hold {
         let message =
@@ -47,6 +48,6 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, section: LeakSect
         }
     });
     let concurrency = concurrency.into();
-    let leak = Leak { rate, burst, tiers: tiers.ok()?, concurrency, max_in_flight, max_hold, default_hold };
+    let leak = Leak { rate, burst, tiers: tiers.ok()?, adaptive, concurrency, max_in_flight, max_hold, default_hold };
     (reader.count() == faults).then_some(leak)
 }

@@ -8,6 +8,9 @@
 -- what is seldom needed stands apart, and lists that grow have room from the start.
 local limit_pack, limit_unpack = struct.pack, struct.unpack
 
+-- Thousandths of their rate at which the tiers that are being read go.
+local limit_speed = 1000
+
 -- Of large numbers, `%` may be as little as -1 where the quotient was rounded up to a whole number.
 local function limit_div_up(a, b)
   local rest = a % b

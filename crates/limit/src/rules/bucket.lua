@@ -6,11 +6,13 @@ if code == 1 then
     tier = function(text, at, packed, from, last, now)
       local level, limit, period, burst, _ = 0
       limit, period, burst, at = limit_unpack('<I7I6I7', text, at)
+      if limit_speed < 1000 then limit = limit * limit_speed / 1000 end
       if packed then
         _, _, level, from = limit_unpack('<BI6I7', packed, from)
         -- After a long quiet time the product isn't exact, but then it isn't needed either.
         level = level - (now - last) * limit
         if level < 0 then level = 0 end
+        if limit_speed < 1000 then level = math.ceil(level) end
       end
       return {
         rule = rule, limit = limit, period = period, burst = burst, full = burst * period, level = level, waits = 0,

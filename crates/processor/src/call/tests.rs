@@ -108,7 +108,7 @@ fn status(called: &Called) -> u16 {
 
 fn why(called: &Called) -> &str {
     match &called.answer {
-        Answer::Nothing(why) => why,
+        Answer::Nothing { why, .. } => why,
         Answer::Status { .. } => panic!("{called:?}"),
     }
 }
@@ -376,6 +376,23 @@ async fn a_connection_serves_many_calls() {
 }
 
 #[tokio::test]
+async fn a_quota_that_is_used_up_is_read_from_any_answer_and_all_its_lines() {
+    for (headers, wait) in [
+        ("RateLimit: \"a\";r=0;t=10\r\n", Some(10)),
+        ("RateLimit: \"a\";r=3;t=10\r\nRateLimit: \"b\";r=0;t=20\r\n", Some(20)),
+        ("RateLimit: limit=10, remaining=0, reset=7\r\n", None),
+        ("RateLimit: \"a\";r=0;t=10\r\nRateLimit: \u{e9}\r\n", Some(10)),
+        ("", None),
+    ] {
+        for status in ["200 OK", "429 Too Many Requests"] {
+            let answer = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\n\r\n");
+            let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+            assert_eq!(called.answer.exhausted_for(), wait.map(Duration::from_secs), "{headers}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
     for (headers, wait) in [
         ("Retry-After: 7\r\n", Some(7)),
@@ -387,7 +404,11 @@ async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
         let answer = format!("HTTP/1.1 429 Too Many Requests\r\n{headers}Content-Length: 0\r\n\r\n");
         let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
         let retry_after = wait.map(Duration::from_secs);
-        assert_eq!(called.answer, Answer::Status { status: 429, retry_after, no_retry: false }, "{headers}");
+        assert_eq!(
+            called.answer,
+            Answer::Status { status: 429, retry_after, exhausted_for: None, no_retry: false },
+            "{headers}"
+        );
         assert_eq!(called.class, "429");
     }
 }
@@ -396,5 +417,5 @@ async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
 async fn an_upstream_can_ask_for_no_retry() {
     let answer = "HTTP/1.1 500 Oops\r\nDripfeed-No-Retry: 1\r\nContent-Length: 0\r\n\r\n";
     let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
-    assert_eq!(called.answer, Answer::Status { status: 500, retry_after: None, no_retry: true });
+    assert_eq!(called.answer, Answer::Status { status: 500, retry_after: None, exhausted_for: None, no_retry: true });
 }

@@ -101,6 +101,7 @@ pub fn settings(name: &str) -> BucketSettings {
             burst: 1,
             concurrency: 10,
             tiers: PaceTiers::default(),
+            adaptive: true,
             max_in_flight: None,
             max_hold: Duration::from_mins(1),
             default_hold: Duration::from_millis(10),
