@@ -19,7 +19,7 @@ use redis::InfoDict;
 const PASSWORD: &str = "opensesame";
 
 /// What no test here needs: Cluster, Sentinel, another database, and confirmation by replicas.
-const ELSEWHERE: [&str; 5] = ["cluster|info", "cluster|slots", "role", "select", "wait"];
+const ELSEWHERE: [&str; 6] = ["cluster|info", "cluster|slots", "pexpire", "role", "select", "wait"];
 
 /// The rules of the one user in the file, as ACL SETUSER takes them.
 fn rules() -> Vec<String> {

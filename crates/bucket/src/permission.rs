@@ -54,7 +54,7 @@ const OF_A_STREAM: [&str; 14] = [
     "XDEL JOBS 1-0",
 ];
 
-const OF_REPLICATED: [&str; 2] = ["ROLE", "WAIT 1 1"];
+const OF_REPLICATED: [&str; 3] = ["PEXPIRE KEY 1", "ROLE", "WAIT 1 1"];
 
 const OF_A_LIST: [&str; 9] = [
     "HSETNX KEY field value",

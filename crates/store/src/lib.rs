@@ -19,6 +19,7 @@ mod facts;
 mod findings;
 mod followers;
 mod line;
+mod mark;
 mod newest;
 mod node;
 mod permission;

@@ -11,6 +11,7 @@ use crate::{
     error::{During, StoreError},
     followers::following,
     line::Line,
+    mark,
     request::Request,
     script::Call,
     settings::RedisSettings,
@@ -24,6 +25,8 @@ pub(crate) struct Node {
     replicated: Option<Arc<Line>>,
     /// How long WAIT waits: less than a reply may take, so that its own answer arrives.
     wait: Duration,
+    /// What every key of ours begins with.
+    prefix: String,
 }
 
 impl Node {
@@ -35,7 +38,12 @@ impl Node {
             Durability::Replicated => Some(open(connector.clone())),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
-        Arc::new(Self { line: open(connector), replicated, wait: settings.response_timeout / 2 })
+        Arc::new(Self {
+            line: open(connector),
+            replicated,
+            wait: settings.response_timeout / 2,
+            prefix: settings.prefix.clone(),
+        })
     }
 
     /// How the latest attempts to connect ended; returns when they have.
@@ -93,16 +101,26 @@ impl Node {
                 return Err(error);
             }
         }
-        let asked = followers.needed();
-        let first = self.followed_by_wait(call.by_hash().clone(), asked);
-        let (reply, role, mut confirmed): (T, Value, u32) =
-            match line.pipeline_on(&link, during, &first, deadline).await {
-                Err(error) if error.code() == Some("NOSCRIPT") => {
-                    let again = self.followed_by_wait(call.by_source(), asked);
-                    line.pipeline_on(&link, during, &again, deadline).await?
-                }
-                replies => replies?,
-            };
+        let (asked, mark) = (followers.needed(), mark::of(&self.prefix, call));
+        let first = self.followed_by_wait(call.by_hash().clone(), &mark, asked);
+        let replies = match line.pipeline_on(&link, during, &first, deadline).await {
+            Err(error) if error.code() == Some("NOSCRIPT") => {
+                let again = self.followed_by_wait(call.by_source(), &mark, asked);
+                line.pipeline_on(&link, during, &again, deadline).await
+            }
+            replies => replies,
+        };
+        let (reply, marked, role, mut confirmed): (T, bool, Value, u32) = replies?;
+        if !marked {
+            let mut make = Pipeline::new();
+            make.add_command(mark::make(&mark)).ignore().add_command(self.wait_for(asked));
+            match line.pipeline_on::<(u32,)>(&link, during, &make, deadline).await {
+                Ok((waited,)) => confirmed = waited,
+                // What is admitted needs memory, and was refused; what is settled wrote something, and was waited for.
+                Err(error) if error.code() == Some("OOM") => {}
+                Err(error) => return Err(error),
+            }
+        }
         let needed = followers.count(following(&role));
         if needed > asked && confirmed < needed {
             // One more follows than was known when it was asked.
@@ -117,9 +135,9 @@ impl Node {
         Ok(reply)
     }
 
-    fn followed_by_wait(&self, script: Cmd, replicas: u32) -> Pipeline {
+    fn followed_by_wait(&self, script: Cmd, mark: &str, replicas: u32) -> Pipeline {
         let mut pipeline = Pipeline::new();
-        pipeline.add_command(script).cmd("ROLE");
+        pipeline.add_command(script).add_command(mark::touch(mark)).cmd("ROLE");
         pipeline.add_command(self.wait_for(replicas));
         pipeline
     }

@@ -58,12 +58,20 @@ async fn a_replicated_write_waits_for_a_replica_and_is_unknown_without_its_word(
     assert_eq!(store.run_durably::<u32>(&call).await.unwrap(), 1);
     assert_eq!(store.run_durably::<u32>(&call).await.unwrap(), 2);
 
+    let other = Store::connect(&settings).await.unwrap();
+    let look = Script::new("look", &["return redis.call('LLEN', KEYS[1])"]);
+    let look = look.on(&["list"]);
+    assert_eq!(other.run_durably::<u32>(&look).await.unwrap(), 2);
+
     replica.pause().unwrap();
     let error = store.run_durably::<u32>(&call).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotReplicated);
     assert_eq!(error.certainty(), Certainty::Unknown);
     let written: u32 = store.command(cmd("LLEN").arg("list")).await.unwrap();
     assert_eq!(written, 3);
+    // Nor is it certain for who only finds it there, on another connection.
+    let error = other.run_durably::<u32>(&look).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotReplicated);
 }
 
 #[tokio::test]
