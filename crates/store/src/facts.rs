@@ -63,7 +63,8 @@ impl Facts {
             product,
             version: redis.parse().unwrap_or_default(),
             is_master: text("role") == "master",
-            is_cluster: text("redis_mode") == "cluster",
+            // Valkey has another name for `redis_mode`.
+            is_cluster: text("cluster_enabled") == "1",
             is_reached_as_cluster: false,
             eviction: text("maxmemory_policy"),
             append_only: text("aof_enabled") == "1",
