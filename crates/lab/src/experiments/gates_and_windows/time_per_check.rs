@@ -1,5 +1,5 @@
-//! What a check costs in Redis, by its own count, with nothing else going on. A window is filled from empty to its limit, a
-//! queue to its bound.
+//! What a check costs in Redis, by its own count, when nothing else is asked of it. A window is filled from empty to its
+//! limit, a queue to its bound. Other work on the machine only ever adds to it, so the lowest of some fillings is told.
 
 use std::future::Future;
 
@@ -55,16 +55,18 @@ pub(super) async fn rows(ground: &Ground) -> Result<[Row; 2], LabError> {
     ])
 }
 
-/// Asks until each of the windows or queues is full.
+/// Asks until each of the windows or queues is full; tells of the one that cost least.
 async fn us_per_check<F>(store: &Store, ask: impl Fn(usize) -> F) -> Result<f64, LabError>
 where
     F: Future<Output = Result<bool, LabError>>,
 {
-    let before = Spent::so_far(store).await?;
+    let mut lowest = f64::INFINITY;
     for time in 0..TIMES {
+        let before = Spent::so_far(store).await?;
         for _ in 0..LIMIT {
             ask(time).await?;
         }
+        lowest = lowest.min(Spent::so_far(store).await?.since(&before, &SCRIPTS).us_per_call());
     }
-    Ok(Spent::so_far(store).await?.since(&before, &SCRIPTS).us_per_call())
+    Ok(lowest)
 }
