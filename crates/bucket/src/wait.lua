@@ -7,13 +7,15 @@ end
 
 -- A call that may be made now isn't made in the same moment: it takes as long as the calls are apart, but no longer than this.
 local MOMENT = 250000
+-- A replica lets tokens gather for a while (take.lua), and has to wake up for them.
+local WAKING = 10000
 
 local function wait_for_calls(look, jobs)
   local wait = limit_passing(look, jobs)
   for _, bucket in ipairs(look.buckets) do
     wait = math.max(wait, math.min(MOMENT, jobs * bucket.period / bucket.limit))
   end
-  return wait
+  return wait > 0 and wait + WAKING or 0
 end
 
 -- µs until `jobs` more have left the bucket. With nothing measured yet the pace tells; with neither, the time that the
