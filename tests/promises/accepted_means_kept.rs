@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_store::{AppendFsync, Durability, ServerOptions};
 use dripfeed_tests::buckets::{self, join, open, refused, submit, take_one};
 use dripfeed_tests::client::{Answer, Client};
 use dripfeed_tests::redis_server::TestRedis;
@@ -75,14 +76,16 @@ async fn all_kept(service: &Service, upstream: &Upstream, accepted: &BTreeSet<St
     }
 }
 
-async fn service(upstream: &Upstream) -> Service {
-    Service::new(&format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 5000", upstream.url())).await
+fn bucket(upstream: &Upstream) -> String {
+    format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 5000", upstream.url())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_load() {
     let upstream = Upstream::willing().await;
-    let mut service = service(&upstream).await;
+    // Flushed every second only, Redis keeps what it should write to itself while a flush takes its time, and a kill takes it.
+    let options = ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() };
+    let mut service = Service::over(TestRedis::with(options).await, Durability::Fsync, &bucket(&upstream)).await;
     // The time limits that stand in the default settings.
     let shipped = ["redis.response_timeout=1s", "processor.lease=10s"];
     let intake = service.role("intake", &shipped).await;
@@ -123,7 +126,7 @@ async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_l
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_intake_accepted_outlives_its_death() {
     let upstream = Upstream::willing().await;
-    let service = service(&upstream).await;
+    let service = Service::new(&bucket(&upstream)).await;
     let mut intake = service.intake().await;
     let _processor = service.processor().await;
     let writers = Writers::start(&intake.client());
