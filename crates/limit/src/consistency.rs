@@ -11,9 +11,9 @@ pub enum Consistency {
     /// A replica takes a share ahead and spends it by itself. Never over the limit; what a replica holds and doesn't spend is
     /// missing elsewhere for a while.
     Leased,
-    /// A replica counts by itself and tells Redis every `sync`, when it also learns what the others counted. In that time it
-    /// doesn't see them, so a limit of a window can be passed: by at most what the other replicas let through in one `sync`,
-    /// and so by at most (replicas − 1) · limit.
+    /// A replica counts by itself and tells Redis every `sync`, when it also learns what the others counted. What they let
+    /// through is told within one `sync` and learned within another, so a limit of a window can be passed: by at most what
+    /// replicas let through in two `sync`s after it is used up, and by at most (replicas − 1) · limit.
     Async { sync: Duration },
 }
 

@@ -75,10 +75,10 @@ impl Load {
         took.get(took.len() * 95 / 100).map_or(0.0, Duration::as_secs_f64) * 1000.0
     }
 
-    /// The bound of `async`: what the instances let through in one `sync` without the others seeing it; of all of them but
-    /// the one that lets through least.
-    pub(super) fn unseen_by_others(&self, sync: Duration) -> u64 {
-        let mut most: Vec<u64> = self.loud.iter().map(|book| book.read().most_within(sync)).collect();
+    /// The bound of `async`: what the instances let through in the `time` in which one of them doesn't see it; of all of them
+    /// but the one that lets through least.
+    pub(super) fn unseen_by_others(&self, time: Duration) -> u64 {
+        let mut most: Vec<u64> = self.loud.iter().map(|book| book.read().most_within(time)).collect();
         most.sort_unstable();
         most.iter().skip(1).sum()
     }
