@@ -1,7 +1,7 @@
 //! How the description of the API shows a tier of a pace. It is read where all tiers are, in the limit crate.
 
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 pub(crate) struct PaceTier;
@@ -9,7 +9,8 @@ pub(crate) struct PaceTier;
 impl PartialSchema for PaceTier {
     fn schema() -> RefOr<Schema> {
         let gate = of_kind("gate");
-        let bucket = limited(of_kind("bucket")).property("burst", count());
+        let burst = count().schema_type(SchemaType::from_iter([Type::Integer, Type::Null]));
+        let bucket = limited(of_kind("bucket")).property("burst", burst);
         OneOfBuilder::new().item(bucket).item(gate).item(limited(of_kind("fixed"))).into()
     }
 }
