@@ -274,8 +274,10 @@ async fn a_cut_rate_is_what_leaks() {
     assert!(calls >= 25 && f64::from(u32::try_from(calls).unwrap()) <= most, "{calls} calls in {seconds} s");
 }
 
-/// Calls that end one after the other; of a hundred so many time out, by chance.
-async fn with_timeouts(redis: &TestRedis, percent: u32, calls: usize) -> (f64, &'static str) {
+const TIMED_OUT: (Settlement, bool) = (Settlement::Retry { after: Duration::ZERO }, true);
+
+/// Calls that end one after the other; of a hundred so many end badly, by chance.
+async fn calls_with(redis: &TestRedis, percent: u32, bad: (Settlement, bool), calls: usize) -> (f64, &'static str) {
     let mut chance = fastrand::Rng::with_seed(7);
     let (bucket, [a, b]) = adaptive(redis, fast()).await;
     let mut ended = 0;
@@ -284,9 +286,9 @@ async fn with_timeouts(redis: &TestRedis, percent: u32, calls: usize) -> (f64, &
             let Take::Jobs(jobs) = replica.take(20).await.unwrap() else { continue };
             let ends = jobs.into_iter().map(|taken| {
                 ended += 1;
-                let timed_out = chance.u32(0..100) < percent;
-                let feedback = Feedback { timed_out, exhausted_for: None };
-                replica.settle_with(taken.claim, Settlement::Retry { after: Duration::ZERO }, feedback)
+                let good = (Settlement::Retry { after: Duration::ZERO }, false);
+                let (settlement, timed_out) = if chance.u32(0..100) < percent { bad.clone() } else { good };
+                replica.settle_with(taken.claim, settlement, Feedback { timed_out, exhausted_for: None })
             });
             futures::future::join_all(ends.collect::<Vec<_>>()).await;
         }
@@ -297,11 +299,21 @@ async fn with_timeouts(redis: &TestRedis, percent: u32, calls: usize) -> (f64, &
 #[tokio::test]
 async fn single_timeouts_cut_nothing_and_many_do() {
     let redis = TestRedis::start().await;
-    let (effective, reason) = with_timeouts(&redis, 2, 3000).await;
+    let (effective, reason) = calls_with(&redis, 2, TIMED_OUT, 3000).await;
     assert!(effective >= 900.0, "{effective} {reason}");
     redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
-    let (effective, reason) = with_timeouts(&redis, 40, 200).await;
+    let (effective, reason) = calls_with(&redis, 40, TIMED_OUT, 200).await;
     assert!(effective <= 800.0 && reason == "timeouts", "{effective} {reason}");
+}
+
+#[tokio::test]
+async fn single_refusals_cut_little_and_many_cut_to_what_the_upstream_takes() {
+    let redis = TestRedis::start().await;
+    let (effective, reason) = calls_with(&redis, 2, (REFUSED, false), 3000).await;
+    assert!(effective >= 700.0, "{effective} {reason}");
+    redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    let (effective, reason) = calls_with(&redis, 40, (REFUSED, false), 200).await;
+    assert!(effective <= 800.0 && reason == "refusals", "{effective} {reason}");
 }
 
 #[tokio::test]

@@ -1,24 +1,25 @@
 //! A door to Redis that misbehaves as told. Behind it is a real server, so that all state is real; before it, chosen calls
 //! get another answer than that server's, or none.
 
-mod resp;
-mod scripts;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncWriteExt as _, BufReader};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::resp::{Command, read_command, read_reply};
-use self::scripts::Scripts;
 use crate::redis_server::TestRedis;
+use crate::resp::Messages;
+use crate::scripts::{Called, Scripts};
 
 /// For a call that a test has brought about to come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -125,11 +126,13 @@ impl Keeper {
     }
 
     /// None: as Redis will.
-    fn judge(&self, command: &Command) -> Option<Misdeed> {
+    fn judge(&self, command: &[u8]) -> Option<Misdeed> {
         let mut book = self.book();
-        let Some(name) = book.scripts.name_of(command) else {
+        let name = match book.scripts.called_by(command)? {
+            Called::Script(name) => name.to_owned(),
+            Called::Command(name) => name,
             // Its source comes next, and tells its name.
-            return Some(Misdeed::Error("NOSCRIPT No matching script. Please use EVAL."));
+            Called::UnknownScript => return Some(Misdeed::Error("NOSCRIPT No matching script. Please use EVAL.")),
         };
         *book.calls.entry(name.clone()).or_default() += 1;
         let (misdeed, left) = book.plans.get_mut(&name)?;
@@ -161,8 +164,9 @@ async fn pass(client: TcpStream, keeper: &Keeper) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     let (from_client, mut to_client) = client.into_split();
     let (from_redis, mut to_redis) = UnixStream::connect(&keeper.redis).await?.into_split();
-    let (mut from_client, mut from_redis) = (BufReader::new(from_client), BufReader::new(from_redis));
-    while let Some(command) = read_command(&mut from_client).await? {
+    let (mut from_client, mut from_redis) =
+        (FramedRead::new(from_client, Messages), FramedRead::new(from_redis, Messages));
+    while let Some(command) = from_client.next().await.transpose()? {
         let misdeed = keeper.judge(&command);
         if let Some(Misdeed::Error(error)) = misdeed {
             to_client.write_all(format!("-{error}\r\n").as_bytes()).await?;
@@ -171,8 +175,8 @@ async fn pass(client: TcpStream, keeper: &Keeper) -> std::io::Result<()> {
         if misdeed == Some(Misdeed::Drop) {
             return Ok(());
         }
-        to_redis.write_all(&command.bytes).await?;
-        let reply = read_reply(&mut from_redis).await?;
+        to_redis.write_all(&command).await?;
+        let Some(reply) = reply_to(&mut from_redis, &mut to_client).await? else { return Ok(()) };
         match misdeed {
             Some(Misdeed::Close) => return Ok(()),
             Some(Misdeed::Half) => return to_client.write_all(&reply[..reply.len() / 2]).await,
@@ -181,4 +185,18 @@ async fn pass(client: TcpStream, keeper: &Keeper) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// None: Redis has gone. What Redis says unasked goes on at once.
+async fn reply_to(
+    redis: &mut FramedRead<OwnedReadHalf, Messages>,
+    client: &mut (impl AsyncWrite + Unpin),
+) -> std::io::Result<Option<Bytes>> {
+    while let Some(message) = redis.next().await.transpose()? {
+        if !message.starts_with(b">") {
+            return Ok(Some(message));
+        }
+        client.write_all(&message).await?;
+    }
+    Ok(None)
 }

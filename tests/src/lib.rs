@@ -10,6 +10,8 @@ pub mod journeys;
 pub mod processes;
 pub mod proxy;
 pub mod redis_server;
+pub(crate) mod resp;
+pub(crate) mod scripts;
 pub mod sentinels;
 pub mod service;
 pub mod sources;

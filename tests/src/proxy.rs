@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
@@ -14,9 +14,12 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::torture::resp;
-use crate::torture::scripts;
+use crate::resp;
+use crate::scripts::{Called, Scripts};
 use crate::torture::trap::{Deed, Step, Traps};
+
+/// One for all proxies: the source goes by once for each server.
+static SCRIPTS: LazyLock<Mutex<Scripts>> = LazyLock::new(Mutex::default);
 
 /// What is behind a proxy.
 #[derive(Clone)]
@@ -237,7 +240,8 @@ impl Toll {
     }
 
     fn request(&self, command: &[u8]) -> Option<Deed> {
-        let script = scripts::run_by(command);
+        let called = SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).called_by(command);
+        let script = if let Some(Called::Script(name)) = called { Some(name) } else { None };
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push_back(script);
         script.and_then(|script| self.traps.take(Step::Before(script)))
     }

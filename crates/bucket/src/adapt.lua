@@ -1,46 +1,57 @@
--- How the rate follows what the upstream bears: cut when it refuses or is late, growing back by itself (pace.lua). Counted in
--- the pace's hash: calls and late (of the calls looked at), from (ms when that began).
+-- How the rate follows what the upstream bears: cut to the share of calls that it takes, growing back by itself (pace.lua).
+-- Counted in the pace's hash: calls, refused and late, since the last cut and faded; from: ms of the last fading.
 
--- What a cut leaves of the rate, and the least that any leaves, in thousandths.
+-- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one now and then, for what
+-- others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
+local REFUSED, LATE, FEW = 20, 5, 5
+-- Once in so many ms half of what was counted is forgotten, but never so much that fewer calls are left.
+local FADES, REMEMBERED = 1000, 50
+-- The least that one cut leaves of the rate, and that all of them leave, in thousandths.
 local CUT, LEAST = 700, 50
 -- One cut within so many ms, and one for all calls that had begun before it.
 local BETWEEN = 1000
--- Time-outs cut when they are a fifth of so many calls, or of those within so many ms, but never a few single ones.
-local LOOK_CALLS, LOOK_MS, FEW = 50, 30000, 5
 
-local function cut(key, pace, why, hold)
-  if now_ms - pace.cut < BETWEEN then return end
-  local speed = math.max(LEAST, math.floor(pace.speed * CUT / PACE_WHOLE))
+local function cut(key, pace, share, why, hold)
+  local left = math.max(CUT, math.floor(PACE_WHOLE * (1 - share)))
+  local speed = math.max(LEAST, math.floor(pace.speed * left / PACE_WHOLE))
   redis.call('HSET', key, 'speed', speed, 'cut', whole(now_ms), 'grows', whole(now_ms + hold), 'why', why)
-  redis.call('HDEL', key, 'calls', 'late', 'from')
+  redis.call('HDEL', key, 'calls', 'refused', 'late', 'from')
 end
 
-local function look_at_timeouts(key, pace, calls, late)
-  local s = redis.call('HMGET', key, 'calls', 'late', 'from')
-  calls, late = calls + (tonumber(s[1]) or 0), late + (tonumber(s[2]) or 0)
-  local from = math.min(tonumber(s[3]) or now_ms, now_ms)
-  if calls < LOOK_CALLS and now_ms - from < LOOK_MS then
-    redis.call('HSET', key, 'calls', calls, 'late', late, 'from', whole(from))
-    return
+-- What is remembered of earlier calls.
+local function remembered(key)
+  local s = redis.call('HMGET', key, 'calls', 'refused', 'late', 'from')
+  local calls, from = tonumber(s[1]) or 0, tonumber(s[4]) or now_ms
+  local fade = 1
+  if now_ms - from >= FADES or from > now_ms then
+    fade = math.min(1, math.max(0.5, REMEMBERED / calls))
+    from = now_ms
   end
-  redis.call('HDEL', key, 'calls', 'late', 'from')
-  if late >= FEW and late * 5 >= calls then cut(key, pace, 'timeouts', 0) end
+  return { calls = calls * fade, refused = (tonumber(s[2]) or 0) * fade, late = (tonumber(s[3]) or 0) * fade, from = from }
+end
+
+local function remember(key, seen)
+  redis.call('HSET', key, 'calls', seen.calls, 'refused', seen.refused, 'late', seen.late, 'from', whole(seen.from))
 end
 
 -- `calls`: how the upstream took each ('answered', 'refused', 'late') and when its job was taken. `hold` in ms.
 local function adapt(key, calls, hold)
+  if #calls == 0 then return end
   local pace = pace_read(key)
-  local count, late, refused = 0, 0, false
+  local seen = remembered(key)
+  local refused, late = seen.refused, seen.late
   for _, call in ipairs(calls) do
     if call.at > pace.cut then
-      count = count + 1
-      if call.taken == 'late' then late = late + 1 end
-      refused = refused or call.taken == 'refused'
+      seen.calls = seen.calls + 1
+      if call.taken == 'late' then seen.late = seen.late + 1 end
+      if call.taken == 'refused' then seen.refused = seen.refused + 1 end
     end
   end
-  if refused then
-    cut(key, pace, 'refusals', hold)
-  elseif count > 0 then
-    look_at_timeouts(key, pace, count, late)
+  remember(key, seen)
+  if now_ms - pace.cut < BETWEEN then return end
+  if seen.refused > refused and seen.refused * REFUSED > seen.calls then
+    cut(key, pace, seen.refused / seen.calls, 'refusals', hold)
+  elseif seen.late > late and seen.late >= FEW and seen.late * LATE >= seen.calls then
+    cut(key, pace, seen.late / seen.calls, 'timeouts', 0)
   end
 end

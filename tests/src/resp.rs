@@ -1,5 +1,8 @@
 //! Where one message of Redis' protocol ends and the next begins, in both directions and both versions of it.
 
+use bytes::{Bytes, BytesMut};
+use tokio_util::codec::Decoder;
+
 /// The length of the message that `bytes` begin with; None while it isn't whole.
 pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -30,6 +33,18 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
 /// Of a line `…\r\n`; None for -1, which stands for null, and for what is no number.
 fn number(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(line).ok()?.trim_end().parse().ok()
+}
+
+/// Takes one message after the other, as it came.
+pub(crate) struct Messages;
+
+impl Decoder for Messages {
+    type Item = Bytes;
+    type Error = std::io::Error;
+
+    fn decode(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<Bytes>> {
+        Ok(length(bytes).map(|length| bytes.split_to(length).freeze()))
+    }
 }
 
 /// The words that a command begins with.

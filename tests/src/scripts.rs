@@ -1,0 +1,53 @@
+//! Which script a command on its way to Redis runs: the file that its source ends with is the verb.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::LazyLock;
+
+use crate::resp;
+use crate::sources;
+
+/// All files of Lua, by the name of the verb.
+static FILES: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
+    let files = sources::of_the_product("lua").into_iter().map(|file| {
+        let name = file.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8");
+        (name.to_owned(), fs::read(&file).expect("a file of Lua"))
+    });
+    files.collect()
+});
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Called {
+    Script(&'static str),
+    /// By a hash of which the source hasn't come by.
+    UnknownScript,
+    /// In capitals.
+    Command(String),
+}
+
+/// The scripts that have come by.
+#[derive(Default)]
+pub(crate) struct Scripts {
+    by_hash: HashMap<Vec<u8>, &'static str>,
+}
+
+impl Scripts {
+    /// None: no command.
+    pub(crate) fn called_by(&mut self, command: &[u8]) -> Option<Called> {
+        let [name] = resp::words(command)?;
+        let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+        Some(match (name.as_str(), resp::words(command)) {
+            ("EVALSHA", Some([_, hash])) => {
+                self.by_hash.get(hash).map_or(Called::UnknownScript, |name| Called::Script(name))
+            }
+            ("EVAL", Some([_, source])) => {
+                let ends = FILES.iter().filter(|(_, file)| source.ends_with(file));
+                let (verb, _) = ends.max_by_key(|(_, file)| file.len()).expect("a script ends with a file of ours");
+                let hash = redis::Script::new(std::str::from_utf8(source).expect("Lua is text")).get_hash().to_owned();
+                self.by_hash.insert(hash.into_bytes(), verb);
+                Called::Script(verb)
+            }
+            _ => Called::Command(name),
+        })
+    }
+}
