@@ -1,19 +1,25 @@
-//! How many replicas have to confirm a write, so that whichever becomes master has it.
+//! Which replicas have to confirm a write, so that whichever becomes master has it.
 //!
 //! That is all that follow. One that left may have been promoted: then its old master, and the replicas that are still
-//! with it, confirm what will be thrown away. So for a while fewer than before aren't enough, until it would be known
-//! who the master is now.
+//! with it, confirm what will be thrown away. So for a while what others confirm isn't enough, until it would be known
+//! who the master is now. Who follows is looked at also while nothing is written: one that came and left meanwhile would
+//! not be missed.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError, Weak},
     time::Duration,
 };
 
-use redis::Value;
+use redis::{Value, from_redis_value, pipe};
 use tokio::time::Instant;
+
+use crate::{error::During, line::Line};
 
 /// Longer than Sentinel or Cluster take to tell of a promotion.
 const UNTIL_TOLD: Duration = Duration::from_secs(5);
+/// How often it is looked who follows; shorter than a Sentinel takes to promote one that it has just heard of.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Those of one server.
 #[derive(Debug, Default)]
@@ -21,32 +27,43 @@ pub(crate) struct Followers(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// So many followed.
-    known: u32,
-    /// Since when fewer do.
-    fewer_since: Option<Instant>,
+    known: BTreeSet<Follower>,
+    /// Since when one of them doesn't follow.
+    missing_since: Option<Instant>,
+    seen: Option<Instant>,
 }
+
+/// Its host and port.
+type Follower = (String, String);
 
 impl Followers {
     /// How many have to confirm what is written next.
     pub(crate) fn needed(&self) -> u32 {
-        self.state().known.max(1)
+        self.state().needed()
     }
 
     /// Whether one has left, and may be the master by now.
     pub(crate) fn is_one_missing(&self) -> bool {
-        self.state().fewer_since.is_some()
+        self.state().missing_since.is_some()
     }
 
-    /// So many follow now. Tells how many have to confirm what was just written.
-    pub(crate) fn count(&self, following: u32) -> u32 {
-        let mut state = self.state();
-        let is_fewer = following < state.known;
-        if is_fewer && state.fewer_since.get_or_insert_with(Instant::now).elapsed() < UNTIL_TOLD {
-            return state.known;
+    /// Who follows now, by the answer to ROLE. Tells how many have to confirm what was just written; `None`: one is
+    /// missing, and nobody can.
+    pub(crate) fn see(&self, role: &Value) -> Option<u32> {
+        let (now, mut state) = (following(role), self.state());
+        state.seen = Some(Instant::now());
+        let is_one_missing = !state.known.is_subset(&now);
+        if is_one_missing && state.missing_since.get_or_insert_with(Instant::now).elapsed() < UNTIL_TOLD {
+            state.known.extend(now);
+            return None;
         }
-        *state = State { known: following, fewer_since: None };
-        state.known.max(1)
+        state.known = now;
+        state.missing_since = None;
+        Some(state.needed())
+    }
+
+    fn were_seen_lately(&self) -> bool {
+        self.state().seen.is_some_and(|seen| seen.elapsed() < LOOK)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -54,14 +71,37 @@ impl Followers {
     }
 }
 
-/// How many follow, by the answer to ROLE: `master`, the offset, the replicas that are in step.
-pub(crate) fn following(role: &Value) -> u32 {
-    match role {
-        Value::Array(parts) => match &parts[..] {
-            [_, _, Value::Array(replicas)] => u32::try_from(replicas.len()).unwrap_or(u32::MAX),
-            _ => 0,
-        },
-        _ => 0,
+impl State {
+    fn needed(&self) -> u32 {
+        u32::try_from(self.known.len()).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+/// Who follows, by the answer to ROLE: `master`, the offset, the replicas that are in step, each with host, port and offset.
+fn following(role: &Value) -> BTreeSet<Follower> {
+    let Value::Array(parts) = role else { return BTreeSet::new() };
+    let [_, _, Value::Array(replicas)] = &parts[..] else { return BTreeSet::new() };
+    let follower = |replica: &Value| from_redis_value::<(String, String, Value)>(replica.clone()).ok();
+    replicas.iter().filter_map(follower).map(|(host, port, _)| (host, port)).collect()
+}
+
+/// Looks who follows whenever nobody else did for a while, as long as the line is held.
+pub(crate) async fn keep_looking(line: Weak<Line>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let Some(line) = line.upgrade() else { return };
+        if !line.is_up() {
+            continue;
+        }
+        let Ok(link) = line.link().await else { continue };
+        if link.followers().were_seen_lately() {
+            continue;
+        }
+        let question = pipe().cmd("ROLE").to_owned();
+        let looked = line.pipeline_on(&link, During::Pipeline(&question), &question, line.deadline()).await;
+        if let Ok((role,)) = looked {
+            link.followers().see(&role);
+        }
     }
 }
 
@@ -69,28 +109,37 @@ pub(crate) fn following(role: &Value) -> u32 {
 mod tests {
     use super::*;
 
+    fn role(ports: &[&str]) -> Value {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let replica = |port: &&str| Value::Array(vec![text("127.0.0.1"), text(port), text("70")]);
+        let replicas = ports.iter().map(replica).collect();
+        Value::Array(vec![text("master"), Value::Int(70), Value::Array(replicas)])
+    }
+
     #[tokio::test]
     async fn one_that_left_is_missed_for_a_while() {
         let followers = Followers::default();
         assert_eq!(followers.needed(), 1);
-        assert_eq!(followers.count(2), 2);
-        assert_eq!((followers.count(1), followers.is_one_missing()), (2, true));
-        assert_eq!((followers.count(2), followers.is_one_missing()), (2, false));
-        followers.count(1);
-        followers.state().fewer_since = Instant::now().checked_sub(UNTIL_TOLD);
-        assert_eq!((followers.count(1), followers.is_one_missing()), (1, false));
-        assert_eq!(followers.count(0), 1);
+        assert_eq!(followers.see(&role(&["1", "2"])), Some(2));
+        assert_eq!((followers.see(&role(&["1"])), followers.is_one_missing()), (None, true));
+        assert_eq!((followers.see(&role(&["1", "2"])), followers.is_one_missing()), (Some(2), false));
+        followers.see(&role(&["1"]));
+        followers.state().missing_since = Instant::now().checked_sub(UNTIL_TOLD);
+        assert_eq!((followers.see(&role(&["1"])), followers.is_one_missing()), (Some(1), false));
+        assert_eq!(followers.see(&role(&["1", "2", "3"])), Some(3));
+    }
+
+    #[tokio::test]
+    async fn another_one_is_no_substitute_for_one_that_left() {
+        let followers = Followers::default();
+        assert_eq!(followers.see(&role(&["1"])), Some(1));
+        assert_eq!(followers.see(&role(&["2"])), None);
+        assert_eq!(followers.see(&role(&["1", "2"])), Some(2));
     }
 
     #[test]
     fn a_replica_has_no_followers() {
-        let master = Value::Array(vec![
-            Value::SimpleString("master".to_owned()),
-            Value::Int(7),
-            Value::Array(vec![Value::Array(Vec::new())]),
-        ]);
-        assert_eq!(following(&master), 1);
         let replica = Value::Array(vec![Value::SimpleString("slave".to_owned())]);
-        assert_eq!(following(&replica), 0);
+        assert_eq!(following(&replica), BTreeSet::new());
     }
 }

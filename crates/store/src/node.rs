@@ -9,7 +9,7 @@ use crate::{
     dedicated::Dedicated,
     durability::Durability,
     error::{During, StoreError},
-    followers::following,
+    followers,
     line::Line,
     mark,
     request::Request,
@@ -35,7 +35,11 @@ impl Node {
         let connector = Connector::new(settings, route);
         let open = |connector| Line::open(connector, settings.response_timeout);
         let replicated = match settings.durability {
-            Durability::Replicated => Some(open(connector.clone())),
+            Durability::Replicated => {
+                let line = open(connector.clone());
+                tokio::spawn(followers::keep_looking(Arc::downgrade(&line)));
+                Some(line)
+            }
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
         Arc::new(Self {
@@ -93,9 +97,8 @@ impl Node {
         let link = line.link().await?;
         let followers = link.followers();
         if followers.is_one_missing() {
-            let role = line.pipeline_on::<(Value,)>(&link, during, pipe().cmd("ROLE"), deadline).await?;
-            followers.count(following(&role.0));
-            if followers.is_one_missing() {
+            let (role,) = line.pipeline_on(&link, during, pipe().cmd("ROLE"), deadline).await?;
+            if followers.see(&role).is_none() {
                 let error = StoreError::replica_missing(during);
                 line.blame(&link, &error);
                 return Err(error);
@@ -121,13 +124,13 @@ impl Node {
                 Err(error) => return Err(error),
             }
         }
-        let needed = followers.count(following(&role));
-        if needed > asked && confirmed < needed {
+        let needed = followers.see(&role);
+        if let Some(needed) = needed.filter(|needed| *needed > asked && confirmed < *needed) {
             // One more follows than was known when it was asked.
             let again = Pipeline::new().add_command(self.wait_for(needed)).to_owned();
             (confirmed,) = line.pipeline_on(&link, during, &again, deadline).await?;
         }
-        if confirmed < needed {
+        if needed.is_none_or(|needed| confirmed < needed) {
             let error = StoreError::not_replicated(during);
             line.blame(&link, &error);
             return Err(error);
