@@ -3,8 +3,8 @@
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8… once (string), one per
---       idempotency key, then where a pace has its state (string), the scopes of limits (string), then where a list's
---       takers are counted
+--       idempotency key, then where a pace has its state (string), the scopes of limits (string), then a stream's parked
+--       (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
 --       7 ms to keep idempotency keys  8 ms to keep the token  9 which planning of its caller this is
@@ -75,17 +75,17 @@ end
 
 -- µs until there is room for a job of `size` bytes; nil when there is.
 local function room_in(size)
-  if level >= capacity then return wait_for_room(METER, pace, look, level - capacity + 1) end
+  if level >= capacity then return wait_for_room(METER, pace, look, level, level - capacity + 1) end
   if bytes + size <= capacity_bytes then return nil end
   -- How many jobs must leave, were all of the mean size.
   local excess = bytes + size - capacity_bytes
   local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
-  return wait_for_room(METER, pace, look, math.max(1, leaving))
+  return wait_for_room(METER, pace, look, level, math.max(1, leaving))
 end
 
 -- For limits on the backlog: µs until so many jobs have left.
 local function wait_to_leave(jobs)
-  return wait_for_room(METER, pace, look, jobs)
+  return wait_for_room(METER, pace, look, level, jobs)
 end
 
 -- µs until all limits and the share let pass, at least `full`; nil: never.

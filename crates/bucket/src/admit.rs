@@ -26,7 +26,7 @@ use crate::settings::Kind;
 static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("admit", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, WAIT, HOLDERS, SHARE];
+        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, kind.due, WAIT, HOLDERS, SHARE];
         [&shared[..], &own, &[include_str!("admit.lua")]].concat()
     })
 });
@@ -131,7 +131,7 @@ impl Core {
         let now_us = pace::now_us();
         let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
         let plans: Vec<Vec<u8>> = plannings.last().iter().flat_map(|planning| &planning.plans).map(&mut pack).collect();
-        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_takers(keys.into_keys()));
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_level(keys.into_keys()));
         call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&paced[..]).arg(settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(ms_up(REMEMBERED)).arg(plannings.len());

@@ -22,7 +22,7 @@ use crate::settings::Kind;
 static REPLAY: LazyLock<Scripts> = LazyLock::new(|| {
     Scripts::new("replay", |kind| {
         let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, WAIT, HOLDERS, SHARE];
+        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, kind.due, WAIT, HOLDERS, SHARE];
         [&shared[..], &own, &[include_str!("replay.lua")]].concat()
     })
 });
@@ -173,7 +173,7 @@ impl Core {
         ];
         let mut index = KeyIndex::after(common);
         let plan = pace::pack(force.pace.as_ref(), &mut index);
-        let mut call = REPLAY.of(self.kind).on(&keys.and_takers(index.into_keys()));
+        let mut call = REPLAY.of(self.kind).on(&keys.and_level(index.into_keys()));
         call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call

@@ -110,6 +110,15 @@ impl Keys {
         keys
     }
 
+    /// `keys`, then what tells, beside the jobs themselves, how many there are and for how long.
+    pub(crate) fn and_level(&self, mut keys: Vec<String>) -> Vec<String> {
+        keys.push(match self.kind {
+            Kind::Stream => self.parked(),
+            Kind::List => self.takers(),
+        });
+        keys
+    }
+
     /// `keys`, then what a stream keeps of its parked jobs; a list has none.
     pub(crate) fn and_parked(&self, mut keys: Vec<String>) -> Vec<String> {
         if self.kind == Kind::Stream {

@@ -6,7 +6,8 @@ local function record(keys, id, outcome, result, size, caller)
   redis.call('ZADD', keys.ended, whole(now_ms), id)
   redis.call('HINCRBY', keys.tally, result, 1)
   if size > 0 then
-    redis.call('HINCRBY', keys.tally, 'bytes', whole(-size))
+    -- Of a job that Redis lost, nothing was counted any more.
+    if redis.call('HINCRBY', keys.tally, 'bytes', whole(-size)) < 0 then redis.call('HSET', keys.tally, 'bytes', 0) end
     count_held(caller, -1)
   end
 end

@@ -1,7 +1,8 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes.
 --
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
---       8 holders (hash), then where a pace has its state (string), then where a list's takers are counted
+--       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's takers
+--       are counted (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
 --       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 ms until the new job is due (0: at once)
 -- Result  { 'changed', … } | { 'absent' } | { 'admitted', new id, level, eta in ms }
@@ -33,7 +34,7 @@ end
 local size = counted_bytes(entry)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
 if level >= capacity or bytes + size > capacity_bytes then
-  local wait = wait_for_room(METER, pace, look, math.max(1, level - capacity + 1))
+  local wait = wait_for_room(METER, pace, look, level, math.max(1, level - capacity + 1))
   return { 'bucket_full', math.ceil(wait / 1000), level }
 end
 local caller = size > 0 and caller_of(entry)

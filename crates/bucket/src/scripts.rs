@@ -26,6 +26,8 @@ pub(crate) struct Parts {
     pub(crate) count: &'static str,
     pub(crate) append: &'static str,
     pub(crate) take: &'static str,
+    /// How long parked jobs stay.
+    pub(crate) due: &'static str,
     /// What a replica does with a job that it holds.
     pub(crate) held: &'static str,
     pub(crate) census: &'static str,
@@ -44,6 +46,7 @@ pub(crate) const STREAM: Parts = Parts {
     count: include_str!("stream_kind/count.lua"),
     append: include_str!("stream_kind/append.lua"),
     take: include_str!("stream_kind/take.lua"),
+    due: include_str!("stream_kind/due.lua"),
     held: include_str!("stream_kind/held.lua"),
     census: include_str!("stream_kind/census.lua"),
     view: include_str!("stream_kind/view.lua"),
@@ -59,6 +62,7 @@ pub(crate) const LIST: Parts = Parts {
     count: include_str!("list_kind/count.lua"),
     append: include_str!("list_kind/append.lua"),
     take: include_str!("list_kind/take.lua"),
+    due: include_str!("list_kind/due.lua"),
     held: include_str!("list_kind/held.lua"),
     census: include_str!("list_kind/census.lua"),
     view: include_str!("list_kind/view.lua"),

@@ -24,5 +24,5 @@ end
 
 -- µs until a caller that has its share may hold one more: its own jobs may be behind all others.
 local function wait_for_share(meter, pace, look, level, holding)
-  return wait_for_room(meter, pace, look, level - holding.most + 1)
+  return wait_for_room(meter, pace, look, level, level - holding.most + 1)
 end

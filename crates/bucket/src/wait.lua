@@ -18,11 +18,11 @@ local function wait_for_calls(look, jobs)
   return wait > 0 and wait + WAKING or 0
 end
 
--- µs until `jobs` more have left the bucket. With nothing measured yet the pace tells; with neither, the time that the
+-- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace tells; with neither, the time that the
 -- bucket has leaked nothing is the best guess for how long it goes on so.
-local function wait_for_room(meter, pace, look, jobs)
+local function wait_for_room(meter, pace, look, level, jobs)
   local m = meter_read(meter, 'leak')
-  local wait = wait_for_calls(look, jobs)
+  local wait = math.max(wait_for_calls(look, jobs), wait_until_due(level, jobs))
   if m then
     local passed = math.max(1, now_us - m.t0)
     local left = m.c - m.c0

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Bucket, Refused};
+use dripfeed_job::{Start, Submission};
 use tokio::time::sleep;
 
-use crate::stage::{Stage, Work, job, settings};
+use crate::stage::{Stage, Work, admitted, job, settings};
 use crate::upstream::Feed;
 
 async fn fill(bucket: &Bucket) -> Refused {
@@ -52,5 +53,24 @@ async fn the_milliseconds_told_are_enough() {
         let admission = bucket.admit(job("meat")).await.unwrap();
         assert!(matches!(admission, Admission::Admitted(_)), "turn {turn}: {wait:?} was not enough");
     }
+    work.ended().await;
+}
+
+/// In a bucket that is full of parked jobs there is room when the first of them is due.
+#[tokio::test]
+async fn parked_jobs_leave_no_room_before_they_are_due() {
+    let (stage, upstream) = (Stage::set().await, Feed::open().await.that_is_content());
+    let mut small = settings("feed");
+    small.capacity = 2;
+    let bucket = stage.bucket(small);
+    let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
+    for hours in [5, 3] {
+        admitted(&bucket, Submission { start: Start::After(Duration::from_hours(hours)), ..job("meat") }).await;
+    }
+    while bucket.census().await.unwrap().parked < 2 {
+        tokio::task::yield_now().await;
+    }
+    let wait = fill(&bucket).await.retry_after.unwrap();
+    assert!((Duration::from_mins(179)..Duration::from_mins(181)).contains(&wait), "{wait:?}");
     work.ended().await;
 }
