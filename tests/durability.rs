@@ -1,15 +1,19 @@
 //! What a 202 survives: the class that it names is what Redis gives, and costs one wait for many jobs.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use dripfeed_bucket::*;
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets::{self, submit};
+use dripfeed_tests::callers::{Broken, Seen};
 use dripfeed_tests::processes::command;
 use dripfeed_tests::redis_server::{RunningRedis, TestRedis};
 use dripfeed_tests::sentinels::Sentinels;
-use dripfeed_tests::service::Service;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::torture::failover;
+use dripfeed_tests::upstream::Upstream;
 use futures::future::{join_all, select_all};
 use redis::cmd;
 
@@ -141,4 +145,43 @@ async fn the_202_names_the_class_that_redis_gives() {
         let accepted = service.intake().await.client().submit("b", "x").await.expect("an answer");
         assert_eq!((accepted.status, accepted.text("durability").as_str()), (202, class));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
+    const KEYS: [&str; 3] = ["k1", "k2", "k3"];
+    let upstream = Upstream::willing().await;
+    let redis = Sentinels::start(2, "").await;
+    let mut service = Service::over(redis, Durability::Replicated, &failover::buckets(&upstream)).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let (old, replicas) = (service.redis.master().await, [1, 2]);
+    for replica in replicas {
+        service.redis.server(replica).server.pause().expect("it runs");
+    }
+    let answers = KEYS.map(|key| client.submit_once("b", key, key));
+    for answer in join_all(answers).await {
+        let answer = answer.expect("an answer");
+        assert_eq!((answer.status, answer.text("outcome").as_str()), (503, "unknown"), "{answer:?}");
+    }
+    assert_eq!(
+        service.redis.server(old).tell::<usize>("XLEN dripfeed:{b}:jobs").await,
+        KEYS.len(),
+        "the master has them"
+    );
+    service.redis.server_mut(old).server.kill().await.expect("it runs");
+    for replica in replicas {
+        service.redis.server(replica).server.resume().expect("it runs");
+    }
+    let _processor = service.processor().await;
+    let mut accepted = HashMap::new();
+    for key in KEYS {
+        until("it is accepted", async || client.submit_once("b", key, key).await.expect("an answer").status == 202)
+            .await;
+        let again = client.submit_once("b", key, key).await.expect("an answer");
+        accepted.insert(key.to_owned(), again.text("id"));
+    }
+    service.store().connected().await;
+    service.drained("b").await;
+    assert_eq!(Seen { accepted, ..Seen::default() }.broken_at(&upstream), Broken::default());
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::client::Client;
 use crate::upstream::Upstream;
@@ -29,13 +30,14 @@ pub struct Seen {
 }
 
 impl Callers {
-    /// So many, spread over the clients.
+    /// So many, spread over the clients, that submit so many jobs a second in all, as far as these are taken.
     #[must_use]
-    pub fn start(count: usize, clients: &[Client], bucket: &str) -> Self {
+    pub fn start(count: u32, clients: &[Client], bucket: &str, per_second: u32) -> Self {
+        let every = Duration::from_secs(1) * count / per_second;
         let ended = Arc::new(AtomicBool::new(false));
-        let start = |number: usize| {
-            let client = clients[number % clients.len()].clone();
-            tokio::spawn(submit(client, bucket.to_owned(), number, Arc::clone(&ended)))
+        let start = |name: u32| {
+            let client = clients[name as usize % clients.len()].clone();
+            tokio::spawn(submit(client, bucket.to_owned(), name, every, Arc::clone(&ended)))
         };
         Self { callers: (0..count).map(start).collect(), ended }
     }
@@ -54,26 +56,40 @@ impl Callers {
     }
 }
 
+/// Keys whose one job didn't get to the upstream, and those of which more than one did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    pub lost: Vec<String>,
+    pub doubled: Vec<String>,
+}
+
 impl Seen {
-    /// That all that was accepted was called, and for no key two jobs.
-    ///
-    /// # Panics
-    /// When it isn't so.
-    pub fn kept_by(&self, upstream: &Upstream) {
+    /// What was accepted, and not kept as one job.
+    pub fn broken_at(&self, upstream: &Upstream) -> Broken {
         let mut jobs: HashMap<String, HashSet<String>> = HashMap::new();
         for call in upstream.calls() {
-            jobs.entry(call.text().to_owned()).or_default().insert(call.job.clone());
+            jobs.entry(call.text().to_owned()).or_default().insert(call.job);
         }
+        let mut broken = Broken::default();
         for (key, id) in &self.accepted {
-            let called = jobs.get(key).cloned().unwrap_or_default();
-            assert_eq!(called, HashSet::from([id.clone()]), "the jobs of {key} that were called");
+            let mut called = jobs.remove(key).unwrap_or_default();
+            if !called.remove(id) {
+                broken.lost.push(format!("{key} ({id})"));
+            }
+            if !called.is_empty() {
+                broken.doubled.push(format!("{key} ({id}, and {called:?})"));
+            }
         }
+        broken
     }
 }
 
-async fn submit(client: Client, bucket: String, name: usize, ended: Arc<AtomicBool>) -> Seen {
+async fn submit(client: Client, bucket: String, name: u32, every: Duration, ended: Arc<AtomicBool>) -> Seen {
     let mut seen = Seen::default();
+    let mut turns = interval(every);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for number in 0.. {
+        turns.tick().await;
         if ended.load(Ordering::SeqCst) {
             break;
         }

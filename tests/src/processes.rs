@@ -95,8 +95,9 @@ impl Process {
     pub async fn start(name: &str, command: Command) -> Self {
         let process = Self::spawn(name, command);
         let mut address = process.address.clone();
-        let listening = tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some)).await;
-        assert!(matches!(listening, Ok(Ok(_))), "{name} doesn't listen; its log:\n{}", process.log.end());
+        let listens =
+            tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some)).await.is_ok_and(|told| told.is_ok());
+        assert!(listens, "{name} doesn't listen; its log:\n{}", process.log.end());
         process.ready().await;
         process
     }

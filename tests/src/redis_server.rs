@@ -1,7 +1,7 @@
 //! A private Redis for one test: on a unix socket, in a folder of its own, gone with the test.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dripfeed_store::{Durability, ErrorKind, PrivateServer, RedisSettings, ServerOptions, Store, StoreError};
 use redis::FromRedisValue;
@@ -93,6 +93,9 @@ impl TestRedis {
     }
 
     async fn connect(&self) -> Result<Store, StoreError> {
-        Store::connect(&RedisSettings::new(self.server.address().clone(), "dripfeed", Durability::Everysec)).await
+        let mut settings = RedisSettings::new(self.server.address().clone(), "dripfeed", Durability::Everysec);
+        // A server that follows another one anew takes its time.
+        settings.response_timeout = Duration::from_secs(10);
+        Store::connect(&settings).await
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod chronicle;
 pub mod driver;
+pub mod failover;
 pub mod invariants;
 pub mod jobs;
 pub mod ledger;

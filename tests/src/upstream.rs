@@ -90,6 +90,11 @@ impl Upstream {
         self.book.borrow().clone()
     }
 
+    /// How many have arrived.
+    pub fn count(&self) -> usize {
+        self.book.borrow().len()
+    }
+
     /// How many calls each job got.
     pub fn calls_by_job(&self) -> BTreeMap<String, u32> {
         let mut counts = BTreeMap::new();

@@ -14,8 +14,12 @@ mod connections_cut;
 mod crashes;
 /// Intakes killed.
 mod intakes_killed;
+/// Sentinel: masters that die, hang or step down.
+mod masters_replaced;
 /// No memory left in Redis.
 mod memory_full;
+/// Redis Cluster: nodes that die, hang or step down.
+mod nodes_replaced;
 /// Load alone.
 mod none;
 /// What can't be read, and what kills its processor.
@@ -32,6 +36,8 @@ mod redis_stopped;
 mod redis_wiped;
 /// All processes asked to end, one after the other.
 mod replaced;
+/// Redis Cluster: the bucket's slot moved.
+mod slots_moved;
 
 use std::process::ExitCode;
 use std::sync::Arc;

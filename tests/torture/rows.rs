@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::arguments::Arguments;
 use crate::{
-    connections_cut, crashes, intakes_killed, memory_full, none, poison, processors_killed, processors_stopped,
-    redis_killed, redis_stopped, redis_wiped, replaced,
+    connections_cut, crashes, intakes_killed, masters_replaced, memory_full, nodes_replaced, none, poison,
+    processors_killed, processors_stopped, redis_killed, redis_stopped, redis_wiped, replaced, slots_moved,
 };
 
 pub struct Row {
@@ -48,7 +48,29 @@ const fn volume(jobs: u64, faults: u32, per_second: u32, stages: u32) -> Volume 
     Volume { jobs, faults, per_second, stages }
 }
 
+/// The longest first. Those of several servers hand in jobs as long as there are faults to come.
 pub const ROWS: &[Row] = &[
+    Row {
+        name: "masters_replaced",
+        about: "Sentinel failover: a master killed, stopped, or told to step down",
+        short: volume(0, 3, 2000, 1),
+        long: volume(0, 50, 200, 1),
+        run: |order| Box::pin(masters_replaced::run(order)),
+    },
+    Row {
+        name: "nodes_replaced",
+        about: "Cluster: a node killed, stopped, or told to step down",
+        short: volume(0, 3, 2000, 1),
+        long: volume(0, 50, 200, 1),
+        run: |order| Box::pin(nodes_replaced::run(order)),
+    },
+    Row {
+        name: "slots_moved",
+        about: "Cluster: the bucket's slot moved",
+        short: volume(0, 3, 2000, 1),
+        long: volume(0, 50, 200, 1),
+        run: |order| Box::pin(slots_moved::run(order)),
+    },
     Row {
         name: "memory_full",
         about: "maxmemory reached",

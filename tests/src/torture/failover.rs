@@ -1,0 +1,97 @@
+//! The load of rows whose Redis is several servers, one taking the place of another: callers of its own, and what came of
+//! what they submitted.
+
+use std::time::{Duration, Instant};
+
+use super::report::Report;
+use crate::callers::{Callers, until_taken};
+use crate::client::Client;
+use crate::processes::Process;
+use crate::redis_server::RunningRedis;
+use crate::service::Service;
+use crate::upstream::Upstream;
+
+const CALLERS: u32 = 8;
+/// How soon after there is a master again jobs are taken.
+const TAKING_AGAIN: Duration = Duration::from_secs(10);
+
+/// Two intakes and two processors under load.
+pub struct Load {
+    upstream: Upstream,
+    _intakes: [Process; 2],
+    _processors: [Process; 2],
+    client: Client,
+    callers: Callers,
+    begun: Instant,
+    report: Report,
+}
+
+/// The bucket that is under load.
+pub fn buckets(upstream: &Upstream) -> String {
+    format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 500", upstream.url())
+}
+
+impl Load {
+    pub async fn on<R: RunningRedis>(service: &Service<R>, upstream: Upstream, per_second: u32) -> Self {
+        let begun = Instant::now();
+        let intakes = [service.intake().await, service.intake().await];
+        let processors = [service.processor().await, service.processor().await];
+        let clients = intakes.each_ref().map(Process::client);
+        let callers = Callers::start(CALLERS, &clients, "b", per_second);
+        let [client, _] = clients;
+        let load = Self {
+            upstream,
+            _intakes: intakes,
+            _processors: processors,
+            client,
+            callers,
+            begun,
+            report: Report::default(),
+        };
+        load.flows().await;
+        load
+    }
+
+    /// Of an intake.
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Returns when some more jobs went through.
+    pub async fn flows(&self) {
+        self.upstream.has_got(self.upstream.count() + 50).await;
+    }
+
+    /// There is somebody to write to again: jobs are taken soon, and go through.
+    pub async fn goes_on(&mut self, fault: &str) {
+        let again = until_taken(&self.client, "b").await;
+        self.report.faults += 1;
+        self.report.note(fault, 1);
+        self.report.recoveries_ms.push(u64::try_from(again.as_millis()).unwrap_or(u64::MAX));
+        self.report.must(again < TAKING_AGAIN, || format!("{fault}: it took {again:?} until jobs were taken"));
+        self.flows().await;
+    }
+
+    /// Ends it: all that was accepted is delivered, and of each key one job.
+    pub async fn ends<R: RunningRedis>(self, service: &Service<R>, fault: &str) -> Report {
+        let Self { upstream, callers, begun, mut report, .. } = self;
+        let seen = callers.stop().await;
+        service.store().connected().await;
+        service.drained("b").await;
+        let broken = seen.broken_at(&upstream);
+        let again = upstream.calls_by_job().into_values().filter(|calls| *calls > 1).count();
+        report.seconds = begun.elapsed().as_secs();
+        report.jobs = seen.accepted.len() as u64;
+        report.stored = report.jobs;
+        report.calls = upstream.count() as u64;
+        report.lost = broken.lost.len() as u64;
+        report
+            .note("answers of unknown outcome, after which the job was sent again under its key", seen.unknown as u64);
+        if again > 0 {
+            report.duplicates.insert(fault.to_owned(), again as u64);
+        }
+        report.must(broken.lost.is_empty(), || format!("accepted and lost: {:?}", broken.lost));
+        report.must(broken.doubled.is_empty(), || format!("several jobs of one key: {:?}", broken.doubled));
+        report
+    }
+}
