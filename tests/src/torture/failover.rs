@@ -7,13 +7,47 @@ use super::report::Report;
 use crate::callers::{Callers, until_taken};
 use crate::client::Client;
 use crate::processes::Process;
-use crate::redis_server::RunningRedis;
+use crate::redis_server::{RunningRedis, TestRedis};
 use crate::service::Service;
 use crate::upstream::Upstream;
 
 const CALLERS: u32 = 8;
 /// How soon after there is a master again jobs are taken.
 const TAKING_AGAIN: Duration = Duration::from_secs(10);
+
+/// How a master goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    Killed,
+    /// Its connections stay open, and it believes to be the master when it goes on.
+    Hangs,
+    /// An operator has another one promoted.
+    StepsDown,
+}
+
+impl Fault {
+    /// So many, in turn.
+    pub fn in_turn(faults: u32) -> impl Iterator<Item = Self> {
+        [Self::Killed, Self::Hangs, Self::StepsDown].into_iter().cycle().take(faults as usize)
+    }
+
+    /// Does to a master what nobody has to ask for.
+    pub async fn strikes(self, master: &mut TestRedis) {
+        match self {
+            Self::Killed => master.server.kill().await.expect("it runs"),
+            Self::Hangs => master.server.pause().expect("it runs"),
+            Self::StepsDown => {}
+        }
+    }
+
+    pub async fn is_over(self, master: &mut TestRedis) {
+        match self {
+            Self::Killed => master.server.start_again().await.expect("it starts"),
+            Self::Hangs => master.server.resume().expect("it runs"),
+            Self::StepsDown => {}
+        }
+    }
+}
 
 /// Two intakes and two processors under load.
 pub struct Load {

@@ -1,6 +1,6 @@
 use std::{fs, path::Path, time::Duration};
 
-use dripfeed_store::{ErrorKind, PrivateServer, ServerOptions, Store, StoreError};
+use dripfeed_store::{ErrorKind, PrivateServer, RedisSettings, ServerOptions, Store, StoreError};
 use redis::cmd;
 use tokio::process::{Child, Command};
 
@@ -26,15 +26,7 @@ async fn a_failover_is_followed() {
     let gone = free_port();
     let mut settings = settings(&master.server);
     settings.url = format!("redis+sentinel://127.0.0.1:{gone},127.0.0.1:{sentinel_port}/drip").parse().unwrap();
-    let store = in_time(async {
-        loop {
-            match Store::connect(&settings).await {
-                Ok(store) => return store,
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
-            }
-        }
-    })
-    .await;
+    let store = reached(&settings).await;
     assert_eq!(served_by(&store).await.unwrap(), master_port);
 
     settings.url = format!("redis://127.0.0.1:{sentinel_port}").parse().unwrap();
@@ -53,6 +45,19 @@ async fn a_failover_is_followed() {
         }
     })
     .await;
+}
+
+/// Connects as soon as the Sentinel knows its master.
+async fn reached(settings: &RedisSettings) -> Store {
+    in_time(async {
+        loop {
+            match Store::connect(settings).await {
+                Ok(store) => return store,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+            }
+        }
+    })
+    .await
 }
 
 /// The port of the master that takes a write now.
@@ -90,15 +95,7 @@ async fn sentinels_may_ask_for_a_login_of_their_own() {
     let mut settings = settings(&master.server);
     let url = format!("redis+sentinel://127.0.0.1:{sentinel_port}/drip");
     settings.url = format!("{url}?sentinel_user=watch&sentinel_pass=word").parse().unwrap();
-    let store = in_time(async {
-        loop {
-            match Store::connect(&settings).await {
-                Ok(store) => return store,
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
-            }
-        }
-    })
-    .await;
+    let store = reached(&settings).await;
     assert_eq!(served_by(&store).await.unwrap(), master_port);
     settings.url = url.parse().unwrap();
     assert_eq!(Store::connect(&settings).await.err().unwrap().kind(), ErrorKind::Denied);
