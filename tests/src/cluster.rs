@@ -175,7 +175,7 @@ impl Node {
         let (port, bus) = (free_port(), free_port());
         let arguments = format!(
             "--cluster-enabled yes --cluster-port {bus} --cluster-node-timeout 1500 --cluster-announce-ip 127.0.0.1 \
-             --repl-diskless-sync-delay 0 --min-replicas-max-lag 2 {more}"
+             --cluster-allow-replica-migration no --repl-diskless-sync-delay 0 --min-replicas-max-lag 2 {more}"
         );
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
         let redis =

@@ -29,8 +29,10 @@ pub async fn run(order: Order) -> Report {
             // It counts from its start, and was a master until a Sentinel told it otherwise.
             assert!(!scripts.contains("cmdstat_eval"), "it was written to: {scripts}");
         }
-        let master = service.redis.server(service.redis.master().await);
-        until("both replicas are in step", async || master.followers().await == 2).await;
+        until("both replicas are in step", async || {
+            service.redis.server(service.redis.master().await).followers().await == 2
+        })
+        .await;
         load.flows().await;
         service.redis.agreed().await;
     }

@@ -25,8 +25,10 @@ pub async fn run(order: Order) -> Report {
         fault.is_over(&mut service.redis.node_mut(old).redis).await;
         let old = &service.redis.node(old).redis;
         until("the old master follows the new one", async || !old.is_master().await).await;
-        let master = &service.redis.node(service.redis.owner_of(KEY).await).redis;
-        until("both replicas are in step", async || master.followers().await == 2).await;
+        until("both replicas are in step", async || {
+            service.redis.node(service.redis.owner_of(KEY).await).redis.followers().await == 2
+        })
+        .await;
         load.flows().await;
         service.redis.agreed().await;
     }

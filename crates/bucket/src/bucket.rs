@@ -10,7 +10,7 @@ use crate::asked::Origin;
 use crate::await_outcome::{self, Lookups};
 use crate::cancel::Cancel;
 use crate::census::Census;
-use crate::change::Changes;
+use crate::changes::Changes;
 use crate::core::Core;
 use crate::dead::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
 use crate::error::BucketError;

@@ -9,10 +9,10 @@ use dripfeed_limit::{KeyIndex, lua};
 use dripfeed_store::Call;
 
 use crate::admission::Reason;
-use crate::change::Changes;
-use crate::core::Core;
+use crate::changes::Changes;
+use crate::core::{Answered, Core};
 use crate::error::BucketError;
-use crate::in_force::{Answered, InForce};
+use crate::in_force::InForce;
 use crate::keys::PARKED;
 use crate::limits::BucketLimits;
 use crate::pace::{self, Target};

@@ -1,14 +1,29 @@
-//! What every verb of a bucket needs: Redis, the key names, the settings.
+//! What every verb of a bucket needs: Redis, the key names, the settings, and how a script is asked with what is in force.
 
 use std::sync::Arc;
 
 use dripfeed_limit::ScopeKeys;
-use dripfeed_store::Store;
+use dripfeed_store::{Call, Store};
+use redis::Value;
 
+use crate::changes::Changes;
+use crate::error::BucketError;
 use crate::in_force::{InForce, Known};
 use crate::keys::Keys;
 use crate::limits::BucketLimits;
+use crate::reply::Reply;
 use crate::settings::{BucketSettings, Kind};
+
+/// Who asks again so often in vain asks while settings change without end.
+const TRIES: usize = 10;
+
+/// When the answer of a script counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answered {
+    AtOnce,
+    /// Once what was written is as safe as the configured durability says.
+    Durably,
+}
 
 pub(crate) struct Core {
     pub(crate) store: Store,
@@ -44,5 +59,39 @@ impl Core {
 
     pub(crate) fn limit_by(&self, limits: &BucketLimits) {
         self.known.set(|known| known.limited(limits.clone()));
+    }
+
+    /// Asks a script with what is in force, and again when it answers that something was changed.
+    pub(crate) async fn ask_in_force(
+        &self,
+        script: &'static str,
+        answered: Answered,
+        call: impl Fn(&InForce) -> Call<'static>,
+    ) -> Result<(Arc<InForce>, Reply), BucketError> {
+        for _ in 0..TRIES {
+            let force = self.in_force();
+            let call = call(&force);
+            let reply: Value = match answered {
+                Answered::AtOnce => self.store.run(&call).await?,
+                Answered::Durably => self.store.run_durably(&call).await?,
+            };
+            if let Some(reply) = self.heed(Reply::new(script, reply)?)? {
+                return Ok((force, reply));
+            }
+        }
+        Err(BucketError::Changing)
+    }
+
+    /// The answer of a script that was asked with what is in force. None: something was changed, and is known now.
+    pub(crate) fn heed(&self, mut reply: Reply) -> Result<Option<Reply>, BucketError> {
+        if !reply.begins_with("changed") {
+            return Ok(Some(reply));
+        }
+        reply.text()?;
+        let fields = reply.array()?.fields()?;
+        let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
+        let (version, changes) = (version.unwrap_or_default(), Changes::read(&fields));
+        self.known.set(|known| known.changed(version.clone(), changes.clone()));
+        Ok(None)
     }
 }

@@ -10,9 +10,9 @@ use dripfeed_store::{Call, Script};
 use redis::Value;
 
 use crate::admission::{Admitted, Reason, Refused};
-use crate::core::Core;
+use crate::core::{Answered, Core};
 use crate::error::BucketError;
-use crate::in_force::{Answered, InForce};
+use crate::in_force::InForce;
 use crate::pace;
 use crate::page::{Cursor, Page};
 use crate::reply::Reply;

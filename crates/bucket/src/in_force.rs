@@ -8,19 +8,11 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use dripfeed_limit::Plan;
-use dripfeed_store::Call;
-use redis::Value;
 
-use crate::change::Changes;
-use crate::core::Core;
-use crate::error::BucketError;
+use crate::changes::Changes;
 use crate::limits::BucketLimits;
 use crate::pace;
-use crate::reply::Reply;
 use crate::settings::BucketSettings;
-
-/// Who asks again so often in vain asks while settings change without end.
-const TRIES: usize = 10;
 
 #[derive(Clone, Debug)]
 pub(crate) struct InForce {
@@ -61,7 +53,7 @@ impl InForce {
         Self { configured_limits, ..self }.applied()
     }
 
-    fn changed(self, version: String, changes: Changes) -> Self {
+    pub(crate) fn changed(self, version: String, changes: Changes) -> Self {
         Self { version, changes, ..self }.applied()
     }
 
@@ -90,49 +82,5 @@ impl Known {
 
     pub(crate) fn set(&self, change: impl Fn(InForce) -> InForce) {
         self.0.rcu(|known| change(InForce::clone(known)));
-    }
-}
-
-/// When the answer of a script counts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Answered {
-    AtOnce,
-    /// Once what was written is as safe as the configured durability says.
-    Durably,
-}
-
-impl Core {
-    /// Asks a script with what is in force, and again when it answers that something was changed.
-    pub(crate) async fn ask_in_force(
-        &self,
-        script: &'static str,
-        answered: Answered,
-        call: impl Fn(&InForce) -> Call<'static>,
-    ) -> Result<(Arc<InForce>, Reply), BucketError> {
-        for _ in 0..TRIES {
-            let force = self.in_force();
-            let call = call(&force);
-            let reply: Value = match answered {
-                Answered::AtOnce => self.store.run(&call).await?,
-                Answered::Durably => self.store.run_durably(&call).await?,
-            };
-            if let Some(reply) = self.heed(Reply::new(script, reply)?)? {
-                return Ok((force, reply));
-            }
-        }
-        Err(BucketError::Changing)
-    }
-
-    /// The answer of a script that was asked with what is in force. None: something was changed, and is known now.
-    pub(crate) fn heed(&self, mut reply: Reply) -> Result<Option<Reply>, BucketError> {
-        if !reply.begins_with("changed") {
-            return Ok(Some(reply));
-        }
-        reply.text()?;
-        let fields = reply.array()?.fields()?;
-        let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
-        let (version, changes) = (version.unwrap_or_default(), Changes::read(&fields));
-        self.known.set(|known| known.changed(version.clone(), changes.clone()));
-        Ok(None)
     }
 }

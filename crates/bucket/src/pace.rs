@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::{Rate, duration};
-use dripfeed_limit::{KeyIndex, LoadError, Plan, Tier, load};
-use serde_json::Value as Json;
+use dripfeed_limit::{KeyIndex, Plan, Tier};
 
 use crate::settings::Leak;
 
@@ -12,25 +11,6 @@ use crate::settings::Leak;
 /// them are closer together than their tokens. The burst keeps room for so much of that, so that the upstream sees the
 /// ceiling too. What would be much later isn't sent (take.rs, PROMPT).
 const LATE: Duration = Duration::from_millis(25);
-
-/// Tiers of a pace besides its rate, and how they were written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PaceTiers {
-    written: Vec<Json>,
-    tiers: Vec<Tier>,
-}
-
-impl PaceTiers {
-    /// Reads a list that is part of another document, where its name is `place`.
-    pub fn read(place: &str, written: Vec<Json>) -> Result<Self, LoadError> {
-        Ok(Self { tiers: load::pace(place, written.clone())?, written })
-    }
-
-    #[must_use]
-    pub fn written(&self) -> &[Json] {
-        &self.written
-    }
-}
 
 /// What the pace of a bucket is to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,9 +24,9 @@ pub struct Target {
 impl Target {
     /// None: as fast as the upstream answers.
     pub(crate) fn of(leak: &Leak) -> Option<Self> {
-        let shortest = || leak.tiers.tiers.iter().min_by_key(|tier| tier.period()).map(per_second);
+        let shortest = || leak.tiers.tiers().iter().min_by_key(|tier| tier.period()).map(per_second);
         let per_second = leak.rate.map(Rate::per_second).or_else(shortest)?;
-        let others = leak.tiers.tiers.iter().map(|tier| format!("{} {}", tier.kind().as_str(), rate_of(tier)));
+        let others = leak.tiers.tiers().iter().map(|tier| format!("{} {}", tier.kind().as_str(), rate_of(tier)));
         let all: Vec<String> = leak.rate.iter().map(Rate::to_string).chain(others).collect();
         Some(Self { text: all.join(", "), per_second })
     }
@@ -75,7 +55,7 @@ pub(crate) fn now_us() -> u64 {
 
 fn tiers(leak: &Leak) -> Vec<Tier> {
     let rate = leak.rate.map(|rate| Tier::of_rate(rate, leak.burst));
-    rate.into_iter().chain(leak.tiers.tiers.iter().cloned()).collect()
+    rate.into_iter().chain(leak.tiers.tiers().iter().cloned()).collect()
 }
 
 /// With a burst of 1 there is no room to keep; and where a token comes so seldom that lateness is nothing to it, none is
@@ -102,9 +82,10 @@ fn rate_of(tier: &Tier) -> String {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-    use serde_json::json;
+    use serde_json::{Value as Json, json};
 
     use super::*;
+    use crate::pace_tiers::PaceTiers;
 
     fn leak(rate: Option<&str>, burst: u64, tiers: Json) -> Leak {
         let Json::Array(tiers) = tiers else { unreachable!("a list") };

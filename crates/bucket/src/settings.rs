@@ -6,7 +6,7 @@ use dripfeed_job::{BucketName, Rate, Retry, Share};
 use dripfeed_limit::Tier;
 use dripfeed_store::Durability;
 
-use crate::pace::PaceTiers;
+use crate::pace_tiers::PaceTiers;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketSettings {

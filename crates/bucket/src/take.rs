@@ -9,9 +9,9 @@ use dripfeed_job::{Job, JobId, Unreadable, element, entry};
 use dripfeed_limit::{KeyIndex, lua};
 use dripfeed_store::Call;
 
-use crate::core::Core;
+use crate::core::{Answered, Core};
 use crate::error::BucketError;
-use crate::in_force::{Answered, InForce};
+use crate::in_force::InForce;
 use crate::pace;
 use crate::reply::Reply;
 use crate::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, RECORD, SPEND, Scripts};

@@ -1,7 +1,6 @@
 //! Reading a request's body: no more of it, and for no longer, than is allowed.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
@@ -9,17 +8,15 @@ use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
 use dripfeed_job::{duration, size};
 use http_body_util::BodyExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::body_room::BodyRoom;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::settings::IntakeSettings;
-
-/// The bytes of bodies that may be held at once, over all connections.
-pub(crate) struct BodyRoom(Arc<Semaphore>);
 
 /// A body, and the room that it takes as long as somebody has it.
 struct Held {
@@ -30,18 +27,6 @@ struct Held {
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
         &self.body
-    }
-}
-
-impl BodyRoom {
-    pub(crate) fn new(bytes: u64) -> Self {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
-    }
-
-    /// Room for so many bytes, if there is.
-    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dripfeed_bucket::Buckets;
 use dripfeed_limit::Services;
 
-use crate::body::BodyRoom;
+use crate::body_room::BodyRoom;
 use crate::health::Health;
 use crate::keys::Keys;
 use crate::metrics::IntakeMetrics;

@@ -12,6 +12,7 @@ mod address;
 mod admit;
 mod batch;
 mod body;
+mod body_room;
 mod buckets;
 mod caller;
 mod cancel;

@@ -146,7 +146,9 @@ impl Cluster {
         if dedicated.is_err() {
             self.look_soon();
         }
-        Ok(dedicated?.within(self))
+        // Another node may serve the slot by then.
+        let cluster = Arc::clone(self);
+        Ok(dedicated?.or_else(move || cluster.look_soon()))
     }
 
     /// Asks in the background who serves what.

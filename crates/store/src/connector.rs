@@ -6,14 +6,13 @@ use redis::{
     Client, ConnectionAddr, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisResult,
     aio::MultiplexedConnection,
 };
-use secrecy::ExposeSecret;
 
 use crate::{
     dial,
     error::StoreError,
     sentinel,
     settings::RedisSettings,
-    url::{Address, HostPort, Login, Route},
+    url::{Address, HostPort, Route},
 };
 
 /// Knows how to connect; each call makes a new connection and asks Sentinel anew.
@@ -88,22 +87,10 @@ impl Connector {
     }
 
     fn greeting(&self) -> RedisConnectionInfo {
-        greeting(&self.address.login)
+        dial::greeting(&self.address.login)
             .set_db(self.address.db)
             .set_lib_name("dripfeed", env!("CARGO_PKG_VERSION"))
             // Only there the loss of a connection is told at once, before the next call needs it.
             .set_protocol(ProtocolVersion::RESP3)
     }
-}
-
-/// What is said first on a connection.
-pub(crate) fn greeting(login: &Login) -> RedisConnectionInfo {
-    let mut greeting = RedisConnectionInfo::default();
-    if let Some(user) = &login.user {
-        greeting = greeting.set_username(user);
-    }
-    if let Some(password) = &login.password {
-        greeting = greeting.set_password(password.expose_secret());
-    }
-    greeting
 }

@@ -1,11 +1,6 @@
-use std::sync::Arc;
-
 use redis::{Cmd, FromRedisValue, aio::MultiplexedConnection};
 
-use crate::{
-    cluster::Cluster,
-    error::{During, StoreError},
-};
+use crate::error::{During, StoreError};
 
 /// A connection of its own for blocking reads: no response timeout, nothing queued behind.
 ///
@@ -14,17 +9,17 @@ use crate::{
 /// its future is dropped, or fails, the connection is closed.
 pub struct Dedicated {
     connection: MultiplexedConnection,
-    /// The Cluster that it belongs to: a failure may mean that another node serves the slot now.
-    cluster: Option<Arc<Cluster>>,
+    on_failure: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 impl Dedicated {
     pub(crate) fn new(connection: MultiplexedConnection) -> Self {
-        Self { connection, cluster: None }
+        Self { connection, on_failure: None }
     }
 
-    pub(crate) fn within(self, cluster: &Arc<Cluster>) -> Self {
-        Self { cluster: Some(Arc::clone(cluster)), ..self }
+    /// Calls `on_failure` when a command fails.
+    pub(crate) fn or_else(self, on_failure: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self { on_failure: Some(Box::new(on_failure)), ..self }
     }
 
     /// Runs `cmd` and waits for its reply, however long that takes.
@@ -35,8 +30,8 @@ impl Dedicated {
         match cmd.query_async(&mut self.connection).await {
             Ok(reply) => Ok((self, reply)),
             Err(error) => {
-                if let Some(cluster) = &self.cluster {
-                    cluster.look_soon();
+                if let Some(on_failure) = self.on_failure {
+                    on_failure();
                 }
                 Err(StoreError::calling(During::Command(cmd), error))
             }

@@ -1,4 +1,4 @@
-//! How every connection is made: what the sockets are set to, TLS, and that no time limit is kept here.
+//! How every connection is made: what the sockets are set to, TLS, who is there, and that no time limit is kept here.
 
 use std::{io, path::Path, time::Duration};
 
@@ -7,8 +7,9 @@ use redis::{
     RedisConnectionInfo, RedisResult, TlsCertificates,
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
+use secrecy::ExposeSecret;
 
-use crate::url::{HostPort, Tls};
+use crate::url::{HostPort, Login, Tls};
 
 /// After this long without an answer to a probe or to sent bytes, the kernel gives a TCP
 /// connection up. It bounds how long a blocking read can wait on a peer that is gone.
@@ -27,6 +28,18 @@ pub(crate) async fn client(at: &HostPort, tls: Option<&Tls>, greeting: RedisConn
     };
     let at = ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None };
     Client::build_with_tls(info(at)?.set_redis_settings(greeting), certificates(tls).await?)
+}
+
+/// What is said first on a connection.
+pub(crate) fn greeting(login: &Login) -> RedisConnectionInfo {
+    let mut greeting = RedisConnectionInfo::default();
+    if let Some(user) = &login.user {
+        greeting = greeting.set_username(user);
+    }
+    if let Some(password) = &login.password {
+        greeting = greeting.set_password(password.expose_secret());
+    }
+    greeting
 }
 
 /// A connection to `at`, without a login.

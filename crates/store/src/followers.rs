@@ -2,24 +2,19 @@
 //!
 //! That is all that follow. One that left may have been promoted: then its old master, and the replicas that are still
 //! with it, confirm what will be thrown away. So for a while what others confirm isn't enough, until it would be known
-//! who the master is now. Who follows is looked at also while nothing is written: one that came and left meanwhile would
-//! not be missed.
+//! who the master is now.
 
 use std::{
     collections::BTreeSet,
-    sync::{Mutex, PoisonError, Weak},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use redis::{Value, from_redis_value, pipe};
+use redis::{Value, from_redis_value};
 use tokio::time::Instant;
-
-use crate::{error::During, line::Line};
 
 /// Longer than Sentinel or Cluster take to tell of a promotion.
 const UNTIL_TOLD: Duration = Duration::from_secs(5);
-/// How often it is looked who follows; shorter than a Sentinel takes to promote one that it has just heard of.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// Those of one server.
 #[derive(Debug, Default)]
@@ -62,8 +57,8 @@ impl Followers {
         Some(state.needed())
     }
 
-    fn were_seen_lately(&self) -> bool {
-        self.state().seen.is_some_and(|seen| seen.elapsed() < LOOK)
+    pub(crate) fn were_seen_within(&self, time: Duration) -> bool {
+        self.state().seen.is_some_and(|seen| seen.elapsed() < time)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -83,26 +78,6 @@ fn following(role: &Value) -> BTreeSet<Follower> {
     let [_, _, Value::Array(replicas)] = &parts[..] else { return BTreeSet::new() };
     let follower = |replica: &Value| from_redis_value::<(String, String, Value)>(replica.clone()).ok();
     replicas.iter().filter_map(follower).map(|(host, port, _)| (host, port)).collect()
-}
-
-/// Looks who follows whenever nobody else did for a while, as long as the line is held.
-pub(crate) async fn keep_looking(line: Weak<Line>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let Some(line) = line.upgrade() else { return };
-        if !line.is_up() {
-            continue;
-        }
-        let Ok(link) = line.link().await else { continue };
-        if link.followers().were_seen_lately() {
-            continue;
-        }
-        let question = pipe().cmd("ROLE").to_owned();
-        let looked = line.pipeline_on(&link, During::Pipeline(&question), &question, line.deadline()).await;
-        if let Ok((role,)) = looked {
-            link.followers().see(&role);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod mark;
 mod newest;
 mod node;
 mod permission;
+mod replicated;
 mod request;
 mod script;
 mod sentinel;

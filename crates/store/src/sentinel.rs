@@ -6,7 +6,6 @@ use futures::FutureExt;
 use redis::{ErrorKind, RedisError, RedisResult, Value, aio::MultiplexedConnection, cmd, pipe};
 
 use crate::{
-    connector::greeting,
     dial,
     error::code_of,
     newest::{Agreed, newest},
@@ -32,7 +31,7 @@ pub(crate) async fn master(sentinels: &Sentinels, tls: Option<&Tls>) -> RedisRes
 }
 
 async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<Master> {
-    let client = dial::client(at, tls, greeting(&sentinels.login)).await?;
+    let client = dial::client(at, tls, dial::greeting(&sentinels.login)).await?;
     let mut connection = client.get_multiplexed_async_connection_with_config(&dial::config()).await?;
     // The address comes first: in the middle of a failover it is the new one alone here, and the epoch in both.
     let mut questions = pipe();

@@ -1,0 +1,27 @@
+//! What a pace has besides its rate.
+
+use dripfeed_limit::{LoadError, Tier, load};
+use serde_json::Value as Json;
+
+/// Tiers of a pace besides its rate, and how they were written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PaceTiers {
+    written: Vec<Json>,
+    tiers: Vec<Tier>,
+}
+
+impl PaceTiers {
+    /// Reads a list that is part of another document, where its name is `place`.
+    pub fn read(place: &str, written: Vec<Json>) -> Result<Self, LoadError> {
+        Ok(Self { tiers: load::pace(place, written.clone())?, written })
+    }
+
+    #[must_use]
+    pub fn written(&self) -> &[Json] {
+        &self.written
+    }
+
+    pub(crate) fn tiers(&self) -> &[Tier] {
+        &self.tiers
+    }
+}
