@@ -46,6 +46,7 @@ test: redis check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis an
 torture: redis ## Run the fault suite at its long volume; the report goes to tests/torture-report.md and .json
 	cargo build --locked --release --workspace
 	cargo test --locked --release --workspace --test torture -- --long --report $(CURDIR)/tests $(ARGS)
+	$(if $(ARGS),,HOSTILE_CALLS=200 cargo test --locked --release --workspace --test hostile_upstreams -- --nocapture)
 
 .PHONY: crowd
 crowd: redis ## Measure an intake before CROWD=10000 silent connections and 64 slow ones

@@ -185,3 +185,13 @@ async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
     service.drained("b").await;
     assert_eq!(Seen { accepted, ..Seen::default() }.broken_at(&upstream), Broken::default());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_redis_is_set_to_later_is_told_too() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&failover::buckets(&upstream)).await;
+    let intake = service.intake().await;
+    assert!(!intake.log().contains("maxmemory-policy"), "{}", intake.log());
+    service.redis::<()>("CONFIG SET maxmemory-policy allkeys-lru").await;
+    until("it is told", async || intake.log().contains("Redis may drop accepted jobs")).await;
+}

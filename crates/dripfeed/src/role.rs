@@ -6,6 +6,7 @@ mod grpc;
 pub(crate) mod intake;
 pub(crate) mod processor;
 mod reload;
+mod vigil;
 
 use std::net::SocketAddr;
 

@@ -9,6 +9,7 @@ mod window;
 
 use std::fmt;
 
+use self::window::{Calendar, Epoch, First, Window};
 use crate::packed::{Phase, code};
 use crate::tier::{Align, Kind, Tier};
 use crate::verdict::{Left, ScopeVerdict};
@@ -40,9 +41,9 @@ fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
             let (limit, unit) = tier.drain();
             Box::new(bucket::Bucket::new(limit, unit, tier.most()))
         }
-        Kind::Fixed(Align::Epoch { .. }) => Box::new(window::Epoch::new(limit, period, phase.offset)),
-        Kind::Fixed(Align::Calendar(_)) => Box::new(window::Calendar::new(limit, phase.borders)),
-        Kind::Fixed(Align::First) => Box::new(window::First::new(limit, period)),
+        Kind::Fixed(Align::Epoch { .. }) => Box::new(Window::new(limit, Epoch { period, offset: phase.offset })),
+        Kind::Fixed(Align::Calendar(_)) => Box::new(Window::new(limit, Calendar { borders: phase.borders })),
+        Kind::Fixed(Align::First) => Box::new(Window::new(limit, First::new(period))),
         Kind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
         Kind::Log { min_gap_us, count_denied } => Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied)),
         Kind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use dripfeed_store::{Durability, Facts, RedisSettings, Severity, Store, StoreError, effective, findings};
 use tokio_util::sync::CancellationToken;
 
+use super::vigil;
 use crate::exit::{Exit, Failure};
 
 /// Services are started in any order: Redis may come after us.
@@ -39,6 +40,8 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
         }
     };
     let durability = durability_of(&servers, settings.durability)?;
+    let known = servers.iter().flat_map(|(server, facts)| vigil::of(server, facts, settings.durability)).collect();
+    tokio::spawn(vigil::keep(store.clone(), settings.durability, known, stop.clone()));
     Ok(Some(Connected { store, durability }))
 }
 

@@ -1,5 +1,7 @@
 //! Counts per window: of the clock, of a calendar, or from the first call on.
 
+use std::fmt;
+
 use super::{Reader, Rule};
 use crate::packed::Phase;
 use crate::verdict::Left;
@@ -8,42 +10,52 @@ use crate::wait::Wait;
 /// As much as five bytes hold.
 const LARGEST: u64 = (1 << 40) - 1;
 
-fn wait(limit: u64, count: u64, n: u64, rest: u64) -> Wait {
-    match (n > limit, count + n.min(LARGEST) > limit) {
-        (true, _) => Wait::Never,
-        (_, true) => Wait::us(rest),
-        _ => Wait::Ready,
+/// When a window begins and ends.
+pub(super) trait Frame: fmt::Debug + Send {
+    /// Whether another window has begun since `last`; `count` is what was counted in that one.
+    fn turns(&mut self, last: u64, now: u64, count: u64) -> bool;
+
+    /// µs until it ends.
+    fn rest(&self, now: u64) -> u64;
+
+    /// The same, when nothing was counted in it.
+    fn rest_of_empty(&self, now: u64) -> u64 {
+        self.rest(now)
     }
+
+    fn read(&mut self, _packed: &mut Reader<'_>) -> Option<()> {
+        Some(())
+    }
+
+    fn relay(&mut self, _phase: Phase) {}
 }
 
 #[derive(Debug)]
-pub(super) struct Epoch {
+pub(super) struct Window<F> {
     limit: u64,
-    period: u64,
-    offset: u64,
     count: u64,
+    frame: F,
 }
 
-impl Epoch {
-    pub(super) fn new(limit: u64, period: u64, offset: u64) -> Self {
-        Self { limit, period, offset, count: 0 }
-    }
-
-    fn rest(&self, now: u64) -> u64 {
-        self.period - (now + self.offset) % self.period
+impl<F: Frame> Window<F> {
+    pub(super) fn new(limit: u64, frame: F) -> Self {
+        Self { limit, count: 0, frame }
     }
 }
 
-impl Rule for Epoch {
+impl<F: Frame> Rule for Window<F> {
     fn advance(&mut self, last: u64, now: u64) {
-        let window = |time: u64| (time + self.offset) / self.period;
-        if window(last) != window(now) {
+        if self.frame.turns(last, now, self.count) {
             self.count = 0;
         }
     }
 
     fn wait(&self, now: u64, n: u64) -> Wait {
-        wait(self.limit, self.count, n, self.rest(now))
+        match (n > self.limit, self.count + n.min(LARGEST) > self.limit) {
+            (true, _) => Wait::Never,
+            (_, true) => Wait::us(self.frame.rest(now)),
+            _ => Wait::Ready,
+        }
     }
 
     fn charge(&mut self, _now: u64, n: u64, _lease: u64) {
@@ -55,34 +67,47 @@ impl Rule for Epoch {
     }
 
     fn left(&self, now: u64) -> Left {
-        Left { calls: self.limit.saturating_sub(self.count), resets: self.rest(now) }
+        let resets = if self.count == 0 { self.frame.rest_of_empty(now) } else { self.frame.rest(now) };
+        Left { calls: self.limit.saturating_sub(self.count), resets }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {
+        self.frame.read(packed)?;
         self.count = packed.number(5)?;
         Some(())
     }
+
+    fn relay(&mut self, phase: Phase) {
+        self.frame.relay(phase);
+    }
 }
 
+/// Windows of one length, laid out from the epoch on.
 #[derive(Debug)]
-pub(super) struct Calendar {
-    limit: u64,
-    borders: [u64; 3],
-    count: u64,
+pub(super) struct Epoch {
+    pub(super) period: u64,
+    pub(super) offset: u64,
 }
 
-impl Calendar {
-    pub(super) fn new(limit: u64, borders: [u64; 3]) -> Self {
-        Self { limit, borders, count: 0 }
+impl Frame for Epoch {
+    fn turns(&mut self, last: u64, now: u64, _count: u64) -> bool {
+        let window = |time: u64| (time + self.offset) / self.period;
+        window(last) != window(now)
     }
 
     fn rest(&self, now: u64) -> u64 {
-        self.borders.iter().find(|border| now < **border).map_or(1_000_000, |border| border - now)
+        self.period - (now + self.offset) % self.period
     }
 }
 
-impl Rule for Calendar {
-    fn advance(&mut self, last: u64, now: u64) {
+/// Windows between the borders of a calendar.
+#[derive(Debug)]
+pub(super) struct Calendar {
+    pub(super) borders: [u64; 3],
+}
+
+impl Frame for Calendar {
+    fn turns(&mut self, last: u64, now: u64, _count: u64) -> bool {
         let [first, second, _] = self.borders;
         let began = if now < first {
             0
@@ -91,30 +116,11 @@ impl Rule for Calendar {
         } else {
             second
         };
-        if last < began {
-            self.count = 0;
-        }
+        last < began
     }
 
-    fn wait(&self, now: u64, n: u64) -> Wait {
-        wait(self.limit, self.count, n, self.rest(now))
-    }
-
-    fn charge(&mut self, _now: u64, n: u64, _lease: u64) {
-        self.count = self.count.saturating_add(n).min(LARGEST);
-    }
-
-    fn refund(&mut self, _now: u64, n: u64, _lease: u64) {
-        self.count = self.count.saturating_sub(n);
-    }
-
-    fn left(&self, now: u64) -> Left {
-        Left { calls: self.limit.saturating_sub(self.count), resets: self.rest(now) }
-    }
-
-    fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {
-        self.count = packed.number(5)?;
-        Some(())
+    fn rest(&self, now: u64) -> u64 {
+        self.borders.iter().find(|border| now < **border).map_or(1_000_000, |border| border - now)
     }
 
     fn relay(&mut self, phase: Phase) {
@@ -122,46 +128,38 @@ impl Rule for Calendar {
     }
 }
 
+/// A window that begins with the first call.
 #[derive(Debug)]
 pub(super) struct First {
-    limit: u64,
     period: u64,
     starts: u64,
-    count: u64,
 }
 
 impl First {
-    pub(super) fn new(limit: u64, period: u64) -> Self {
-        Self { limit, period, starts: 0, count: 0 }
+    pub(super) const fn new(period: u64) -> Self {
+        Self { period, starts: 0 }
     }
 }
 
-impl Rule for First {
-    fn advance(&mut self, _last: u64, now: u64) {
-        if self.count == 0 || now >= self.starts + self.period {
-            (self.starts, self.count) = (now, 0);
+impl Frame for First {
+    fn turns(&mut self, _last: u64, now: u64, count: u64) -> bool {
+        let turns = count == 0 || now >= self.starts + self.period;
+        if turns {
+            self.starts = now;
         }
+        turns
     }
 
-    fn wait(&self, now: u64, n: u64) -> Wait {
-        wait(self.limit, self.count, n, self.starts + self.period - now)
+    fn rest(&self, now: u64) -> u64 {
+        self.starts + self.period - now
     }
 
-    fn charge(&mut self, _now: u64, n: u64, _lease: u64) {
-        self.count = self.count.saturating_add(n).min(LARGEST);
-    }
-
-    fn refund(&mut self, _now: u64, n: u64, _lease: u64) {
-        self.count = self.count.saturating_sub(n);
-    }
-
-    fn left(&self, now: u64) -> Left {
-        let resets = if self.count == 0 { 0 } else { self.starts + self.period - now };
-        Left { calls: self.limit.saturating_sub(self.count), resets }
+    fn rest_of_empty(&self, _now: u64) -> u64 {
+        0
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {
-        (self.starts, self.count) = (packed.number(7)?, packed.number(5)?);
+        self.starts = packed.number(7)?;
         Some(())
     }
 }
