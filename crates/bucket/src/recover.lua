@@ -16,7 +16,8 @@ local keys = {
 local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[10]
 local consumer, seen, most = ARGV[1], ARGV[2], tonumber(ARGV[5])
 local leaving = seen == '*'
-local SUSPECT_GAP = 250 -- ms
+-- How long after each other suspects are due, in ms: at least so long, and long enough for most calls to end meanwhile.
+local SUSPECT_GAP, MEAN_CALLS = 500, 4
 
 local beats = redis.call('HGET', REPLICAS, consumer)
 if not leaving and (beats or '') ~= seen then return { 'alive' } end
@@ -24,6 +25,8 @@ redis.call('HDEL', REPLICAS, consumer)
 redis.call('HDEL', BATCHES, consumer)
 redis.call('HDEL', TAKES, consumer)
 
+local call_ms = tonumber(redis.call('HGET', keys.meter, 'call') or 0) / 1000
+local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
 local held = held_by(keys, consumer, most)
 local recovered, poisoned, suspects = 0, 0, 0
 for _, found in ipairs(held) do
@@ -37,7 +40,7 @@ for _, found in ipairs(held) do
     -- Who leaves in order has not failed the job: that delivery doesn't count.
     local count = leaving and math.max(0, deliveries - 1) or deliveries
     local suspect = not leaving and deliveries * 2 > tonumber(ARGV[3])
-    if release(keys, job, count, suspect and suspects * SUSPECT_GAP or 0) then recovered = recovered + 1 end
+    if release(keys, job, count, suspect and suspects * gap or 0) then recovered = recovered + 1 end
     if suspect then suspects = suspects + 1 end
   end
 end
