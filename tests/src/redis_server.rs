@@ -57,8 +57,8 @@ impl TestRedis {
         self.folder.path()
     }
 
-    /// The answer to a command that only a test gives it, as words; given again when the connection is lost, as it is when
-    /// a server becomes a replica.
+    /// The answer to a command that only a test gives it, as words; given again when the connection is lost or the server
+    /// loads its data, as it does when it becomes a replica.
     ///
     /// # Panics
     /// When it refuses.
@@ -73,7 +73,7 @@ impl TestRedis {
             let told = async { self.connect().await?.command(&command).await };
             match told.await {
                 Ok(answer) => return answer,
-                Err(error) if error.kind() == ErrorKind::Unreachable && begun.elapsed() < PATIENCE => {}
+                Err(error) if is_for_a_while(&error) && begun.elapsed() < PATIENCE => tokio::task::yield_now().await,
                 Err(error) => panic!("{error:?}"),
             }
         }
@@ -98,4 +98,8 @@ impl TestRedis {
         settings.response_timeout = Duration::from_secs(10);
         Store::connect(&settings).await
     }
+}
+
+fn is_for_a_while(error: &StoreError) -> bool {
+    error.kind() == ErrorKind::Unreachable || error.code() == Some("LOADING")
 }
