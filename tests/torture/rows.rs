@@ -145,7 +145,8 @@ pub const ROWS: &[Row] = &[
         name: "poison",
         about: "poison entries, 1 per 1,000; a job that kills its processor",
         short: volume(20_000, 2, 1000, 1),
-        long: volume(200_000, 20, 1000, 1),
+        // One killer after the other: what dies beside two of them can't be told from a third.
+        long: volume(200_000, 10, 1000, 1),
         run: |order| Box::pin(poison::run(order)),
     },
     Row {
