@@ -182,7 +182,9 @@ pub fn write(folder: &Path, arguments: &Arguments, rows: &[&Row], reports: &[Rep
     for (row, report) in rows.iter().zip(reports) {
         let verdict = if report.violations.is_empty() { "every invariant holds" } else { "VIOLATED" };
         text += &format!("\n## {}: {verdict}\n\n", row.about);
-        text += &format!("Outcomes: {:?}. Highest level: {}. ", report.outcomes, report.highest_level);
+        if !report.outcomes.is_empty() {
+            text += &format!("Outcomes: {:?}. Highest level: {}. ", report.outcomes, report.highest_level);
+        }
         for (window, (fullest, most)) in &report.fullest_windows {
             text += &format!("Fullest {window} ms: {fullest} calls of at most {most}. ");
         }

@@ -102,8 +102,7 @@ timeout = "2s"
 capacity = {capacity}
 capacity_bytes = "256MiB"
 deliveries = {deliveries}
-# What this upstream refuses has nothing to do with the rate: it would be cut to the least.
-leak = {{ rate = "{rate}/s", adaptive = false, burst = {burst}, concurrency = {concurrency}, max_hold = "20ms", default_hold = "20ms" }}
+leak = {{ rate = "{rate}/s", burst = {burst}, concurrency = {concurrency}, max_hold = "20ms", default_hold = "20ms" }}
 retry = {{ attempts = {attempts}, first = "20ms", max = "500ms" }}
 keep = {{ most_outcomes = 10000000, most_dead = 10000000 }}
 "#

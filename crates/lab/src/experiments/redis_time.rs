@@ -10,7 +10,7 @@ use crate::error::LabError;
 use crate::findings::{Findings, Row, Shown};
 use crate::ground::Ground;
 
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 60;
 /// In flight at once, and one after the other by each: Redis isn't left to wait for us, which would cost it time too.
 const CALLERS: usize = 32;
 const DECISIONS: usize = 32;

@@ -20,12 +20,13 @@ if code == 3 then
     end,
 
     charge = function(tier, _, n)
-      tier.count = math.min(tier.count + n, 2 ^ 40 - 1)
+      local count, most = tier.count + n, 2 ^ 40 - 1
+      tier.count = count < most and count or most
     end,
 
     left = function(tier, now)
-      local resets = tier.count == 0 and 0 or tier.starts + tier.period - now
-      return math.max(0, tier.limit - tier.count), resets
+      local left, resets = tier.limit - tier.count, tier.count == 0 and 0 or tier.starts + tier.period - now
+      return left > 0 and left or 0, resets
     end,
 
     write = function(tier)

@@ -9,11 +9,13 @@ if code == 2 or code == 4 then
     end,
 
     charge = function(tier, _, n)
-      tier.count = math.min(tier.count + n, 2 ^ 40 - 1)
+      local count, most = tier.count + n, 2 ^ 40 - 1
+      tier.count = count < most and count or most
     end,
 
     left = function(tier, now)
-      return math.max(0, tier.limit - tier.count), tier.ends - now
+      local left = tier.limit - tier.count
+      return left > 0 and left or 0, tier.ends - now
     end,
 
     write = function(tier)

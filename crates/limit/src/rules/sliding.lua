@@ -31,14 +31,15 @@ if code == 5 then
     end,
 
     charge = function(tier, _, n)
-      tier.cur = math.min(tier.cur + n, 2 * tier.limit)
+      local cur, most = tier.cur + n, 2 * tier.limit
+      tier.cur = cur < most and cur or most
     end,
 
     left = function(tier)
       local rest = tier.period - tier.into
-      local weighed = limit_div_up(tier.prev * rest, tier.period)
+      local left = tier.limit - tier.cur - limit_div_up(tier.prev * rest, tier.period)
       local resets = tier.cur > 0 and rest + tier.period or tier.prev > 0 and rest or 0
-      return math.max(0, tier.limit - tier.cur - weighed), resets
+      return left > 0 and left or 0, resets
     end,
 
     write = function(tier)
