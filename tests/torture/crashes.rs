@@ -2,10 +2,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dripfeed_job::JobId;
+use dripfeed_tests::client::Client;
 use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::BUCKET;
+use dripfeed_tests::torture::stage::{BESIDE, BUCKET};
 use dripfeed_tests::torture::trap::{Deed, Step};
 use futures::future::join_all;
 use http::Method;
@@ -24,6 +25,29 @@ const OF_CALLS: [Step; 3] = [Step::BeforeSend, Step::AfterSend, Step::MidAnswer]
 const OF_PROCESSORS: [&str; 6] = ["join", "take", "settle", "beat", "recover", "strays"];
 const OF_INTAKES: [&str; 2] = ["admit", "cancel"];
 
+/// What operators ask of an intake, in a bucket beside, where no job of the run is.
+struct Operation {
+    script: &'static str,
+    method: Method,
+    /// Below the bucket; `LETTER` stands for a dead letter.
+    path: &'static str,
+    body: &'static str,
+    /// The answers when it is asked again: it was done, or is done now.
+    again: &'static [u16],
+}
+
+static OF_OPERATORS: [Operation; 7] = [
+    Operation { script: "census", method: Method::GET, path: "", body: "", again: &[200] },
+    Operation { script: "list", method: Method::GET, path: "/jobs", body: "", again: &[200] },
+    Operation { script: "find", method: Method::GET, path: "/jobs/1-1", body: "", again: &[404] },
+    Operation { script: "change", method: Method::PATCH, path: "", body: r#"{"capacity":500}"#, again: &[200] },
+    Operation { script: "replay", method: Method::POST, path: "/dead/LETTER/replay", body: "", again: &[202, 404] },
+    Operation { script: "forget", method: Method::DELETE, path: "/dead/LETTER", body: "", again: &[204, 404] },
+    Operation { script: "purge", method: Method::POST, path: "/purge", body: "", again: &[200] },
+];
+/// They keep nothing in mind from one request to the next, so fewer rounds do.
+const ROUNDS_OF_OPERATORS: u32 = 5;
+
 fn around(scripts: &[&'static str]) -> impl Iterator<Item = Step> {
     scripts.iter().flat_map(|script| [Step::Before(script), Step::After(script)])
 }
@@ -33,6 +57,7 @@ pub async fn run(order: Order) -> Report {
     let mut setup = order.setup();
     setup.lease = Duration::from_millis(1500);
     setup.far_proxies = true;
+    setup.beside = true;
     let mut run = Run::begin(setup).await;
     let rounds = 0..order.faults;
     let steps: Vec<Step> = rounds.flat_map(|_| around(&OF_PROCESSORS).chain(OF_CALLS)).collect();
@@ -50,7 +75,12 @@ pub async fn run(order: Order) -> Report {
     });
     let intakes = async {
         let mut cancelled = BTreeSet::new();
-        for _ in 0..order.faults {
+        for round in 0..order.faults {
+            for operation in OF_OPERATORS.iter().filter(|_| round % ROUNDS_OF_OPERATORS == 0) {
+                for step in around(&[operation.script]) {
+                    crash_operating(&run, operation, step).await;
+                }
+            }
             for step in around(&OF_INTAKES) {
                 if step == Step::Before("cancel") || step == Step::After("cancel") {
                     cancelled.insert(crash_cancelling(&run, step).await);
@@ -143,4 +173,36 @@ async fn crash_cancelling(run: &Run, step: Step) -> JobId {
     assert_eq!(state().await, "cancelled");
     trapped.ready().await;
     id.parse().expect("an id")
+}
+
+/// Kills an intake that an operator asks something of; asked again, another one answers as if nothing had been.
+async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
+    let [steady, trapped] = [1, 0].map(|intake| &run.stage.intakes[intake]);
+    trapped.ready().await;
+    let (client, doomed) = (steady.client().expect("nobody kills this one"), trapped.client().expect("it is ready"));
+    let letter = if operation.path.contains("LETTER") { dead_letter(run, &client).await } else { String::new() };
+    let path = format!("/v1/buckets/{BESIDE}{}", operation.path.replace("LETTER", &letter));
+    let ask = |of: &Client| {
+        let (of, request) = (of.clone(), of.request(operation.method.clone(), &path));
+        let request = request.header("content-type", "application/json");
+        async move { of.call(request, operation.body).await }
+    };
+    let sprung = run.stage.traps[0].set([(step, Deed::Kill)]);
+    let asked = async { tokio::join!(ask(&doomed), timeout(COMES_WITHIN, sprung)) };
+    let (answer, sprung) = run.chronicle.fault(WHAT, Hit::Nobody, asked).await;
+    assert!(answer.is_err() && sprung.is_ok(), "{step:?}: the intake lived: {answer:?}");
+    let again = ask(&client).await.expect("an answer");
+    assert!(operation.again.contains(&again.status), "{step:?}: {again:?}");
+}
+
+/// Has an entry buried that can't be read.
+async fn dead_letter(run: &Run, client: &Client) -> String {
+    let _: String = run.stage.ask(&["XADD", &format!("dripfeed:{{{BESIDE}}}:jobs"), "*", "nothing", "known"]).await;
+    loop {
+        let page = client.get(&format!("/v1/buckets/{BESIDE}/dead")).await.expect("an answer").json();
+        if let Some(id) = page["items"][0]["id"].as_str() {
+            return id.to_owned();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

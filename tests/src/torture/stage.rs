@@ -21,6 +21,8 @@ use crate::redis_server::TestRedis;
 
 /// The bucket of a run.
 pub const BUCKET: &str = "b";
+/// Another one, where a row wants it: nothing of the run is in it.
+pub const BESIDE: &str = "beside";
 
 #[derive(Clone)]
 pub struct Setup {
@@ -40,6 +42,8 @@ pub struct Setup {
     pub server: ServerOptions,
     /// Whether there is a proxy between processors and upstream too.
     pub far_proxies: bool,
+    /// Whether there is a bucket beside.
+    pub beside: bool,
     /// Numbers of jobs whose every call kills the caller.
     pub deadly: BTreeSet<u64>,
     /// The upstream answers every call.
@@ -66,6 +70,7 @@ impl Setup {
             deliveries: 1000,
             server: ServerOptions::default(),
             far_proxies: false,
+            beside: false,
             deadly: BTreeSet::new(),
             prompt: false,
             plant: None,
@@ -81,6 +86,8 @@ impl Setup {
     fn configuration(&self, redis: &str, upstream: &str) -> String {
         let Self { rate, burst, concurrency, capacity, attempts, deliveries, .. } = self;
         let durability = if self.server.append_fsync == AppendFsync::Always { "fsync" } else { "everysec" };
+        let beside =
+            if self.beside { format!("[buckets.{BESIDE}]\nupstream = \"{upstream}\"\n") } else { String::new() };
         let (lease, response) = (self.lease.as_millis(), self.response_timeout.as_millis());
         format!(
             r#"
@@ -105,7 +112,7 @@ deliveries = {deliveries}
 leak = {{ rate = "{rate}/s", burst = {burst}, concurrency = {concurrency}, max_hold = "20ms", default_hold = "20ms" }}
 retry = {{ attempts = {attempts}, first = "20ms", max = "500ms" }}
 keep = {{ most_outcomes = 10000000, most_dead = 10000000 }}
-"#
+{beside}"#
         )
     }
 }
