@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_tests::client::Client;
+use dripfeed_tests::service::until;
 use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
@@ -198,11 +199,9 @@ async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
 /// Has an entry buried that can't be read.
 async fn dead_letter(run: &Run, client: &Client) -> String {
     let _: String = run.stage.ask(&["XADD", &format!("dripfeed:{{{BESIDE}}}:jobs"), "*", "nothing", "known"]).await;
-    loop {
-        let page = client.get(&format!("/v1/buckets/{BESIDE}/dead")).await.expect("an answer").json();
-        if let Some(id) = page["items"][0]["id"].as_str() {
-            return id.to_owned();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let path = format!("/v1/buckets/{BESIDE}/dead");
+    let first =
+        async || client.get(&path).await.expect("an answer").json()["items"][0]["id"].as_str().map(str::to_owned);
+    until("the entry is buried", async || first().await.is_some()).await;
+    first().await.expect("nobody else deletes it")
 }

@@ -12,6 +12,7 @@ pub async fn run(order: Order) -> Report {
     let redis = Sentinels::start(2, "").await;
     let mut service = Service::over(redis, Durability::Replicated, &buckets(&upstream)).await;
     let mut load = Load::on(&service, upstream, order.load.per_second).await;
+    load.is_kept_by(Durability::Replicated).await;
     for fault in Fault::in_turn(order.faults) {
         let old = service.redis.master().await;
         fault.strikes(service.redis.server_mut(old)).await;

@@ -13,6 +13,7 @@ pub async fn run(order: Order) -> Report {
     let cluster = TestCluster::start(3, 2, "").await;
     let mut service = Service::over(cluster, Durability::Replicated, &buckets(&upstream)).await;
     let mut load = Load::on(&service, upstream, order.load.per_second).await;
+    load.is_kept_by(Durability::Replicated).await;
     for fault in Fault::in_turn(order.faults) {
         let old = service.redis.owner_of(KEY).await;
         fault.strikes(&mut service.redis.node_mut(old).redis).await;

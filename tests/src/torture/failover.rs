@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use dripfeed_store::Durability;
+
 use super::report::Report;
 use crate::callers::{Callers, until_taken};
 use crate::client::Client;
@@ -89,6 +91,15 @@ impl Load {
     /// Of an intake.
     pub const fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// That the answers name this class.
+    ///
+    /// # Panics
+    /// When they don't.
+    pub async fn is_kept_by(&self, class: Durability) {
+        let accepted = self.client.submit("b", "x").await.expect("an answer");
+        assert_eq!((accepted.status, accepted.text("durability")), (202, class.to_string()));
     }
 
     /// Returns when some more jobs went through.

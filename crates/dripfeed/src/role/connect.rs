@@ -40,7 +40,7 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
         }
     };
     let durability = durability_of(&servers, settings.durability)?;
-    let known = servers.iter().flat_map(|(server, facts)| vigil::of(server, facts, settings.durability)).collect();
+    let known = vigil::wrong(&servers, settings.durability);
     tokio::spawn(vigil::keep(store.clone(), settings.durability, known, stop.clone()));
     Ok(Some(Connected { store, durability }))
 }
@@ -48,12 +48,18 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
 /// Redis, and each server of it that takes writes.
 async fn reach(settings: &RedisSettings) -> Result<(Store, Vec<(Store, Facts)>), StoreError> {
     let store = Store::connect(settings).await?;
+    let servers = servers(&store).await?;
+    Ok((store, servers))
+}
+
+/// Each server that takes writes, as it is now.
+pub(super) async fn servers(store: &Store) -> Result<Vec<(Store, Facts)>, StoreError> {
     let mut servers = Vec::new();
     for server in store.masters() {
         let facts = Facts::gather(&server).await?;
         servers.push((server, facts));
     }
-    Ok((store, servers))
+    Ok(servers)
 }
 
 /// Now and again.

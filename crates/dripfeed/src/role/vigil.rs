@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use dripfeed_store::{Durability, Facts, Finding, Severity, Store, StoreError, findings};
+use dripfeed_store::{Durability, Facts, Finding, Severity, Store, findings};
 use tokio_util::sync::CancellationToken;
+
+use super::connect;
 
 const EVERY: Duration = Duration::from_secs(5);
 
@@ -18,7 +20,8 @@ pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Wr
             () = tokio::time::sleep(EVERY) => {}
         }
         // That Redis is away is told by those who need it.
-        let Ok(wrong) = look(&store, durability).await else { continue };
+        let Ok(servers) = connect::servers(&store).await else { continue };
+        let wrong = wrong(&servers, durability);
         for (server, finding) in wrong.iter().filter(|wrong| !known.contains(wrong)) {
             let Finding { severity, what, what_to_do } = finding;
             match severity {
@@ -30,17 +33,11 @@ pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Wr
     }
 }
 
-async fn look(store: &Store, durability: Durability) -> Result<Vec<Wrong>, StoreError> {
-    let mut wrong = Vec::new();
-    for server in store.masters() {
-        let facts = Facts::gather(&server).await?;
-        wrong.extend(of(&server, &facts, durability));
-    }
-    Ok(wrong)
-}
-
-/// What is wrong with one server.
-pub(super) fn of(server: &Store, facts: &Facts, durability: Durability) -> Vec<Wrong> {
-    let address = server.address().to_string();
-    findings(facts, durability).into_iter().map(|finding| (address.clone(), finding)).collect()
+/// What is wrong with each of them.
+pub(super) fn wrong(servers: &[(Store, Facts)], durability: Durability) -> Vec<Wrong> {
+    let of = |(server, facts): &(Store, Facts)| {
+        let address = server.address().to_string();
+        findings(facts, durability).into_iter().map(move |finding| (address.clone(), finding))
+    };
+    servers.iter().flat_map(of).collect()
 }
