@@ -13,7 +13,7 @@ CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/c
 SCHEMATHESIS_VERSION := 4.32.5
 SCHEMATHESIS := $(TARGET)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 
-# $(call apt_install,package): as root, or through sudo; where that can't be, it tells what is missing.
+# $(call apt_install,package): as root, or through sudo; where that can't be, it shows what is missing.
 define apt_install
 	as_root=; if [ "$$(id -u)" != 0 ]; then as_root=sudo; fi; \
 	for tool in apt-get $$as_root; do \
@@ -38,7 +38,8 @@ dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
 .PHONY: test
 test: redis check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis and real processes
 	cargo build --locked --workspace
-	cargo test --locked --workspace --no-fail-fast
+	@mkdir -p $(TARGET)
+	cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
 	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 200
 
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
@@ -48,10 +49,10 @@ torture: redis ## Run the fault suite at its long volume; the report goes to tes
 	cargo test --locked --release --workspace --test torture -- --long --report $(CURDIR)/tests $(ARGS)
 	$(if $(ARGS),,HOSTILE_CALLS=200 cargo test --locked --release --workspace --test hostile_upstreams -- --nocapture)
 
-.PHONY: crowd
-crowd: redis ## Measure an intake before CROWD=10000 silent connections and 64 slow ones
-	cargo build --locked --package dripfeed
-	CROWD=$(or $(CROWD),10000) cargo test --locked --package dripfeed-tests --test crowd -- --nocapture
+.PHONY: neighbours
+neighbours: redis ## Do all that one caller can do to others, 10,000 connections among it, and measure how long these wait
+	cargo build --locked --release --workspace
+	NEIGHBOURS=1 cargo test --locked --release --workspace --test hostile_neighbours -- --nocapture --test-threads 1
 
 .PHONY: hostile
 hostile: redis ## Call upstreams that answer as badly as they can, HOSTILE_CALLS=200 times each
@@ -77,9 +78,12 @@ lab: redis ## Run published limiters and ours side by side: a table, and charts 
 	@exec $(TARGET)/release/dripfeed lab $(ARGS)
 
 .PHONY: lint
-lint: ## Check format, lints, and dependencies when cargo-deny is installed
+lint: ## Check format, lints, words, folders, module circles, and dependencies when cargo-deny is installed
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	python3 tests/checks/circles.py
+	python3 tests/checks/folders.py
+	python3 tests/checks/words.py
 	@if command -v cargo-deny >/dev/null; then \
 		echo "cargo deny"; cargo deny --locked check bans licenses sources; \
 	else \

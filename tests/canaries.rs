@@ -1,4 +1,4 @@
-//! Secrets stay secret: canaries in every setting that holds one, and in what callers hand in, are found in no log at level
+//! Secrets stay secret: canaries in every setting that holds one, and in what callers submit, are found in no log at level
 //! trace, no metric, no record of how a job ended, no problem, and nothing that commands print.
 
 use std::fs;
@@ -246,7 +246,7 @@ async fn secrets_are_found_nowhere() {
         no_canary(&format!("Redis, {bucket}"), &in_redis(&admin, &format!("dripfeed:{{{bucket}}}:")).await);
     }
     for client in &clients {
-        let metrics = client.get("/metrics").await.expect("metrics");
+        let metrics = as_caller(client, Method::GET, "/metrics", "").await;
         assert_eq!(metrics.status, 200, "{metrics:?}");
         no_canary("the metrics", &String::from_utf8_lossy(&metrics.body));
     }

@@ -1,12 +1,31 @@
-//! The doctor finds what somebody broke by hand, and mends it.
+//! The doctor finds what somebody broke by hand, and repairs it: a bounded part in each script, while others go on.
 
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_tests::{buckets, redis_server::TestRedis};
+use dripfeed_job::Submission;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_tests::buckets::{self, DELIVERED, buried, join, open, settle, submit, take, take_one};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::until;
+use redis::Value;
+
+async fn run(store: &dripfeed_store::Store, words: &[&str]) {
+    let mut command = redis::cmd(words[0]);
+    words[1..].iter().for_each(|word| {
+        command.arg(*word);
+    });
+    store.command::<Value>(&command).await.unwrap();
+}
+
+async fn of_commandstats(store: &dripfeed_store::Store, command: &str) -> u64 {
+    let text: String = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.and_then(|line| line.split(',').next()?.parse().ok()).unwrap_or(0)
+}
 
 async fn kinds(bucket: &Bucket, mend: bool) -> Vec<FindingKind> {
-    bucket.examine(mend).await.unwrap().iter().map(|finding| finding.kind).collect()
+    bucket.examine(mend).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
 }
 
 #[tokio::test]
@@ -22,13 +41,7 @@ async fn what_was_broken_by_hand_is_found_and_mended() {
     assert_eq!(kinds(&bucket, false).await, []);
 
     let ids: Vec<String> = taken.iter().map(|taken| taken.claim.id().to_string()).collect();
-    let run = async |words: &[&str]| {
-        let mut command = redis::cmd(words[0]);
-        words[1..].iter().for_each(|word| {
-            command.arg(*word);
-        });
-        store.command::<redis::Value>(&command).await.unwrap();
-    };
+    let run = async |words: &[&str]| run(&store, words).await;
     let jobs = "dripfeed:{b}:jobs";
     run(&["XACK", jobs, "processors", &ids[0]]).await;
     run(&["XCLAIM", jobs, "processors", "@parked", "0", &ids[1]]).await;
@@ -42,8 +55,182 @@ async fn what_was_broken_by_hand_is_found_and_mended() {
         [Stranded, Phantom, NeverDue, DueButNotParked, AttemptsOfNothing, BytesMiscounted, IndexOfNoLetter, Lost];
     let found = kinds(&bucket, true).await;
     assert!(broken.iter().all(|kind| found.contains(kind)) && found.len() == broken.len(), "{found:?}");
-    // What was deleted stays lost, and stays told.
+    // What was deleted stays lost, and stays reported.
     assert_eq!(kinds(&bucket, false).await, [Lost]);
-    let Take::Jobs(again) = replica.take(10).await.unwrap() else { panic!("the mended jobs are due") };
+    let Take::Jobs(again) = replica.take(10).await.unwrap() else { panic!("the repaired jobs are due") };
     assert_eq!(again.len(), 3);
+}
+
+#[tokio::test]
+async fn the_lists_of_a_list_bucket_are_examined_and_mended() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let bucket = open(&redis, BucketSettings { kind: Kind::List, ..buckets::settings("b") }).await;
+    let (alive, gone) = (join(&bucket, "a").await, join(&bucket, "gone").await);
+    for n in 0..6 {
+        submit(&bucket, Submission { caller: Some("alice".to_owned()), ..buckets::job(n.to_string()) }).await;
+    }
+    let held = take_one(&alive).await;
+    let lost = take(&gone, 2).await;
+    settle(&alive, take_one(&alive).await, buried("no luck")).await;
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+
+    run(&store, &["HSET", "dripfeed:{b}:takers", "a", "7"]).await;
+    run(&store, &["HDEL", "dripfeed:{b}:replicas", "gone"]).await;
+    run(&store, &["HINCRBY", "dripfeed:{b}:tally", "bytes", "5"]).await;
+    run(&store, &["HSET", "dripfeed:{b}:holders", "bob", "2"]).await;
+    run(&store, &["DEL", "dripfeed:{b}:dead:letters"]).await;
+    use FindingKind::*;
+    let broken = [BytesMiscounted, HoldersMiscounted, HeldMiscounted, HeldByNoMember, LetterNotIndexed];
+    assert_eq!(kinds(&bucket, false).await, broken);
+    assert_eq!(kinds(&bucket, true).await, broken);
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+    drop(lost);
+    assert_eq!(take(&alive, 10).await.len(), 4, "what no member held is there again");
+    settle(&alive, held, DELIVERED).await;
+    assert_eq!(bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items.len(), 1);
+}
+
+fn keyed(key: &str) -> Submission {
+    Submission { idempotency_key: IdempotencyKey::parse(key).ok(), ..buckets::job("x") }
+}
+
+#[tokio::test]
+async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_mended() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    for n in 0..3 {
+        submit(&bucket, keyed(&n.to_string())).await;
+    }
+    settle(&replica, take_one(&replica).await, buried("no luck")).await;
+    let delivered = take_one(&replica).await;
+    let ended = delivered.claim.id().to_string();
+    settle(&replica, delivered, DELIVERED).await;
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+
+    let run = async |words: &[&str]| run(&store, words).await;
+    let tally = "dripfeed:{b}:tally";
+    run(&["HSET", "dripfeed:{b}:dead:waiting", "7-0", "{}"]).await;
+    run(&["SET", "dripfeed:{b}:once:lost", "7-0 f"]).await;
+    run(&["HSET", "dripfeed:{b}:idempotency:jobs", "7-0", "dripfeed:{b}:once:lost"]).await;
+    run(&["HINCRBY", tally, "dead_bytes", "5"]).await;
+    run(&["HINCRBY", tally, "outcomes_bytes", "-3"]).await;
+    run(&["ZREM", "dripfeed:{b}:outcomes:ended", &ended]).await;
+    run(&["ZADD", "dripfeed:{b}:outcomes:ended", "1", "9-0"]).await;
+    use FindingKind::*;
+    let broken =
+        [RecordOfNothing, IdempotencyKeyOfNothing, OutcomesNotListed, LetterBytesMiscounted, OutcomeBytesMiscounted];
+    assert_eq!(kinds(&bucket, false).await, broken);
+    assert_eq!(kinds(&bucket, true).await, broken);
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+    let listed: Option<u64> =
+        store.command(redis::cmd("ZSCORE").arg("dripfeed:{b}:outcomes:ended").arg(&ended)).await.unwrap();
+    assert!(listed.is_some_and(|ms| ms > 1), "it is listed by the time of its end");
+    let keys: u64 = store.command(redis::cmd("ZCARD").arg("dripfeed:{b}:idempotency:ends")).await.unwrap();
+    assert_eq!(keys, 3, "those of the ended jobs, and the one of no job");
+}
+
+#[tokio::test]
+async fn nothing_is_kept_for_ever_of_jobs_that_were_deleted_by_hand() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    for (kind, name) in [(Kind::Stream, "s"), (Kind::List, "l")] {
+        let mut settings = BucketSettings { kind, ..buckets::settings(name) };
+        settings.keep.idempotency_keys = Duration::from_millis(1);
+        let bucket = open(&redis, settings).await;
+        let replica = join(&bucket, "a").await;
+        for n in 0..5 {
+            submit(&bucket, keyed(&n.to_string())).await;
+        }
+        if kind == Kind::Stream {
+            // One has failed, and waits for its next attempt.
+            settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::from_millis(1) }).await;
+        }
+        let key = |of: &str| format!("dripfeed:{{{name}}}:{of}");
+        run(&store, &["DEL", &key("jobs")]).await;
+        // A job that came later keeps its key; where the bucket is a list, it is the first that ends which leaves it empty.
+        submit(&bucket, keyed("later")).await;
+        if kind == Kind::List {
+            settle(&replica, take_one(&replica).await, DELIVERED).await;
+        }
+        let left = async || {
+            bucket.enforce_retention().await.unwrap();
+            let count = async |command: &str, of: &str| -> u64 {
+                store.command(redis::cmd(command).arg(key(of))).await.unwrap()
+            };
+            let once: Vec<String> = store.command(redis::cmd("KEYS").arg(key("once:*"))).await.unwrap();
+            (once.len() as u64, count("HLEN", "idempotency:jobs").await, count("ZCARD", "idempotency:ends").await)
+        };
+        let kept = u64::from(kind == Kind::Stream);
+        until("the keys are forgotten", async || left().await == (kept, kept, 0)).await;
+        if kind == Kind::Stream {
+            until("its due time has come", async || {
+                replica.take(10).await.unwrap();
+                store.command::<u64>(redis::cmd("HLEN").arg(key("attempts"))).await.unwrap() == 0
+            })
+            .await;
+            assert_eq!(left().await, (1, 1, 0), "the job that came later is still there, with its key");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_large_bucket_is_examined_a_bounded_part_in_each_script() {
+    const JOBS: usize = 20;
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    for (kind, name) in [(Kind::Stream, "s"), (Kind::List, "l")] {
+        let settings = BucketSettings { kind, capacity: 10_000, ..buckets::settings(name) };
+        let bucket = open(&redis, settings).await;
+        for _ in 0..JOBS {
+            submit(&bucket, buckets::job("x".repeat(1 << 20))).await;
+        }
+        let scripts = async || of_commandstats(&store, "evalsha").await + of_commandstats(&store, "eval").await;
+        let before = scripts().await;
+        assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+        let least = (JOBS * (1 << 20) / SCRIPT_BYTES) as u64;
+        assert!(scripts().await - before >= least, "{name}: all that is there in fewer than {least} scripts");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_found_while_jobs_come_and_go() {
+    let redis = TestRedis::start().await;
+    for (kind, name) in [(Kind::Stream, "s"), (Kind::List, "l")] {
+        let settings = BucketSettings { kind, capacity: 10_000, ..buckets::settings(name) };
+        let bucket = open(&redis, settings).await;
+        let replica = join(&bucket, "a").await;
+        let fill = |many: usize| (0..many).map(|n| buckets::job(n.to_string())).collect();
+        bucket.admit_many(fill(2000)).await;
+        let busy = tokio::spawn({
+            let (bucket, replica) = (bucket.clone(), replica.clone());
+            async move {
+                loop {
+                    bucket.admit_many(fill(20)).await;
+                    let mut taken = take(&replica, 30).await.into_iter();
+                    settle(&replica, taken.next().unwrap(), Settlement::GiveBack).await;
+                    settle(&replica, taken.next().unwrap(), buried("no luck")).await;
+                    for taken in taken.by_ref().take(15) {
+                        settle(&replica, taken, DELIVERED).await;
+                    }
+                    for taken in taken {
+                        let wait = Duration::from_millis(1);
+                        let retry = match kind {
+                            Kind::Stream => Settlement::Retry { after: wait },
+                            Kind::List => Settlement::GiveBack,
+                        };
+                        settle(&replica, taken, retry).await;
+                    }
+                }
+            }
+        });
+        for _ in 0..10 {
+            assert_eq!(bucket.examine(true).await.unwrap().findings, [], "{name}");
+        }
+        busy.abort();
+        let _ = busy.await;
+        assert_eq!(bucket.examine(false).await.unwrap(), Examination::default(), "{name}");
+    }
 }

@@ -8,7 +8,7 @@ use dripfeed_bucket::*;
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets::{self, submit};
 use dripfeed_tests::callers::{Broken, Seen};
-use dripfeed_tests::processes::command;
+use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::{RunningRedis, TestRedis};
 use dripfeed_tests::sentinels::Sentinels;
 use dripfeed_tests::service::{Service, until};
@@ -34,7 +34,7 @@ async fn calls(redis: &TestRedis, command: &str) -> usize {
     line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
 }
 
-/// Admits a crowd at once, and tells how often each of `commands` was called for it.
+/// Admits a crowd at once, and shows how often each of `commands` was called for it.
 async fn calls_for_a_crowd<const N: usize>(redis: &TestRedis, bucket: &Bucket, commands: [&str; N]) -> [usize; N] {
     let mut before = Vec::new();
     for command in commands {
@@ -78,7 +78,7 @@ async fn many_jobs_are_flushed_to_the_disk_at_once() {
     assert!(scripts <= CROWD / 20 && waits == 0, "{scripts} scripts and {waits} waits for {CROWD} jobs");
 }
 
-/// The append-only file as it is now, in a folder of its own.
+/// The append-only file as it is now, in its own folder.
 fn copy_of_the_file(redis: &TestRedis) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
     let name = Path::new("appendonlydir");
@@ -135,7 +135,7 @@ async fn a_class_that_redis_does_not_give_is_refused_at_the_start() {
     assert!(code == Some(78) && told.contains("noeviction"), "{code:?} {told}");
 }
 
-/// A lower class than was asked for is told, where it isn't refused.
+/// A lower class than was asked for is reported, where it isn't refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_202_names_the_class_that_redis_gives() {
     for (append_only, class) in [(true, "everysec"), (false, "process")] {
@@ -184,6 +184,36 @@ async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
     service.store().connected().await;
     service.drained("b").await;
     assert_eq!(Seen { accepted, ..Seen::default() }.broken_at(&upstream), Broken::default());
+}
+
+/// Answers name the class as soon as Redis was looked at.
+async fn names(intake: &Process, class: &str) {
+    let named = async || intake.client().submit("b", "x").await.expect("an answer").text("durability") == class;
+    until(&format!("answers name {class}"), named).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_name_what_redis_gives_now() {
+    let service = Service::new("[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 100000").await;
+    let intake = service.intake().await;
+    names(&intake, "everysec").await;
+    service.redis::<()>("CONFIG SET appendonly no").await;
+    names(&intake, "process").await;
+    service.redis::<()>("CONFIG SET appendonly yes").await;
+    names(&intake, "everysec").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_name_less_than_fsync_when_redis_flushes_less() {
+    let redis = TestRedis::with(always()).await;
+    let buckets = "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 100000";
+    let service = Service::over(redis, Durability::Fsync, buckets).await;
+    let intake = service.intake().await;
+    names(&intake, "fsync").await;
+    service.redis::<()>("CONFIG SET appendfsync everysec").await;
+    names(&intake, "everysec").await;
+    service.redis::<()>("CONFIG SET appendfsync always").await;
+    names(&intake, "fsync").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -29,7 +29,7 @@ const GROWTH_KIB: u64 = 64 << 10;
 
 const LATE: &str = "no whole answer within 500ms";
 
-/// A sort of hostility: the path where it is met, how its jobs end, and what is told of that.
+/// A sort of hostility: the path where it is met, how its jobs end, and what is notified of that.
 const SORTS: [(&str, Ending, &str); 10] = [
     ("drip", Ending::Dead, LATE),
     ("drip-body", Ending::Dead, LATE),

@@ -253,6 +253,21 @@ async fn pace_pause_and_the_bound_in_flight_hold_over_all_replicas() {
 }
 
 #[tokio::test]
+async fn a_paced_list_is_counted_while_its_pace_has_a_state() {
+    let redis = TestRedis::start().await;
+    let mut settings = settings();
+    settings.leak.rate = Some("1000/s".parse().unwrap());
+    let bucket = open(&redis, settings).await;
+    submit_all(&bucket, &["1", "2"]).await;
+    let replica = join(&bucket, "a").await;
+    let taken = take_one(&replica).await;
+    let census = bucket.census().await.unwrap();
+    assert_eq!((census.level, census.in_flight, census.waiting), (2, 1, 1));
+    assert!(census.oldest_age.is_some(), "the oldest job is found among those of the replica");
+    drop(taken);
+}
+
+#[tokio::test]
 async fn a_dead_replicas_jobs_are_back_in_order_and_it_settles_nothing_more() {
     let redis = TestRedis::start().await;
     let (store, bucket) = (redis.store().await, open(&redis, settings()).await);
@@ -313,14 +328,15 @@ async fn what_was_taken_without_an_answer_is_given_back() {
     redis.server.pause().unwrap();
     assert!(replica.take(2).await.is_err());
     redis.server.resume().unwrap();
-    let taken = loop {
+    let mut taken = Vec::new();
+    while taken.len() < 2 {
         match replica.take(5).await {
-            Ok(Take::Jobs(jobs)) => break jobs,
+            Ok(Take::Jobs(jobs)) => taken.extend(jobs),
             Ok(Take::Idle(idle)) => replica.wait(&idle).await,
             Ok(Take::Fenced) => panic!("nobody declared it dead"),
             Err(error) => println!("Redis has just begun to answer: {error}"),
         }
-    };
+    }
     assert_eq!(bodies(&taken), [b"2", b"3"]);
     for taken in taken.into_iter().chain([held]) {
         assert_eq!(settle(&replica, taken, DELIVERED).await, Settled::Recorded);

@@ -49,7 +49,7 @@ fn counted<const N: usize>(callers: [(&str, u64); N]) -> BTreeMap<String, u64> {
     callers.map(|(caller, jobs)| (caller.to_owned(), jobs)).into()
 }
 
-/// How many of so many submissions of a caller, handed in together, get in.
+/// How many of this many submissions of a caller, submitted together, get in.
 async fn admit_many(bucket: &Bucket, caller: &str, submissions: usize) -> usize {
     let answers = bucket.admit_many((0..submissions).map(|_| of(caller)).collect()).await;
     answers.iter().filter(|answer| matches!(answer, Ok(Admission::Admitted(_)))).count()
@@ -168,7 +168,7 @@ async fn jobs_added_by_hand_are_counted_to_nobody() {
         settle(&replica, taken, DELIVERED).await;
     }
     assert_eq!(holders(&store, &bucket).await, counted([("alice", 2)]));
-    assert_eq!(bucket.examine(false).await.unwrap(), []);
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
 }
 
 #[tokio::test]
@@ -187,9 +187,9 @@ async fn a_count_that_is_wrong_is_told_and_mended_and_locks_nobody_out_of_an_emp
     submit(&bucket, of("bob")).await;
     run("HSET dripfeed:{b}:holders alice 5 carol 2").await;
     run("HDEL dripfeed:{b}:holders bob").await;
-    let found = bucket.examine(true).await.unwrap();
+    let found = bucket.examine(true).await.unwrap().findings;
     let [Finding { kind: FindingKind::HoldersMiscounted, count: 3, .. }] = found[..] else { panic!("{found:?}") };
-    assert_eq!(bucket.examine(false).await.unwrap(), []);
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
     assert_eq!(holders(&store, &bucket).await, counted([("alice", 1), ("bob", 1)]));
 
     assert_eq!(admit_many(&bucket, "alice", 2).await, 1);

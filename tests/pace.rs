@@ -276,7 +276,7 @@ async fn a_cut_rate_is_what_leaks() {
 
 const TIMED_OUT: (Settlement, bool) = (Settlement::Retry { after: Duration::ZERO }, true);
 
-/// Calls that end one after the other; of a hundred so many end badly, by chance.
+/// Calls that end one after the other; of a hundred this many end badly, by chance.
 async fn calls_with(redis: &TestRedis, percent: u32, bad: (Settlement, bool), calls: usize) -> (f64, &'static str) {
     let mut chance = fastrand::Rng::with_seed(7);
     let (bucket, [a, b]) = adaptive(redis, fast()).await;

@@ -40,7 +40,8 @@ pub struct Model {
     /// Jobs that ever were in the stream.
     pub numbered: usize,
     pub jobs: BTreeMap<JobNumber, Job>,
-    once: BTreeMap<u8, (JobNumber, char, usize)>,
+    /// Each caller has a namespace.
+    once: BTreeMap<(Option<char>, u8), (JobNumber, char, usize)>,
     pub joined: usize,
     members: BTreeSet<ReplicaNumber>,
     /// What processes believe to hold, also those that were declared dead: job and failures when it was taken.
@@ -199,7 +200,8 @@ impl Model {
     }
 
     fn admit(&mut self, offer: &Offer) -> Verdict {
-        if let Some((job, letter, length)) = offer.key.and_then(|key| self.once.get(&key)).copied() {
+        let key = offer.key.map(|key| (offer.caller, key));
+        if let Some((job, letter, length)) = key.and_then(|key| self.once.get(&key)).copied() {
             if (letter, length) != (offer.letter, offer.length) {
                 return self.refuse(Reason::IdempotencyConflict);
             }
@@ -224,7 +226,7 @@ impl Model {
         added.delayed = offer.delayed.then_some(now);
         added.ephemeral = offer.ephemeral;
         self.accepted += 1;
-        if let Some(key) = offer.key {
+        if let Some(key) = key {
             self.once.insert(key, (job, offer.letter, offer.length));
         }
         Verdict::Admitted { job, level: self.level() }
@@ -286,7 +288,10 @@ impl Model {
             return Answer::Idle;
         }
         let mut handed = Vec::new();
-        for job in self.due().into_iter().take(most) {
+        for job in self.due() {
+            if handed.len() == most {
+                break;
+            }
             handed.extend(self.hand_out(job, replica));
         }
         for job in self.waiting() {

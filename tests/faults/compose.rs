@@ -3,6 +3,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use dripfeed_job::duration;
 use dripfeed_store::{Durability, RedisSettings, Store};
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::upstream::Upstream;
@@ -55,6 +56,19 @@ async fn redis(service: &Value, folder: &Path) -> (Child, String) {
     (redis, url)
 }
 
+#[test]
+fn a_container_has_time_to_drain_before_it_is_killed() {
+    let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
+    let compose: Value = serde_saphyr::from_str(&text).unwrap();
+    for (role, parts) in [("intake", &["DRAIN_DELAY", "DRAIN"][..]), ("processor", &["DRAIN"])] {
+        let service = &compose["services"][role];
+        let time = |value: &Value| duration::parse(value.as_str().unwrap()).unwrap();
+        let part = |part: &&str| time(&service["environment"][format!("DRIPFEED__{}__{part}", role.to_uppercase())]);
+        let drains: Duration = parts.iter().map(part).sum();
+        assert!(drains < time(&service["stop_grace_period"]), "{role}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_containers_run_works_together() {
     let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
@@ -75,6 +89,7 @@ async fn what_the_containers_run_works_together() {
         // Servers under test listen on loopback only.
         ("0.0.0.0:7180", "127.0.0.1:0".to_owned()),
         ("0.0.0.0:7181", "127.0.0.1:0".to_owned()),
+        ("0.0.0.0:7182", "127.0.0.1:0".to_owned()),
     ]);
     let settings = fs::read_to_string(root().join("config/deploy/containers.toml")).unwrap();
     fs::write(folder.path().join("containers.toml"), places.here(&settings)).unwrap();
@@ -92,6 +107,9 @@ async fn what_the_containers_run_works_together() {
     assert_eq!((answer.status, answer.text("durability").as_str()), (202, "everysec"), "{answer:?}");
     upstream.has_got(1).await;
     assert_eq!(upstream.calls()[0].text(), "meat");
+
+    let of_all = client.request(Method::GET, "/metrics");
+    assert_eq!(client.call(of_all, "").await.unwrap().status, 401, "the port of the API takes a key");
 
     for process in [&intake].into_iter().chain(&processors) {
         let port = process.url().rsplit(':').next().expect("a port").to_owned();

@@ -105,7 +105,7 @@ async fn a_stream_that_is_deleted_under_a_running_service_is_begun_anew() {
         assert_eq!(intake.client().submit("b", "meat").await.unwrap().status, 202);
         upstream.has_got(number + 1).await;
     }
-    // No hot loop: what was wrong is told once.
+    // No hot loop: what was wrong is reported once.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(processor.log().lines().count() < 30, "{}", processor.log());
 }

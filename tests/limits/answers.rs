@@ -1,4 +1,4 @@
-//! What callers of a running intake are told of a bucket's limits.
+//! What callers of a running intake are notified of a bucket's limits.
 
 use dripfeed_tests::client::Answer;
 use dripfeed_tests::processes::Process;
@@ -36,7 +36,7 @@ async fn a_caller_over_its_limit_is_told_which_and_until_when() {
     assert_eq!(wait, refused.number("retry_after_ms").div_ceil(1000));
     assert!((1700..=1800).contains(&wait), "{refused:?}");
     assert_eq!(submit("other").await.status, 202);
-    // In a batch each is judged by itself.
+    // In a batch each is judged on its own.
     let request = client.request(Method::POST, "/v1/buckets/b/jobs/batch").header("x-tenant", "third");
     let batch = client.call(request, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}").await.expect("an answer");
     assert_eq!((batch.status, batch.number("accepted"), batch.number("refused")), (207, 2, 1), "{batch:?}");
@@ -221,4 +221,54 @@ async fn limits_are_read_again_at_once_and_wrong_ones_change_nothing() {
     assert_eq!([submit().await, submit().await, submit().await], [202, 202, 429]);
     reload(&limited("3", ""), READ).await;
     assert_eq!(submit().await, 429);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_and_buckets_that_are_gone_leave_the_metrics() {
+    let limit = |id: &str| {
+        format!("[[buckets.b.limits]]\nid = \"{id}\"\ntiers = [{{ kind = \"fixed\", limit = 9, period = \"24h\" }}]\n")
+    };
+    let basis = "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n";
+    let other = "[buckets.other]\nupstream = \"http://127.0.0.1:9/\"\n";
+    let service = Service::new(&format!("{basis}{}{}{other}", limit("stays"), limit("goes"))).await;
+    let (intake, processor) = (service.intake().await, service.processor().await);
+    let submit = async |bucket: &str| assert_eq!(intake.client().submit(bucket, "meat").await.unwrap().status, 202);
+    let shown = async |of: &Process, label: &str| {
+        let metrics = of.client().get("/metrics").await.expect("metrics");
+        let text = String::from_utf8(metrics.body.to_vec()).expect("text");
+        text.lines().any(|line| line.contains(label))
+    };
+    let policies = async || {
+        let labels = ["stays", "goes", "new"].map(|policy| format!("bucket=\"b\",policy=\"{policy}\""));
+        let [stays, goes, new] = labels.each_ref().map(|label| shown(&intake, label));
+        [stays.await, goes.await, new.await]
+    };
+    submit("b").await;
+    submit("other").await;
+    assert_eq!(policies().await, [true, true, false]);
+    const OTHER: &str = "bucket=\"other\"";
+    until("the processor works on it", async || shown(&processor, OTHER).await).await;
+    assert!(shown(&intake, OTHER).await);
+
+    let read = async |settings: &str| {
+        service.configure(settings);
+        for process in [&intake, &processor] {
+            let told = || process.log().matches("settings are read again").count();
+            let before = told();
+            process.hang_up();
+            until("the settings are read again", async || told() > before).await;
+        }
+    };
+    read(&format!("{basis}{}{}", limit("stays"), limit("new"))).await;
+    assert_eq!(policies().await, [true, false, false]);
+    until("the bucket has left the metrics", async || !shown(&intake, OTHER).await && !shown(&processor, OTHER).await)
+        .await;
+    submit("b").await;
+    assert_eq!(policies().await, [true, false, true]);
+    assert!(shown(&processor, "bucket=\"b\"").await);
+
+    // Changed at run time, and not by a reload.
+    let changes = json!({ "limits": [{ "id": "new", "tiers": [{ "kind": "gate", "period": "1ms" }] }] });
+    assert_eq!(intake.client().patch("/v1/buckets/b", &changes.to_string()).await.unwrap().status, 200);
+    assert_eq!(policies().await, [false, false, true]);
 }

@@ -1,7 +1,7 @@
 //! Three intakes that many callers flood at once: in no true window is more admitted than the limit says.
 //!
 //! A job's id is the time of Redis at its append, which follows the decision within the same script. So ids are later than
-//! decisions by at most as long as the slowest script took, which Redis tells.
+//! decisions by at most as long as the slowest script took, which Redis reports.
 
 use dripfeed_tests::client::Client;
 use dripfeed_tests::processes::Process;
@@ -20,7 +20,7 @@ struct Flood {
     late: i64,
 }
 
-/// Hands in as much as it can to a bucket with this one limit, by three intakes.
+/// Submits as much as it can to a bucket with this one limit, by three intakes.
 async fn flood(tier: &str) -> Flood {
     let service = Service::new(&format!(
         "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 1000000\n\
@@ -39,7 +39,7 @@ async fn flood(tier: &str) -> Flood {
     Flood { admitted, late: slowest_us(&service).await / 1000 + 2 }
 }
 
-/// Tells how many were refused by the limit. On a busy machine an intake may not know of some what became of them.
+/// Reports how many were refused by the limit. On a busy machine an intake may not know of some what became of them.
 async fn hand_in(client: Client) -> usize {
     let batch = "{\"body\":1}\n".repeat(ITEMS);
     let mut refused = 0;

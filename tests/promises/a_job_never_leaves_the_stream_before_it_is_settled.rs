@@ -1,5 +1,5 @@
 //! Promise 3: Retry, delay and crash recovery change a job's owner in the pending list, never its id, and never copy it: so `XLEN`,
-//! `XPENDING` and `XRANGE` always tell the whole truth.
+//! `XPENDING` and `XRANGE` always show the whole truth.
 
 use std::time::Duration;
 
@@ -27,6 +27,20 @@ impl Stream {
         assert!(held.len() <= 1, "{held:?}");
         held.into_iter().next().map(|(_, owner, ..)| owner)
     }
+}
+
+#[tokio::test]
+async fn a_claim_that_is_lost_goes_back_to_the_bucket() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    let job = submit(&bucket, buckets::job("x")).await.id;
+    // As when the task that had it panicked.
+    drop(take_one(&replica).await);
+    assert!(takes_nothing(&replica).await);
+    replica.doubt();
+    let again = take_one(&replica).await;
+    assert_eq!((again.claim.id(), again.claim.failures()), (job, 0));
 }
 
 #[tokio::test]

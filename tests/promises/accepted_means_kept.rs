@@ -27,7 +27,7 @@ struct Asked {
     answer: Result<Answer, String>,
 }
 
-/// Writers that ask without pause until told to end; they wait a little where a request failed.
+/// Writers that ask without pause until asked to end; they wait a little where a request failed.
 struct Writers {
     end: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<Vec<Asked>>>,
@@ -80,6 +80,11 @@ fn bucket(upstream: &Upstream) -> String {
     format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 5000", upstream.url())
 }
 
+/// For how long Redis is away. Whoever asks meanwhile gets an answer before it is back.
+const AWAY: Duration = Duration::from_secs(4);
+/// After which everything works again; far more than it takes, for busy machines.
+const BACK_WITHIN: Duration = Duration::from_secs(10);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_load() {
     let upstream = Upstream::willing().await;
@@ -95,7 +100,7 @@ async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_l
 
     service.redis.server.kill().await.unwrap();
     let down = Instant::now();
-    sleep(Duration::from_secs(4)).await;
+    sleep(AWAY).await;
     let up = Instant::now();
     service.redis.server.start_again().await.unwrap();
     let ready = Instant::now();
@@ -112,12 +117,12 @@ async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_l
     }
     // Also of those that were under way when Redis died, and that asked just before it came back.
     let longest = asked.iter().map(|asked| asked.took).max().expect("requests");
-    assert!(longest < Duration::from_secs(2), "an answer took {longest:?}");
+    assert!(longest < AWAY, "an answer took {longest:?}: it waited for Redis");
 
-    let works = ready + Duration::from_secs(5);
+    let works = ready + BACK_WITHIN;
     let late = asked.iter().filter(|asked| asked.begun > works);
     let failed: Vec<_> = late.filter(|asked| !matches!(&asked.answer, Ok(answer) if answer.status == 202)).collect();
-    assert!(failed.is_empty(), "{} requests failed later than 5 s after Redis was back", failed.len());
+    assert!(failed.is_empty(), "{} requests failed later than {BACK_WITHIN:?} after Redis was back", failed.len());
     let back = upstream.calls().iter().map(|call| call.arrived).find(|arrived| *arrived > ready).expect("calls");
     assert!(back < works, "the first call came {:?} after Redis was back", back.duration_since(ready));
     all_kept(&service, &upstream, &accepted(&asked)).await;

@@ -1,11 +1,15 @@
-//! Promise 8: Pacing, an upstream's 429 or 503 with Retry-After, our own shutdown: the attempt number stays.
+//! Promise 8: Pacing, an upstream's 429 or 503 with Retry-After, our own shutdown, a lack of local resources: the attempt number
+//! stays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use dripfeed_tests::service::Service;
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Call, Upstream};
+use tokio::process::Command;
+use tokio::sync::watch;
 
 /// Throttles the first three calls, and is willing then.
 async fn busy(status: u16) -> Upstream {
@@ -92,4 +96,68 @@ async fn the_pace() {
     service.drained("b").await;
     let calls = upstream.calls();
     assert!(calls.len() == 20 && calls.iter().all(|call| call.attempt == 1));
+}
+
+/// A processor that is started with such limits of open files, as `ulimit` sets them.
+async fn limited_processor(service: &Service, ulimits: &str) -> Process {
+    let processor = service.command(&[]);
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{ulimits}; exec \"$0\" \"$@\""));
+    command.arg(processor.as_std().get_program()).args(processor.as_std().get_args()).arg("processor");
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).kill_on_drop(true);
+    Process::start("processor with few files", command).await
+}
+
+async fn more_calls_than_files(host: &str) {
+    const JOBS: usize = 60;
+    let (held, open) = watch::channel(false);
+    let upstream = Upstream::start(move |_| {
+        let mut open = open.clone();
+        async move {
+            open.wait_for(|open| *open).await.ok();
+            Answer::Status(200)
+        }
+    })
+    .await;
+    let settings = format!(
+        "[buckets.b]\nupstream = \"{}\"\nleak = {{ concurrency = {JOBS} }}\nretry = {{ attempts = 1 }}",
+        upstream.url().replace("127.0.0.1", host)
+    );
+    let service = Service::new(&settings).await;
+    let intake = service.intake().await;
+    let processor = limited_processor(&service, "ulimit -Sn 48; ulimit -Hn 48").await;
+    for n in 0..JOBS {
+        assert_eq!(intake.client().submit("b", n.to_string()).await.expect("an answer").status, 202);
+    }
+    let begins = "can't open connections to the upstream";
+    until("files are wanting", async || processor.log().contains(begins)).await;
+    held.send_replace(true);
+    service.drained("b").await;
+
+    let counts = service.counts("b").await;
+    assert_eq!((counts.delivered, counts.dead), (JOBS as u64, 0));
+    assert!(upstream.calls().iter().all(|call| call.attempt == 1));
+    let lines = processor.whole_log().times_of(begins).len();
+    assert_eq!(lines, 1, "one line for all of them");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lack_of_open_files() {
+    more_calls_than_files("127.0.0.1").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lack_of_open_files_for_looking_names_up() {
+    more_calls_than_files("localhost").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_processor_raises_its_limit_of_open_files() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"", upstream.url())).await;
+    let processor = limited_processor(&service, "ulimit -Sn 64; ulimit -Hn 600").await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", processor.id())).expect("a running process");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("its limit of open files");
+    let numbers: Vec<&str> = files.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).collect();
+    assert_eq!(numbers, ["600", "600"], "{files}");
 }

@@ -2,8 +2,11 @@
 
 mod a_dead_replicas_jobs_are_back_within_the_lease;
 mod a_job_never_leaves_the_stream_before_it_is_settled;
+mod a_removed_bucket_loses_nothing;
 mod accepted_means_kept;
 mod being_throttled_costs_no_attempt;
+mod ended_work_is_bounded;
+mod memory_fits_the_formula;
 mod one_job_per_idempotency_key;
 mod only_the_owner_settles;
 mod pace_before_take;

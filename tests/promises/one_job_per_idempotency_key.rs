@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dripfeed_bucket::Bucket;
+use dripfeed_bucket::{Admission, Bucket, Reason};
+use dripfeed_job::fingerprint::fingerprint;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::{Start, Submission};
 use dripfeed_store::{Durability, RedisSettings, Store};
 use dripfeed_tests::buckets::{self, admitted};
 use dripfeed_tests::redis_server::TestRedis;
@@ -59,7 +62,7 @@ async fn after_an_unknown_outcome_the_same_request_makes_no_second_job() {
         assert_eq!((answer.status, answer.text("code").as_str()), (503, "store_unavailable"), "{answer:?}");
     }
     let unknown = asked.iter().filter(|answer| answer.text("outcome") == "unknown").count() as u64;
-    assert!(unknown > 0, "none was on its way: this tells nothing");
+    assert!(unknown > 0, "none was on its way: this shows nothing");
     until("the intake reaches Redis again", async || {
         client.get("/v1/buckets/b").await.is_ok_and(|answer| answer.status == 200)
     })
@@ -78,7 +81,7 @@ async fn after_an_unknown_outcome_the_same_request_makes_no_second_job() {
     assert_eq!(service.counts("b").await.accepted, 20);
 }
 
-/// Without a key, too: the bucket itself asks again, under a token of its own.
+/// Without a key, too: the bucket itself asks again, under its own token.
 #[tokio::test]
 async fn when_the_answer_comes_too_late_the_job_is_asked_for_again_and_is_one() {
     let redis = TestRedis::start().await;
@@ -100,4 +103,167 @@ async fn when_the_answer_comes_too_late_the_job_is_asked_for_again_and_is_one() 
     let calm = Bucket::new(redis.store().await, buckets::settings("b"));
     let jobs = calm.jobs(None, None, 10).await.unwrap().items;
     assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [first.id, admitted.id]);
+}
+
+#[tokio::test]
+async fn a_callers_key_never_names_another_callers_job() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, buckets::settings("b")).await;
+    let callers = [None, Some("shop"), Some("shop:order"), Some("partner")];
+    let order = |caller: Option<&str>, body: &str| Submission {
+        caller: caller.map(str::to_owned),
+        idempotency_key: IdempotencyKey::parse("order-17").ok(),
+        ..buckets::job(body)
+    };
+    let mut ids = BTreeSet::new();
+    for caller in callers {
+        // Each with its own body: a shared key would be a conflict.
+        let admitted = buckets::submit(&bucket, order(caller, &format!("{caller:?}"))).await;
+        assert!(!admitted.repeated && ids.insert(admitted.id), "{caller:?} got the job of another: {admitted:?}");
+        let again = buckets::submit(&bucket, order(caller, &format!("{caller:?}"))).await;
+        assert_eq!((again.repeated, again.id), (true, admitted.id), "{caller:?}");
+    }
+}
+
+fn order(n: usize) -> Submission {
+    Submission { idempotency_key: IdempotencyKey::parse(&format!("order {n}")).ok(), ..buckets::job("the same") }
+}
+
+/// What there is of idempotency keys: strings, those of jobs in the bucket, and those of jobs that have ended.
+async fn held(redis: &TestRedis) -> (usize, usize, usize) {
+    let store = redis.store().await;
+    let names: Vec<String> = store.command(redis::cmd("KEYS").arg("dripfeed:{b}:once*")).await.unwrap();
+    let jobs = store.command(redis::cmd("HLEN").arg("dripfeed:{b}:idempotency:jobs")).await.unwrap();
+    let ends = store.command(redis::cmd("ZCARD").arg("dripfeed:{b}:idempotency:ends")).await.unwrap();
+    (names.len(), jobs, ends)
+}
+
+/// Until this many ms have passed by the clock of Redis.
+async fn passed(redis: &TestRedis, ms: u64) {
+    let store = redis.store().await;
+    let now = async || {
+        let (s, us): (u64, u64) = store.command(&redis::cmd("TIME")).await.unwrap();
+        s * 1_000_000 + us
+    };
+    let begun = now().await;
+    until("the clock goes on", async || now().await > begun + ms * 1000).await;
+}
+
+#[tokio::test]
+async fn a_key_names_its_job_for_as_long_as_that_lives_and_then_for_the_window() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.keep.idempotency_keys = Duration::from_millis(1);
+    let bucket = buckets::open(&redis, settings.clone()).await;
+    let late = Submission { start: Start::After(Duration::from_hours(1)), ..order(1) };
+    let first = buckets::submit(&bucket, late.clone()).await;
+    passed(&redis, 10).await;
+    bucket.enforce_retention().await.unwrap();
+    let again = buckets::submit(&bucket, late.clone()).await;
+    assert_eq!((again.repeated, again.id), (true, first.id), "its job is still to come");
+    // Once the job has ended the window begins.
+    settings.keep.idempotency_keys = Duration::from_hours(1);
+    bucket.reconfigure(settings.clone());
+    bucket.cancel(first.id).await.unwrap();
+    bucket.enforce_retention().await.unwrap();
+    let again = buckets::submit(&bucket, late.clone()).await;
+    assert_eq!((again.repeated, again.id), (true, first.id), "the window isn't over");
+    assert_eq!(held(&redis).await, (1, 0, 1));
+    // And ends.
+    settings.keep.idempotency_keys = Duration::from_millis(1);
+    bucket.reconfigure(settings);
+    let second = buckets::submit(&bucket, order(2)).await;
+    bucket.cancel(second.id).await.unwrap();
+    passed(&redis, 10).await;
+    let anew = buckets::submit(&bucket, order(2)).await;
+    assert!(!anew.repeated && anew.id != second.id, "forgotten on time, also before its key is deleted");
+    bucket.cancel(anew.id).await.unwrap();
+    passed(&redis, 10).await;
+    bucket.enforce_retention().await.unwrap();
+    assert_eq!(held(&redis).await, (1, 0, 1), "what is forgotten is gone");
+}
+
+#[tokio::test]
+async fn a_keys_window_begins_however_its_job_ends() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.deliveries = 1;
+    let bucket = buckets::open(&redis, settings).await;
+    let replica = buckets::join(&bucket, "replica").await;
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        ids.push(buckets::submit(&bucket, order(n)).await.id);
+    }
+    let mut taken = buckets::take(&replica, 3).await.into_iter();
+    buckets::settle(&replica, taken.next().unwrap(), buckets::DELIVERED).await;
+    buckets::settle(&replica, taken.next().unwrap(), buckets::buried("rejected")).await;
+    bucket.declare_dead(replica.consumer()).await.unwrap();
+    let ephemeral = Submission { expires_in: Some(Duration::from_millis(1)), ..order(3) };
+    ids.push(buckets::submit(&bucket, ephemeral).await.id);
+    passed(&redis, 5).await;
+    assert!(buckets::takes_nothing(&buckets::join(&bucket, "another").await).await);
+    ids.push(buckets::submit(&bucket, order(4)).await.id);
+    bucket.cancel(ids[4]).await.unwrap();
+    ids.push(buckets::submit(&bucket, order(5)).await.id);
+    assert_eq!(bucket.purge().await.unwrap(), 1);
+    assert_eq!(bucket.census().await.unwrap().level, 0);
+    assert_eq!(held(&redis).await, (6, 0, 6));
+    for (n, id) in ids.into_iter().enumerate() {
+        let again = buckets::submit(&bucket, order(n)).await;
+        assert_eq!((again.repeated, again.id), (true, id), "{n}");
+    }
+}
+
+#[tokio::test]
+async fn at_the_most_keys_new_ones_are_refused_and_none_is_forgotten_early() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.keep.most_idempotency_keys = 5;
+    settings.keep.idempotency_keys = Duration::from_hours(1);
+    let bucket = buckets::open(&redis, settings.clone()).await;
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        ids.push(buckets::submit(&bucket, order(n)).await.id);
+    }
+    let refused = async |n: usize| buckets::refused(bucket.admit(order(n)).await);
+    let full = refused(5).await;
+    assert_eq!(full.reason, Reason::IdempotencyKeysFull);
+    assert!(full.retry_after.unwrap() >= Duration::from_hours(1), "none of them has ended: {full:?}");
+    buckets::submit(&bucket, buckets::job("without a key")).await;
+    bucket.cancel(ids[0]).await.unwrap();
+    let full = refused(5).await;
+    assert!(full.retry_after.is_some_and(|wait| wait <= Duration::from_secs(3606)), "{full:?}");
+    for (n, id) in ids.iter().enumerate() {
+        assert_eq!(buckets::submit(&bucket, order(n)).await.id, *id, "known as before");
+    }
+    assert_eq!(held(&redis).await, (5, 4, 1));
+    // In one batch no more than there is room for.
+    settings.keep.idempotency_keys = Duration::from_millis(1);
+    bucket.reconfigure(settings);
+    bucket.cancel(ids[1]).await.unwrap();
+    passed(&redis, 10).await;
+    bucket.enforce_retention().await.unwrap();
+    let batch = bucket.admit_many((10..13).map(order).collect()).await;
+    let admitted = batch.into_iter().filter(|one| matches!(one, Ok(Admission::Admitted(_)))).count();
+    assert_eq!((admitted, held(&redis).await), (1, (5, 4, 1)));
+}
+
+/// As an earlier version wrote it: a string with a TTL, counted nowhere.
+#[tokio::test]
+async fn a_key_of_an_earlier_version_is_known_until_its_time_is_over() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, buckets::settings("b")).await;
+    let store = redis.store().await;
+    let mut set = redis::cmd("SET");
+    set.arg("dripfeed:{b}:once:order 1")
+        .arg(format!("1700000000000-0 {}", fingerprint(&order(1))))
+        .arg("PX")
+        .arg(60_000);
+    let _: String = store.command(&set).await.unwrap();
+    let again = buckets::submit(&bucket, order(1)).await;
+    assert_eq!((again.repeated, again.id.to_string().as_str()), (true, "1700000000000-0"));
+    let _: u64 = store.command(redis::cmd("PEXPIRE").arg("dripfeed:{b}:once:order 1").arg(1)).await.unwrap();
+    passed(&redis, 10).await;
+    assert!(!buckets::submit(&bucket, order(1)).await.repeated);
+    assert_eq!(held(&redis).await, (1, 1, 0));
 }

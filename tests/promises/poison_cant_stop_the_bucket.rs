@@ -1,7 +1,8 @@
 //! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a bounded number of
 //! deliveries; everything else goes on.
 
-use dripfeed_bucket::{Replica, Take, Taken};
+use dripfeed_bucket::{Replica, Settled, Take, Taken};
+use dripfeed_job::{Ending, State};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
@@ -74,6 +75,68 @@ async fn take_when_due(replica: &Replica) -> Vec<Taken> {
     }
 }
 
+/// As many as Lua can't unpack.
+#[tokio::test]
+async fn an_entry_of_thousands_of_fields_is_buried_once_and_bounded() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let store = redis.store().await;
+    let mut add = redis::cmd("XADD");
+    add.arg("dripfeed:{b}:jobs").arg("*").arg("body").arg("{}");
+    for n in 0..4000 {
+        add.arg(format!("field {n}")).arg("value");
+    }
+    let id: String = store.command(&add).await.unwrap();
+    let wholesome = submit(&bucket, buckets::job("wholesome")).await;
+    let replica = join(&bucket, "replica").await;
+    let settled = take(&replica, 10).await.into_iter().map(|taken| {
+        let settlement = match &taken.job {
+            Ok(_) => buckets::DELIVERED,
+            Err(unreadable) => buckets::buried(&unreadable.to_string()),
+        };
+        settle(&replica, taken, settlement)
+    });
+    assert_eq!(futures::future::join_all(settled).await, [Settled::Recorded; 2]);
+    let census = bucket.census().await.unwrap();
+    assert_eq!((census.level, census.dead), (0, 1));
+    assert_eq!(bucket.find(wholesome.id).await.unwrap().unwrap().state, State::Ended(Ending::Delivered));
+    let dead = census.ended.iter().find(|(ending, _)| *ending == Ending::Dead).unwrap().1;
+    assert_eq!(dead, 1, "counted once");
+    let letter = bucket.dead_letter(id.parse().unwrap()).await.unwrap().expect("a letter");
+    assert_eq!(letter.outcome.reason.as_deref(), Some("the entry has 4001 fields: a job has at most 100"));
+    assert_eq!(letter.body.as_ref(), b"{}");
+    assert!(census.dead_bytes < 4000, "{} bytes are kept of it", census.dead_bytes);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_cant_be_settled_keeps_no_other_from_it() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let store = redis.store().await;
+    for n in 0..9 {
+        submit(&bucket, buckets::job(n.to_string())).await;
+    }
+    let replica = join(&bucket, "replica").await;
+    let mut taken = take(&replica, 9).await;
+    // Nothing can be buried as long as somebody else's key is in the way.
+    let _: String = store.command(redis::cmd("SET").arg("dripfeed:{b}:dead").arg("not a stream")).await.unwrap();
+    let dying = taken.remove(4);
+    let id = dying.claim.id();
+    let burying = tokio::spawn({
+        let replica = replica.clone();
+        async move { settle(&replica, dying, buckets::buried("rejected")).await }
+    });
+    let others = taken.into_iter().map(|taken| settle(&replica, taken, buckets::DELIVERED));
+    assert_eq!(futures::future::join_all(others).await, [Settled::Recorded; 8]);
+    assert!(!burying.is_finished());
+    let _: u64 = store.command(redis::cmd("DEL").arg("dripfeed:{b}:dead")).await.unwrap();
+    assert_eq!(burying.await.unwrap(), Settled::Recorded);
+    let census = bucket.census().await.unwrap();
+    let ended = |ending| census.ended.iter().find(|(of, _)| *of == ending).map(|(_, count)| *count);
+    assert_eq!((census.level, ended(Ending::Delivered), ended(Ending::Dead)), (0, Some(8), Some(1)));
+    assert_eq!(bucket.dead_letter(id).await.unwrap().expect("whole").body.as_ref(), b"4");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_that_cant_be_read_are_buried_and_the_others_delivered() {
     let upstream = Upstream::willing().await;
@@ -101,7 +164,7 @@ async fn entries_that_cant_be_read_are_buried_and_the_others_delivered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_kills_its_processor_is_buried_and_the_others_delivered() {
-    // Tells of each call of the poison, and never answers it.
+    // Reports each call of the poison, and never answers it.
     let (told, mut poisoned) = mpsc::channel(10);
     let upstream = Upstream::start(move |call| {
         let told = told.clone();

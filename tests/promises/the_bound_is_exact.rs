@@ -25,7 +25,7 @@ struct Seen {
     begun: AtomicU64,
     accepted: AtomicU64,
     refused: AtomicU64,
-    /// The highest level that a 202 told, of requests that began before the capacity was lowered, and after.
+    /// The highest level that a 202 reported, of requests that began before the capacity was lowered, and after.
     highest: [AtomicU64; 2],
     lowered: AtomicU64,
 }
@@ -61,7 +61,7 @@ async fn the_level_never_passes_the_capacity_with_64_writers_over_two_intakes() 
 
     let (accepted, refused) = (seen.accepted.load(Ordering::SeqCst), seen.refused.load(Ordering::SeqCst));
     assert_eq!(accepted + refused, REQUESTS);
-    assert!(refused > 0, "the bucket was never full: this load tells nothing");
+    assert!(refused > 0, "the bucket was never full: this load shows nothing");
     let highest = [&seen.highest[0], &seen.highest[1]].map(|level| level.load(Ordering::SeqCst));
     assert_eq!(highest, [100, 50], "the highest levels that were admitted to, under each capacity");
 

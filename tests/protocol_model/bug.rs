@@ -26,11 +26,11 @@ pub enum Bug {
     DeadStaysMember,
     /// A replica that was stopped still spends its old permits.
     OldPermitsSpent,
-    /// After a take without an answer nothing is given back.
+    /// After a take without an answer nothing is returned.
     StraysKept,
-    /// A replica gives back what it knows it holds, too.
+    /// A replica returns what it knows it holds, too.
     ClaimsGivenBack,
-    /// A question for strays has no number of its own: one that comes late gives back what was taken since.
+    /// A question for strays has no number of its own: one that comes late returns what was taken since.
     StraysUnnumbered,
     /// The job of an unanswered batch counts as known, also when that batch has parked it and it is a stray again.
     SettlingIsKnown,

@@ -1,4 +1,4 @@
-//! Processors: they take, call, settle, and live anew under another name when they were declared dead.
+//! Processors: they take, call, settle, and live again under another name when they were declared dead.
 
 use crate::bucket::{ATTEMPTS, Bucket, Call, Consumer, JobId, Rules, Settled, Settlement};
 use crate::bug::Bug;
@@ -74,7 +74,7 @@ impl Processor {
         self.lives.last().filter(|life| bucket.is_member(life.consumer))
     }
 
-    /// Its first life, of which nothing is to be told yet.
+    /// Its first life, of which nothing is to be reported yet.
     pub fn is_unused(&self) -> bool {
         let unused = |life: &Life| !life.is_busy() && !life.doubt;
         self.lives_so_far == 1 && self.lives.len() == 1 && self.lives.iter().all(unused)
@@ -100,7 +100,7 @@ impl Life {
         self.claims.iter().chain(settling).map(|claim| claim.job)
     }
 
-    /// What it asks the bucket for: strays to be given back first, when there may be some.
+    /// What it asks the bucket for: strays to be returned first, when there may be some.
     pub fn requests(&self, bucket: &Bucket, rules: Rules) -> Vec<Call> {
         let (consumer, number) = (self.consumer, self.asked + 1);
         if self.doubt && !rules.has(Bug::StraysKept) {
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// Numbers are compared with those of late and unanswered calls alone: where there are none, they begin anew.
+    /// Numbers are compared with those of late and unanswered calls alone: where there are none, they start again.
     pub fn forget_numbers(&mut self) {
         let Self { processors, bucket, late, .. } = self;
         let lives = processors.iter_mut().flat_map(|processor| &mut processor.lives);

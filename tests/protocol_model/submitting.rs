@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// The end of a request. Who has turned away meanwhile doesn't hear it.
+    /// The end of a request. A caller that has turned away meanwhile doesn't hear it.
     fn tell(&mut self, token: Token, knows: Knowledge) {
         self.requests.retain(|request| request.token != token);
         let caller = self.caller(token.caller);

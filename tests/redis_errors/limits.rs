@@ -26,7 +26,7 @@ async fn store(door: &Door) -> Store {
     Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Process)).await.expect("Redis answers")
 }
 
-/// Asks until it is answered well: while a connection is made anew a decision fails. Tells what remains, and how many
+/// Asks until it is answered well: while a connection is made again a decision fails. Reports what remains, and how many
 /// decisions failed, which may have been charged all the same.
 async fn remaining(limiter: &Limiter) -> (u64, u64) {
     let begun = Instant::now();
@@ -57,7 +57,7 @@ async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
         let begun = Instant::now();
         door.plan("decide", misdeed, 1);
         let decided = closed.decide(&Request::default()).await;
-        assert!(begun.elapsed() < Duration::from_millis(500), "{misdeed:?}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{misdeed:?}: {:?}", begun.elapsed());
         if matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT")) {
             assert!(is_late(&decided) || decided.is_ok_and(|decision| decision.allowed), "the source is sent");
         } else {
@@ -106,7 +106,7 @@ async fn what_was_counted_reaches_redis_when_it_can() {
         passed += 1;
         door.done("count").await;
     }
-    // What another replica learns of it: no call is missing, and those that were told with a lost answer count twice at most.
+    // What another replica learns of it: no call is missing, and those that were reported with a lost answer count twice at most.
     let there = Limiter::new(store(&door).await, "shop", policy("strict", "closed")).expect("a policy");
     let twice = misdeeds().filter(|misdeed| misdeed.is_carried_out()).count() as u64;
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! Every error that Redis can answer, once, at every script and command: callers are told what holds, nothing is lost,
-//! nobody asks in a hot loop or fills the log, and all goes on by itself.
+//! Every error that Redis can answer, once, at every script and command: callers learn what is true, nothing is lost,
+//! nobody asks in a hot loop or fills the log, and all goes on on its own.
 
 /// What the intake asks, by the call that asks it.
 mod intake;
@@ -63,4 +63,8 @@ fn no_script_is_forgotten() {
         .map(str::to_owned)
         .collect();
     assert_eq!(told, sources::scripts());
+    // The proxy knows a script by the file of its verb.
+    let files: BTreeSet<String> =
+        sources::of_the_product("lua").iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect();
+    assert!(told.is_subset(&files), "no file: {:?}", told.difference(&files));
 }

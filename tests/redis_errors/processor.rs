@@ -9,7 +9,7 @@ use dripfeed_tests::upstream::Upstream;
 
 use crate::{misdeeds, most_lines};
 
-pub const SCRIPTS: [&str; 6] = ["beat", "join", "recover", "settle", "strays", "take"];
+pub const SCRIPTS: [&str; 7] = ["beat", "join", "recover", "retention", "settle", "orphaned_claims", "take"];
 
 /// And the command that waits for new jobs.
 const DOORBELL: &str = "XREAD";
@@ -36,7 +36,7 @@ impl Stage {
         Self { service, door, upstream, processor, bucket, submitted: 0 }
     }
 
-    /// By a way of its own to Redis.
+    /// By its own way to Redis.
     async fn submit(&mut self) {
         buckets::submit(&self.bucket, buckets::job("{}")).await;
         self.submitted += 1;
@@ -45,7 +45,7 @@ impl Stage {
     /// Does what makes the processor call that script or command.
     async fn bring_about(&mut self, name: &str) {
         match name {
-            // A replica that finds itself gone joins anew.
+            // A replica that finds itself gone joins again.
             "join" => {
                 let _: u64 = self.service.redis("DEL dripfeed:{b}:replicas").await;
             }
@@ -54,13 +54,13 @@ impl Stage {
                 let _: u64 = self.service.redis("XGROUP CREATECONSUMER dripfeed:{b}:jobs processors ghost").await;
             }
             // What a lost answer had taken is asked for first of all.
-            "strays" => {
+            "orphaned_claims" => {
                 self.door.plan("take", Misdeed::Close, 1);
                 self.submit().await;
             }
             "take" | "settle" => self.submit().await,
             // By itself.
-            "beat" | DOORBELL => {}
+            "beat" | "retention" | DOORBELL => {}
             other => panic!("nothing is known to call {other}"),
         }
     }

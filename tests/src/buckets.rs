@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
+use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{Retry, Submission};
 use dripfeed_store::Durability;
 
@@ -34,10 +35,16 @@ pub fn settings(name: &str) -> BucketSettings {
         keep: Keep {
             outcomes: Duration::from_hours(1),
             most_outcomes: 100_000,
+            outcomes_bytes: 64 << 20,
             answer_bytes: 4096,
             idempotency_keys: Duration::from_hours(1),
+            most_idempotency_keys: 100_000,
+            dead: Duration::from_hours(1),
             most_dead: 1000,
+            dead_bytes: 64 << 20,
+            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
         },
+        client_address: ClientAddress::Dropped,
         durability: Durability::Everysec,
     }
 }

@@ -1,4 +1,4 @@
-//! Callers that submit without end, each job under a key of its own, and sent again under it until it is in.
+//! Callers that submit without end, each job under its own key, and sent again under it until it is in.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Seen {
 }
 
 impl Callers {
-    /// So many, spread over the clients, that submit so many jobs a second in all, as far as these are taken.
+    /// This many, spread over the clients, that submit this many jobs a second in all, as far as these are taken.
     #[must_use]
     pub fn start(count: u32, clients: &[Client], bucket: &str, per_second: u32) -> Self {
         let every = Duration::from_secs(1) * count / per_second;
@@ -119,7 +119,7 @@ async fn submit(client: Client, bucket: String, name: u32, every: Duration, ende
     seen
 }
 
-/// Submits until it is taken, and tells how long that took.
+/// Submits until it is taken, and shows how long that took.
 ///
 /// # Panics
 /// When there is no answer at all.

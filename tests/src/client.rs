@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Client {
     http: legacy::Client<HttpConnector, Full<Bytes>>,
     address: SocketAddr,
+    /// The caller's key, where it has one.
+    key: Option<String>,
 }
 
 #[derive(Debug)]
@@ -48,7 +50,13 @@ impl Client {
     pub fn to(address: SocketAddr) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
-        Self { http: legacy::Client::builder(TokioExecutor::new()).build(tcp), address }
+        Self { http: legacy::Client::builder(TokioExecutor::new()).build(tcp), address, key: None }
+    }
+
+    /// The same caller with a key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Self {
+        Self { key: Some(key.to_owned()), ..self.clone() }
     }
 
     /// # Errors
@@ -64,7 +72,11 @@ impl Client {
     }
 
     pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
-        Request::builder().method(method).uri(format!("http://{}{path}", self.address))
+        let request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        match &self.key {
+            Some(key) => request.header("dripfeed-key", key),
+            None => request,
+        }
     }
 
     pub async fn get(&self, path: &str) -> Result<Answer, String> {
@@ -79,12 +91,12 @@ impl Client {
         self.call(self.request(Method::POST, path), body).await
     }
 
-    /// Hands in a job.
+    /// Submits a job.
     pub async fn submit(&self, bucket: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
         self.post(&format!("/v1/buckets/{bucket}/jobs"), body).await
     }
 
-    /// Hands in a job with an idempotency key.
+    /// Submits a job with an idempotency key.
     pub async fn submit_once(&self, bucket: &str, key: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
         let request = self.request(Method::POST, &format!("/v1/buckets/{bucket}/jobs")).header("idempotency-key", key);
         self.call(request, body).await

@@ -17,7 +17,7 @@ pub struct TestCluster {
     nodes: Vec<Node>,
 }
 
-/// One server of it. What is told to it alone goes over its socket, so it isn't redirected.
+/// One server of it. What is asked of it alone goes over its socket, so it isn't redirected.
 pub struct Node {
     pub redis: TestRedis,
     pub id: String,
@@ -26,7 +26,7 @@ pub struct Node {
 }
 
 impl TestCluster {
-    /// So many masters, and for each one so many replicas, which each write needs one of. `more` as on the command line.
+    /// This many masters, and for each one this many replicas, which each write needs one of. `more` as on the command line.
     pub async fn start(masters: usize, replicas: usize, more: &str) -> Self {
         let mut nodes = Vec::new();
         for _ in 0..masters * (1 + replicas) {

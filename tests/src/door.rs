@@ -1,4 +1,4 @@
-//! A door to Redis that misbehaves as told. Behind it is a real server, so that all state is real; before it, chosen calls
+//! A door to Redis that misbehaves as reported. Behind it is a real server, so that all state is real; before it, chosen calls
 //! get another answer than that server's, or none.
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ struct Keeper {
 #[derive(Default)]
 struct Book {
     scripts: Scripts,
-    /// By the name of the call: what becomes of the next so many.
+    /// By the name of the call: what becomes of the next this many.
     plans: BTreeMap<String, (Misdeed, u64)>,
     calls: BTreeMap<String, u64>,
 }
@@ -131,7 +131,7 @@ impl Keeper {
         let name = match book.scripts.called_by(command)? {
             Called::Script(name) => name.to_owned(),
             Called::Command(name) => name,
-            // Its source comes next, and tells its name.
+            // Its source comes next, and reports its name.
             Called::UnknownScript => return Some(Misdeed::Error("NOSCRIPT No matching script. Please use EVAL.")),
         };
         *book.calls.entry(name.clone()).or_default() += 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
-use dripfeed_store::{Facts, Store};
+use dripfeed_store::{Durability, Facts, Store};
 
 use crate::buckets::{self, DELIVERED, buried, join, settle, submit, take, take_one, takes_nothing};
 
@@ -23,15 +23,21 @@ pub fn settings(name: &str, kind: Kind) -> BucketSettings {
 /// # Panics
 /// When it can't be done.
 pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
-    Facts::gather(store).await.expect("INFO and CONFIG GET");
+    Facts::gather(store, Durability::Process).await.expect("INFO");
     let replica = join(bucket, "a").await;
     let keyed = Submission { idempotency_key: IdempotencyKey::parse("k").ok(), ..buckets::job("keyed") };
     let first = submit(bucket, keyed.clone()).await;
     assert!(submit(bucket, keyed).await.repeated);
     assert!(bucket.find(first.id).await.unwrap().is_some());
     assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
-    settle(&replica, take_one(&replica).await, DELIVERED).await;
-    assert!(bucket.await_outcome(first.id, Duration::from_secs(9)).await.unwrap().is_some());
+    let taken = take_one(&replica).await;
+    let (ended, _) = tokio::join!(bucket.await_outcome(first.id, Duration::from_secs(9)), async {
+        let mut registered = redis::cmd("EXISTS");
+        registered.arg(format!("dripfeed:{{{}}}:notices", bucket.name()));
+        while store.command::<u64>(&registered).await.expect("Redis answers") == 0 {}
+        settle(&replica, taken, DELIVERED).await
+    });
+    assert!(ended.unwrap().is_some());
 
     let dead = submit(bucket, buckets::job("dead")).await;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;
@@ -43,7 +49,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     assert!(bucket.dead_letter(id).await.unwrap().is_some());
     assert!(bucket.delete_dead(id).await.unwrap());
 
-    submit(bucket, buckets::job("given back")).await;
+    submit(bucket, buckets::job("returned")).await;
     settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
     settle(&replica, take_one(&replica).await, DELIVERED).await;
 
@@ -69,9 +75,21 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
         bucket.change(&Changes { capacity: Some(capacity), ..Changes::default() }).await.unwrap();
     }
     bucket.census().await.unwrap();
-    bucket.outcomes(None, None, None, 10).await.unwrap();
+    let page = bucket.outcomes(None, None, None, 1).await.unwrap();
+    assert!(!bucket.outcomes(None, None, page.next.as_ref(), 10).await.unwrap().items.is_empty());
     bucket.report(Duration::from_hours(1)).await.unwrap();
     assert_eq!(bucket.denied().await.unwrap(), Some(Vec::new()));
+
+    // All that ended is forgotten, and the idempotency key of what ends then.
+    let configured = bucket.settings();
+    let mut settings = BucketSettings::clone(&configured);
+    (settings.keep.outcomes, settings.keep.idempotency_keys) = (Duration::ZERO, Duration::ZERO);
+    bucket.reconfigure(settings);
+    let forgotten = Submission { idempotency_key: IdempotencyKey::parse("f").ok(), ..buckets::job("forgotten") };
+    bucket.cancel(submit(bucket, forgotten).await.id).await.unwrap();
+    bucket.enforce_retention().await.unwrap();
+    assert!(bucket.find(first.id).await.unwrap().is_none());
+    bucket.reconfigure(BucketSettings::clone(&configured));
     replica.leave().await.unwrap();
 }
 
@@ -101,7 +119,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     let ((), rung) = tokio::join!(replica.wait(&idle), submit(bucket, buckets::job("bell")));
     assert!(rung.level > 0);
 
-    // What somebody broke by hand, for the doctor to mend.
+    // What somebody broke by hand, for the doctor to repair.
     let mut strand = redis::cmd("XACK");
     let held = take_one(&replica).await;
     strand
@@ -109,6 +127,6 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
         .arg("processors")
         .arg(held.claim.id().to_string());
     admin.command::<u64>(&strand).await.unwrap();
-    assert!(bucket.examine(true).await.unwrap().iter().any(|finding| finding.kind == FindingKind::Stranded));
+    assert!(bucket.examine(true).await.unwrap().findings.iter().any(|finding| finding.kind == FindingKind::Stranded));
     replica.leave().await.unwrap();
 }

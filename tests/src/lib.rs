@@ -17,3 +17,4 @@ pub mod service;
 pub mod sources;
 pub mod torture;
 pub mod upstream;
+pub mod wall_clock;

@@ -38,14 +38,14 @@ pub fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comma
     command
 }
 
-/// What the kernel tells of a process's memory, in KiB: `VmRSS` now, `VmHWM` at the most so far.
+/// A process's memory, as the kernel reports it, in KiB: `VmRSS` now, `VmHWM` at the most so far.
 pub fn memory_kib(id: u32, which: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("a running process");
     let line = status.lines().find(|line| line.starts_with(which)).expect("its memory");
     line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
 }
 
-/// A role that runs until it is told to stop.
+/// A role that runs until it is asked to stop.
 pub struct Process {
     name: String,
     child: Child,
@@ -207,7 +207,7 @@ impl Drop for Process {
     }
 }
 
-/// Keeps the log, and tells where the process listens.
+/// Keeps the log, and shows where the process listens.
 async fn read(stderr: ChildStderr, log: Log, told: watch::Sender<Option<SocketAddr>>) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {

@@ -40,28 +40,33 @@ pub struct Link {
     /// What the server says is lost.
     mute: AtomicBool,
     delay_ms: AtomicU64,
+    replies_delay_ms: AtomicU64,
     reset: AtomicBool,
+    /// How much later than it comes what the server says goes on, over any link of the proxy.
+    late_ms: Arc<AtomicU64>,
     cut: CancellationToken,
 }
 
 impl Link {
-    fn new() -> Self {
+    fn new(late_ms: Arc<AtomicU64>) -> Self {
         Self {
+            late_ms,
             to_server: AtomicUsize::new(usize::MAX),
             to_client: AtomicUsize::new(usize::MAX),
             mute: AtomicBool::new(false),
             delay_ms: AtomicU64::new(0),
+            replies_delay_ms: AtomicU64::new(0),
             reset: AtomicBool::new(false),
             cut: CancellationToken::new(),
         }
     }
 
-    /// Cut after so many more bytes to the server.
+    /// Cut after this many more bytes to the server.
     pub fn cut_to_server_after(&self, bytes: usize) {
         self.to_server.store(bytes, Ordering::SeqCst);
     }
 
-    /// Cut after so many more bytes to the client.
+    /// Cut after this many more bytes to the client.
     pub fn cut_to_client_after(&self, bytes: usize) {
         self.to_client.store(bytes, Ordering::SeqCst);
     }
@@ -73,7 +78,18 @@ impl Link {
 
     /// Whatever is sent on either way takes so much longer.
     pub fn delay(&self, by: Duration) {
-        self.delay_ms.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+        self.delay_ms.store(ms(by), Ordering::SeqCst);
+    }
+
+    /// Whatever the server says takes so much longer.
+    pub fn delay_replies(&self, by: Duration) {
+        self.replies_delay_ms.store(ms(by), Ordering::SeqCst);
+    }
+
+    fn delay_on(&self, way: Way) -> Duration {
+        let replies = [&self.replies_delay_ms, &*self.late_ms].map(|ms| ms.load(Ordering::SeqCst)).iter().sum::<u64>();
+        let replies = if way == Way::ToClient { replies } else { 0 };
+        Duration::from_millis(self.delay_ms.load(Ordering::SeqCst) + replies)
     }
 
     /// The client's side is closed.
@@ -88,6 +104,10 @@ impl Link {
     }
 }
 
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A reply of Redis that a replica's membership depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -100,6 +120,7 @@ pub struct Proxy {
     pub address: SocketAddr,
     words: Words,
     links: Arc<Mutex<Vec<Weak<Link>>>>,
+    late_ms: Arc<AtomicU64>,
     _serving: AbortOnDropHandle<()>,
 }
 
@@ -109,9 +130,15 @@ impl Proxy {
     pub async fn before(behind: Behind) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let (links, words) = (Arc::default(), Words::default());
-        let serving = tokio::spawn(serve(listener, behind, Arc::clone(&links), Arc::clone(&words)));
-        Self { address, words, links, _serving: AbortOnDropHandle::new(serving) }
+        let (links, words, late_ms) = (Arc::default(), Words::default(), Arc::<AtomicU64>::default());
+        let serving = serve(listener, behind, Arc::clone(&links), Arc::clone(&late_ms), Arc::clone(&words));
+        let serving = AbortOnDropHandle::new(tokio::spawn(serving));
+        Self { address, words, links, late_ms, _serving: serving }
+    }
+
+    /// Whatever the server says from now on comes so much later, over all links, also those to come.
+    pub fn answers_late(&self, by: Duration) {
+        self.late_ms.store(ms(by), Ordering::SeqCst);
     }
 
     /// The connections that there are, oldest first.
@@ -127,12 +154,18 @@ impl Proxy {
     }
 }
 
-async fn serve(listener: TcpListener, behind: Behind, links: Arc<Mutex<Vec<Weak<Link>>>>, words: Words) {
+async fn serve(
+    listener: TcpListener,
+    behind: Behind,
+    links: Arc<Mutex<Vec<Weak<Link>>>>,
+    late_ms: Arc<AtomicU64>,
+    words: Words,
+) {
     // Dropped with the proxy.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
-        let link = Arc::new(Link::new());
+        let link = Arc::new(Link::new(Arc::clone(&late_ms)));
         links.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&link));
         connections.spawn(connect(client, behind.clone(), link, Arc::clone(&words)));
     }
@@ -187,9 +220,9 @@ async fn pump(
     let room = if way == Way::ToServer { &link.to_server } else { &link.to_client };
     let mut bytes = BytesMut::with_capacity(16 << 10);
     while matches!(from.read_buf(&mut bytes).await, Ok(1..)) {
-        let delay = link.delay_ms.load(Ordering::SeqCst);
-        if delay > 0 {
-            tokio::time::sleep(Duration::from_millis(delay)).await;
+        let delay = link.delay_on(way);
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
         }
         let (whole, open) = match toll {
             None => (bytes.len(), true),

@@ -1,9 +1,10 @@
-//! A private Redis for one test: on a unix socket, in a folder of its own, gone with the test.
+//! A private Redis for one test: on a unix socket, in its own folder, gone with the test.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{Durability, ErrorKind, PrivateServer, RedisSettings, ServerOptions, Store, StoreError};
+use dripfeed_store::{Address, Durability, ErrorKind, PrivateServer, RedisSettings, ServerOptions, Store, StoreError};
 use redis::FromRedisValue;
 use tempfile::TempDir;
 
@@ -28,13 +29,17 @@ impl RunningRedis for TestRedis {
     }
 }
 
+/// Below those that the system gives to outgoing connections. Else one of these could take the port of a server that is down
+/// for a while; even one to that very port, which then meets itself.
+const PORTS: Range<u16> = 10_000..30_000;
+
 /// A port of 127.0.0.1 that was free a moment ago.
 ///
 /// # Panics
-/// When there is none.
+/// When none is found.
 pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("a bound port").port()
+    let mut tries = std::iter::repeat_with(|| fastrand::u16(PORTS)).take(1000);
+    tries.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
 }
 
 pub struct TestRedis {
@@ -93,11 +98,14 @@ impl TestRedis {
     }
 
     async fn connect(&self) -> Result<Store, StoreError> {
-        let mut settings = RedisSettings::new(self.server.address().clone(), "dripfeed", Durability::Everysec);
-        // A server that follows another one anew takes its time.
-        settings.response_timeout = Duration::from_secs(10);
-        Store::connect(&settings).await
+        Store::connect(&patient(self.server.address().clone(), Durability::Everysec)).await
     }
+}
+
+/// For what a test itself asks: a slow machine, or a server that has just begun to follow another one, takes its time.
+pub(crate) fn patient(address: Address, durability: Durability) -> RedisSettings {
+    let (connect_timeout, response_timeout) = (Duration::from_secs(10), Duration::from_secs(10));
+    RedisSettings { connect_timeout, response_timeout, ..RedisSettings::new(address, "dripfeed", durability) }
 }
 
 fn is_for_a_while(error: &StoreError) -> bool {

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use dripfeed_store::{Durability, RedisSettings, ServerOptions, Store};
+use dripfeed_store::{Durability, ServerOptions, Store};
 use redis::cmd;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::redis_server::{RunningRedis, TestRedis, free_port};
-use crate::service::until;
+use crate::proxy::{Behind, Proxy};
+use crate::redis_server::{RunningRedis, TestRedis, free_port, patient};
+use crate::service::{PATIENCE, until};
 
 const SENTINELS: usize = 3;
 /// What the master is called.
@@ -23,7 +25,17 @@ pub struct Sentinels {
 
 struct Server {
     redis: TestRedis,
+    /// Where others reach it.
     port: u16,
+    /// What is there instead of itself: also for those that follow it, and for the Sentinels.
+    proxy: Option<Proxy>,
+}
+
+/// How a server is reached.
+#[derive(Clone, Copy)]
+enum Way {
+    Straight,
+    ThroughAProxy,
 }
 
 /// A Sentinel, with the folder of its file.
@@ -34,13 +46,22 @@ struct Watcher {
 }
 
 impl Sentinels {
-    /// A master that takes no write without a replica, and so many replicas. `more` as on the command line.
+    /// A master that takes no write without a replica, and this many replicas. `more` as on the command line.
     pub async fn start(replicas: usize, more: &str) -> Self {
-        let master = Server::start(&format!("--min-replicas-to-write 1 {more}")).await;
+        Self::start_each(replicas, Way::Straight, more).await
+    }
+
+    /// The same, each with a proxy before it.
+    pub async fn start_behind_proxies(replicas: usize) -> Self {
+        Self::start_each(replicas, Way::ThroughAProxy, "").await
+    }
+
+    async fn start_each(replicas: usize, way: Way, more: &str) -> Self {
+        let master = Server::start(way, &format!("--min-replicas-to-write 1 {more}")).await;
         let mut servers = vec![master];
         for _ in 0..replicas {
             let follow = format!("--min-replicas-to-write 1 --replicaof 127.0.0.1 {} {more}", servers[0].port);
-            servers.push(Server::start(&follow).await);
+            servers.push(Server::start(way, &follow).await);
         }
         until("the replicas follow", async || servers[0].redis.followers().await == replicas).await;
         let watchers = (0..SENTINELS).map(|_| Watcher::start(servers[0].port)).collect();
@@ -82,6 +103,11 @@ impl Sentinels {
         &mut self.servers[number].redis
     }
 
+    /// What any server behind a proxy says comes so much later, to whomever.
+    pub fn answer_late(&self, by: Duration) {
+        self.servers.iter().filter_map(|server| server.proxy.as_ref()).for_each(|proxy| proxy.answers_late(by));
+    }
+
     /// Asks a Sentinel to promote a replica, though the master is well.
     pub async fn fail_over(&self) {
         let sentinel = self.watchers[0].store().await;
@@ -103,12 +129,20 @@ impl RunningRedis for Sentinels {
 }
 
 impl Server {
-    async fn start(more: &str) -> Self {
-        let port = free_port();
-        let arguments = format!("--repl-diskless-sync-delay 0 --min-replicas-max-lag 2 {more}");
+    async fn start(way: Way, more: &str) -> Self {
+        let own = free_port();
+        let proxy = match way {
+            Way::Straight => None,
+            Way::ThroughAProxy => Some(Proxy::before(Behind::Tcp(([127, 0, 0, 1], own).into())).await),
+        };
+        let port = proxy.as_ref().map_or(own, |proxy| proxy.address.port());
+        let arguments = format!(
+            "--repl-diskless-sync-delay 0 --min-replicas-max-lag 2 --replica-announce-ip 127.0.0.1 \
+             --replica-announce-port {port} {more}"
+        );
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        let options = ServerOptions { tcp_port: Some(port), arguments, ..ServerOptions::default() };
-        Self { redis: TestRedis::with(options).await, port }
+        let options = ServerOptions { tcp_port: Some(own), arguments, ..ServerOptions::default() };
+        Self { redis: TestRedis::with(options).await, port, proxy }
     }
 }
 
@@ -130,9 +164,14 @@ impl Watcher {
 
     async fn store(&self) -> Store {
         let address = format!("redis://127.0.0.1:{}", self.port).parse().expect("an address");
-        let settings = RedisSettings::new(address, "", Durability::Process);
-        until("the Sentinel answers", async || Store::connect(&settings).await.is_ok()).await;
-        Store::connect(&settings).await.expect("the Sentinel answers")
+        let settings = patient(address, Durability::Process);
+        let begun = Instant::now();
+        loop {
+            match Store::connect(&settings).await {
+                Ok(store) => return store,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "the Sentinel doesn't answer: {error:?}"),
+            }
+        }
     }
 
     /// What it knows of the master.

@@ -106,6 +106,19 @@ impl<R: RunningRedis> Service<R> {
         command
     }
 
+    /// Runs it to its end: its exit code, and all that it said.
+    pub async fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let mut command = self.command(&[]);
+        let ended = command.args(arguments).output().await.expect("the executable");
+        (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
+    }
+
+    /// Puts a place that processes have had among their settings (name, kind and key) down as noted long ago.
+    pub async fn silence(&self, place: &str) {
+        let silence = redis::Cmd::hset("dripfeed:{@installation}:buckets", place, 1);
+        self.store.command::<u64>(&silence).await.expect("Redis answers");
+    }
+
     pub const fn store(&self) -> &Store {
         &self.store
     }

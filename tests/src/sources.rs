@@ -34,10 +34,9 @@ pub fn scripts() -> BTreeSet<String> {
     for file in of_the_product("rs") {
         let source = fs::read_to_string(file).expect("a source");
         let own = source.split("#[cfg(test)]").next().unwrap_or_default();
-        for made in ["Script::new(\"", "Scripts::new(\""] {
-            for rest in own.split(made).skip(1) {
-                names.insert(rest.split(['"', ' ']).next().unwrap_or_default().to_owned());
-            }
+        for made in ["Script::new(", "Scripts::new("] {
+            let names_in = own.split(made).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+            names.extend(names_in.map(|rest| rest.split(['"', ' ']).next().unwrap_or_default().to_owned()));
         }
     }
     names

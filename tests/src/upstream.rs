@@ -104,7 +104,7 @@ impl Upstream {
         counts
     }
 
-    /// Returns when so many calls have arrived in all.
+    /// Returns when this many calls have arrived in all.
     pub async fn has_got(&self, calls: usize) {
         let mut book = self.book.subscribe();
         let got = tokio::time::timeout(PATIENCE, book.wait_for(|book| book.len() >= calls)).await.is_ok();
@@ -121,7 +121,7 @@ async fn serve(listener: TcpListener, script: Script, book: Book) {
 }
 
 async fn connection(stream: TcpStream, script: Script, book: Book) {
-    // A caller that is killed breaks its connection: nothing to tell.
+    // A caller that is killed breaks its connection: nothing to report.
     stream.set_nodelay(true).ok();
     let service = service_fn(|request| answer(request, Arc::clone(&script), Arc::clone(&book)));
     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();

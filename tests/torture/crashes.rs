@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dripfeed_job::JobId;
-use dripfeed_tests::client::Client;
+use dripfeed_tests::client::{Answer, Client};
 use dripfeed_tests::service::until;
 use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
@@ -16,14 +16,16 @@ use tokio::time::timeout;
 
 use crate::rows::Order;
 
-const WHAT: &str = "crash at a step";
-/// For a step to come: it does while there is load, and what the others left behind.
-const COMES_WITHIN: Duration = Duration::from_secs(5);
+pub const WHAT: &str = "crash at a step";
+/// For a step that is sure to come, however slow the machine is.
+pub const COMES_WITHIN: Duration = Duration::from_mins(1);
+/// For a processor's step to come: it does while there is load, and what the others left behind.
+const OF_PROCESSORS_WITHIN: Duration = Duration::from_secs(10);
 /// It doesn't when the process is killed on the way there, for somebody else's step.
 const TRIES: u32 = 5;
 
 const OF_CALLS: [Step; 3] = [Step::BeforeSend, Step::AfterSend, Step::MidAnswer];
-const OF_PROCESSORS: [&str; 6] = ["join", "take", "settle", "beat", "recover", "strays"];
+const OF_PROCESSORS: [&str; 6] = ["join", "take", "settle", "beat", "recover", "orphaned_claims"];
 const OF_INTAKES: [&str; 2] = ["admit", "cancel"];
 
 /// What operators ask of an intake, in a bucket beside, where no job of the run is.
@@ -41,7 +43,13 @@ static OF_OPERATORS: [Operation; 7] = [
     Operation { script: "census", method: Method::GET, path: "", body: "", again: &[200] },
     Operation { script: "list", method: Method::GET, path: "/jobs", body: "", again: &[200] },
     Operation { script: "find", method: Method::GET, path: "/jobs/1-1", body: "", again: &[404] },
-    Operation { script: "change", method: Method::PATCH, path: "", body: r#"{"capacity":500}"#, again: &[200] },
+    Operation {
+        script: "apply_overrides",
+        method: Method::PATCH,
+        path: "",
+        body: r#"{"capacity":500}"#,
+        again: &[200],
+    },
     Operation { script: "replay", method: Method::POST, path: "/dead/LETTER/replay", body: "", again: &[202, 404] },
     Operation { script: "forget", method: Method::DELETE, path: "/dead/LETTER", body: "", again: &[204, 404] },
     Operation { script: "purge", method: Method::POST, path: "/purge", body: "", again: &[200] },
@@ -49,14 +57,20 @@ static OF_OPERATORS: [Operation; 7] = [
 /// They keep nothing in mind from one request to the next, so fewer rounds do.
 const ROUNDS_OF_OPERATORS: u32 = 5;
 
-fn around(scripts: &[&'static str]) -> impl Iterator<Item = Step> {
+/// Whether this may be what is heard of an intake that dies: on a slow machine its wait for Redis may end before it does.
+pub fn may_be_dying(answer: &Result<Answer, String>) -> bool {
+    answer.as_ref().map_or(true, |answer| answer.status == 503)
+}
+
+pub fn around(scripts: &[&'static str]) -> impl Iterator<Item = Step> {
     scripts.iter().flat_map(|script| [Step::Before(script), Step::After(script)])
 }
 
 /// `faults` at each step.
 pub async fn run(order: Order) -> Report {
     let mut setup = order.setup();
-    setup.lease = Duration::from_millis(1500);
+    // Short, so that there is much to recover; but a slow machine lets none look dead that then is killed before it knows.
+    setup.lease = Duration::from_millis(if order.long { 1500 } else { 4000 });
     setup.far_proxies = true;
     setup.beside = true;
     let mut run = Run::begin(setup).await;
@@ -111,12 +125,12 @@ async fn crashes(run: &Run, processor: usize, step: Step) -> bool {
     false
 }
 
-/// Kills a processor at a step of its own; false when that step didn't come.
+/// Kills a processor at its own step; false when that step didn't come.
 async fn crash(run: &Run, processor: usize, step: Step) -> bool {
     let slot = &run.stage.processors[processor];
     slot.ready().await;
     let traps = run.stage.traps_of_processor(processor, step);
-    let stray = matches!(step, Step::Before("strays") | Step::After("strays"));
+    let stray = matches!(step, Step::Before("orphaned_claims") | Step::After("orphaned_claims"));
     // It asks for strays when the answer to a take was lost.
     let before = stray.then_some((Step::After("take"), Deed::Cut));
     let sprung = traps.set(before.into_iter().chain([(step, Deed::Kill)]));
@@ -133,7 +147,7 @@ async fn crash(run: &Run, processor: usize, step: Step) -> bool {
             Step::BeforeSend => run.stage.far_proxies[processor].links().iter().for_each(|link| link.cut()),
             _ => {}
         }
-        timeout(COMES_WITHIN, sprung).await.is_ok_and(|sprung| sprung.is_ok())
+        timeout(OF_PROCESSORS_WITHIN, sprung).await.is_ok_and(|sprung| sprung.is_ok())
     };
     let crashed = run.chronicle.fault(WHAT, Hit::Processor(processor), provoked).await;
     if !crashed {
@@ -165,7 +179,7 @@ async fn crash_cancelling(run: &Run, step: Step) -> JobId {
             tokio::join!(doomed.call(doomed.request(Method::DELETE, &job), ""), timeout(COMES_WITHIN, sprung))
         })
         .await;
-    assert!(cancelled.is_err() && sprung.is_ok(), "the intake lived: {cancelled:?}");
+    assert!(may_be_dying(&cancelled) && sprung.is_ok(), "the intake lived: {cancelled:?}");
     let state = async || client.get(&job).await.expect("an answer").text("state");
     if state().await != "cancelled" {
         let again = client.call(client.request(Method::DELETE, &job), "").await.expect("an answer");
@@ -191,7 +205,7 @@ async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
     let sprung = run.stage.traps[0].set([(step, Deed::Kill)]);
     let asked = async { tokio::join!(ask(&doomed), timeout(COMES_WITHIN, sprung)) };
     let (answer, sprung) = run.chronicle.fault(WHAT, Hit::Nobody, asked).await;
-    assert!(answer.is_err() && sprung.is_ok(), "{step:?}: the intake lived: {answer:?}");
+    assert!(may_be_dying(&answer) && sprung.is_ok(), "{step:?}: the intake lived: {answer:?}");
     let again = ask(&client).await.expect("an answer");
     assert!(operation.again.contains(&again.status), "{step:?}: {again:?}");
 }

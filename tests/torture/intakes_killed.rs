@@ -1,13 +1,16 @@
 use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
+use dripfeed_tests::torture::stage::STEADY_LEASE;
 
 use crate::rows::Order;
 
 const WHAT: &str = "kill -9 an intake";
 
 pub async fn run(order: Order) -> Report {
-    let run = Run::begin(order.setup()).await;
+    let mut setup = order.setup();
+    setup.lease = STEADY_LEASE;
+    let run = Run::begin(setup).await;
     let mut draw = run.jobs.draw(0, 11);
     for kill in 0..order.faults {
         run.until_fault(kill, order.faults).await;

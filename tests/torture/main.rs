@@ -8,16 +8,26 @@ mod rows;
 /// Whether the suite finds the bugs that are planted.
 mod selftest;
 
+/// Redis' clock stepped during a hold.
+mod clocks_stepped;
 /// Connections cut, delayed, reset; replies lost.
 mod connections_cut;
 /// Processes killed before and after every script and every step of a call.
 mod crashes;
+/// Intakes killed before and after every script of limits and of the registry of rules.
+mod crashes_of_limits;
 /// Intakes killed.
 mod intakes_killed;
 /// Sentinel: masters that die, hang or step down.
 mod masters_replaced;
+/// Masters that die or step down while what they say comes late.
+mod masters_replaced_late;
 /// No memory left in Redis.
 mod memory_full;
+/// A processor killed while there is no memory left in Redis.
+mod memory_full_killed;
+/// No memory left in Redis, and what is to be repaired meanwhile.
+mod memory_full_repaired;
 /// Redis Cluster: nodes that die, hang or step down.
 mod nodes_replaced;
 /// Load alone.
@@ -28,6 +38,8 @@ mod poison;
 mod processors_killed;
 /// Processors stopped in their tracks, and let go on.
 mod processors_stopped;
+/// Intakes killed while they purge.
+mod purges_killed;
 /// Redis killed, and back after up to ten seconds.
 mod redis_killed;
 /// Redis stopped in its tracks, and let go on.
@@ -36,6 +48,8 @@ mod redis_stopped;
 mod redis_wiped;
 /// All processes asked to end, one after the other.
 mod replaced;
+/// Jobs that can't be settled beside others.
+mod settles_refused;
 /// Redis Cluster: the bucket's slot moved.
 mod slots_moved;
 

@@ -11,7 +11,7 @@ pub async fn run(order: Order) -> Report {
     let upstream = Upstream::willing().await;
     let redis = Sentinels::start(2, "").await;
     let mut service = Service::over(redis, Durability::Replicated, &buckets(&upstream)).await;
-    let mut load = Load::on(&service, upstream, order.load.per_second).await;
+    let mut load = Load::on(&service, upstream, order.load.per_second).await.with_slack(order.slack());
     load.is_kept_by(Durability::Replicated).await;
     for fault in Fault::in_turn(order.faults) {
         let old = service.redis.master().await;
@@ -27,7 +27,7 @@ pub async fn run(order: Order) -> Report {
         until("the old master follows the new one", async || !old.is_master().await).await;
         let scripts: String = old.tell("INFO commandstats").await;
         if fault == Fault::Killed {
-            // It counts from its start, and was a master until a Sentinel told it otherwise.
+            // It counts from its start, and was a master until a Sentinel reported it otherwise.
             assert!(!scripts.contains("cmdstat_eval"), "it was written to: {scripts}");
         }
         until("both replicas are in step", async || {

@@ -12,7 +12,7 @@ pub async fn run(order: Order) -> Report {
     let upstream = Upstream::willing().await;
     let cluster = TestCluster::start(3, 2, "").await;
     let mut service = Service::over(cluster, Durability::Replicated, &buckets(&upstream)).await;
-    let mut load = Load::on(&service, upstream, order.load.per_second).await;
+    let mut load = Load::on(&service, upstream, order.load.per_second).await.with_slack(order.slack());
     load.is_kept_by(Durability::Replicated).await;
     for fault in Fault::in_turn(order.faults) {
         let old = service.redis.owner_of(KEY).await;

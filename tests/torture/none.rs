@@ -1,5 +1,6 @@
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
+use dripfeed_tests::torture::stage::STEADY_LEASE;
 
 use crate::rows::Order;
 
@@ -7,7 +8,9 @@ use crate::rows::Order;
 const DUPLICATES_PER_MILLION: u64 = 10;
 
 pub async fn run(order: Order) -> Report {
-    let run = Run::begin(order.setup()).await;
+    let mut setup = order.setup();
+    setup.lease = STEADY_LEASE;
+    let run = Run::begin(setup).await;
     run.driver.reached(order.load.jobs).await;
     let mut report = run.finish().await;
     let (duplicates, jobs) = (report.duplicates(), report.jobs);

@@ -19,7 +19,7 @@ pub async fn run(order: Order) -> Report {
     let entries = order.load.jobs.div_ceil(1000);
     let mut setup = order.setup();
     setup.deliveries = DELIVERIES;
-    // What hangs beside a killer for long enough can't be told from it.
+    // What hangs beside a killer for long enough can't be known from it.
     setup.prompt = true;
     setup.deadly = (1..=u64::from(order.faults)).map(|n| order.load.jobs * n / u64::from(order.faults + 1)).collect();
     let deadly = setup.deadly.clone();

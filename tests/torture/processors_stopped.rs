@@ -45,7 +45,7 @@ pub async fn run(order: Order) -> Report {
     report
 }
 
-/// One that slept for three leases learns that it is dead and joins anew; until then nothing it asks for is settled.
+/// One that slept for three leases learns that it is dead and joins again; until then nothing it asks for is settled.
 async fn settled_after_death(run: &Run, sleeper: usize, woken: Instant) -> Option<String> {
     let proxy = &run.stage.proxies[run.stage.setup.intakes + sleeper];
     let begun = Instant::now();
@@ -58,8 +58,8 @@ async fn settled_after_death(run: &Run, sleeper: usize, woken: Instant) -> Optio
         if joined {
             return (settled > 0).then(|| format!("{settled} batches were settled by one that was declared dead"));
         }
-        if begun.elapsed() > LEASE * 10 {
-            return Some("one that slept for three leases did not join anew".to_owned());
+        if begun.elapsed() > LEASE * 10 * run.stage.setup.slack {
+            return Some("one that slept for three leases did not join again".to_owned());
         }
         sleep(Duration::from_millis(20)).await;
     }

@@ -3,6 +3,7 @@ use std::time::Instant;
 use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
+use dripfeed_tests::torture::stage::STEADY_LEASE;
 
 use crate::rows::Order;
 
@@ -10,7 +11,9 @@ const WHAT: &str = "SIGTERM";
 
 /// One after the other is asked to end and followed by a new one, intakes and processors alike.
 pub async fn run(order: Order) -> Report {
-    let run = Run::begin(order.setup()).await;
+    let mut setup = order.setup();
+    setup.lease = STEADY_LEASE;
+    let run = Run::begin(setup).await;
     let slots: Vec<_> = run.stage.slots().cloned().collect();
     for n in 0..order.faults {
         run.until_fault(n, order.faults).await;

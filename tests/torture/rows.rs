@@ -12,8 +12,10 @@ use serde_json::json;
 
 use crate::arguments::Arguments;
 use crate::{
-    connections_cut, crashes, intakes_killed, masters_replaced, memory_full, nodes_replaced, none, poison,
-    processors_killed, processors_stopped, redis_killed, redis_stopped, redis_wiped, replaced, slots_moved,
+    clocks_stepped, connections_cut, crashes, crashes_of_limits, intakes_killed, masters_replaced,
+    masters_replaced_late, memory_full, memory_full_killed, memory_full_repaired, nodes_replaced, none, poison,
+    processors_killed, processors_stopped, purges_killed, redis_killed, redis_stopped, redis_wiped, replaced,
+    settles_refused, slots_moved,
 };
 
 pub struct Row {
@@ -28,7 +30,7 @@ pub struct Row {
 pub struct Volume {
     pub jobs: u64,
     pub faults: u32,
-    /// Jobs handed in per second while there are faults to come.
+    /// Jobs submitted per second while there are faults to come.
     pub per_second: u32,
     /// Stages that share the volume and run at once.
     pub stages: u32,
@@ -48,7 +50,7 @@ const fn volume(jobs: u64, faults: u32, per_second: u32, stages: u32) -> Volume 
     Volume { jobs, faults, per_second, stages }
 }
 
-/// The longest first. Those of several servers hand in jobs as long as there are faults to come.
+/// The longest first. Those of several servers submit jobs as long as there are faults to come.
 pub const ROWS: &[Row] = &[
     Row {
         name: "masters_replaced",
@@ -56,6 +58,13 @@ pub const ROWS: &[Row] = &[
         short: volume(0, 3, 2000, 1),
         long: volume(0, 50, 200, 1),
         run: |order| Box::pin(masters_replaced::run(order)),
+    },
+    Row {
+        name: "masters_replaced_late",
+        about: "Sentinel failover while replies are late",
+        short: volume(0, 2, 200, 1),
+        long: volume(0, 20, 200, 1),
+        run: |order| Box::pin(masters_replaced_late::run(order)),
     },
     Row {
         name: "nodes_replaced",
@@ -77,6 +86,20 @@ pub const ROWS: &[Row] = &[
         short: volume(20_000, 3, 600, 1),
         long: volume(200_000, 50, 60, 2),
         run: |order| Box::pin(memory_full::run(order)),
+    },
+    Row {
+        name: "memory_full_repaired",
+        about: "maxmemory reached: processor killed and started, bucket resumed, capacity lowered",
+        short: volume(20_000, 5, 800, 1),
+        long: volume(200_000, 100, 250, 1),
+        run: |order| Box::pin(memory_full_repaired::run(order)),
+    },
+    Row {
+        name: "memory_full_killed",
+        about: "kill -9 a processor with calls under way, maxmemory reached",
+        short: volume(4000, 2, 800, 1),
+        long: volume(60_000, 20, 800, 1),
+        run: |order| Box::pin(memory_full_killed::run(order)),
     },
     Row {
         name: "redis_stopped",
@@ -114,6 +137,13 @@ pub const ROWS: &[Row] = &[
         run: |order| Box::pin(crashes::run(order)),
     },
     Row {
+        name: "crashes_of_limits",
+        about: "crash at each script of limits and rules: faults at each",
+        short: volume(4000, 2, 400, 1),
+        long: volume(60_000, 40, 400, 1),
+        run: |order| Box::pin(crashes_of_limits::run(order)),
+    },
+    Row {
         name: "processors_killed",
         about: "kill -9 a processor",
         short: volume(20_000, 50, 1000, 1),
@@ -126,6 +156,20 @@ pub const ROWS: &[Row] = &[
         short: volume(20_000, 20, 1000, 1),
         long: volume(200_000, 500, 800, 1),
         run: |order| Box::pin(intakes_killed::run(order)),
+    },
+    Row {
+        name: "purges_killed",
+        about: "kill -9 an intake during a purge",
+        short: volume(6000, 2, 800, 1),
+        long: volume(60_000, 20, 800, 1),
+        run: |order| Box::pin(purges_killed::run(order)),
+    },
+    Row {
+        name: "clocks_stepped",
+        about: "Redis' clock stepped while the upstream throttles",
+        short: volume(4000, 2, 400, 1),
+        long: volume(60_000, 20, 400, 1),
+        run: |order| Box::pin(clocks_stepped::run(order)),
     },
     Row {
         name: "replaced",
@@ -142,10 +186,17 @@ pub const ROWS: &[Row] = &[
         run: |order| Box::pin(connections_cut::run(order)),
     },
     Row {
+        name: "settles_refused",
+        about: "entries that are hard to bury, beside ordinary jobs",
+        short: volume(3000, 6, 400, 1),
+        long: volume(60_000, 60, 400, 1),
+        run: |order| Box::pin(settles_refused::run(order)),
+    },
+    Row {
         name: "poison",
         about: "poison entries, 1 per 1,000; a job that kills its processor",
         short: volume(20_000, 2, 1000, 1),
-        // One killer after the other: what dies beside two of them can't be told from a third.
+        // One killer after the other: what dies beside two of them can't be known from a third.
         long: volume(200_000, 10, 1000, 1),
         run: |order| Box::pin(poison::run(order)),
     },
@@ -169,7 +220,13 @@ impl Order {
     }
 
     pub fn setup(&self) -> Setup {
-        Setup { plant: self.plant, ..Setup::new(self.seed, self.load) }
+        Setup { plant: self.plant, slack: self.slack(), ..Setup::new(self.seed, self.load) }
+    }
+
+    /// How many times as long as promised a recovery may take: the short volume also runs on machines that are slow and busy
+    /// with something else, and the report of the long one has the figures.
+    pub const fn slack(&self) -> u32 {
+        if self.long { 1 } else { 6 }
     }
 }
 

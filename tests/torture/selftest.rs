@@ -70,7 +70,7 @@ const BUGS: &[Bug] = &[
     },
 ];
 
-/// Handed in per second.
+/// Submitted per second.
 const LOAD: u32 = 600;
 
 pub async fn run(arguments: &Arguments) -> ExitCode {

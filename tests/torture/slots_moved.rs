@@ -13,7 +13,7 @@ pub const KEY: &str = "dripfeed:{b}:jobs";
 pub async fn run(order: Order) -> Report {
     let upstream = Upstream::willing().await;
     let service = Service::over(TestCluster::start(3, 0, "").await, Durability::Everysec, &buckets(&upstream)).await;
-    let mut load = Load::on(&service, upstream, order.load.per_second).await;
+    let mut load = Load::on(&service, upstream, order.load.per_second).await.with_slack(order.slack());
     for _ in 0..order.faults {
         let from = service.redis.owner_of(KEY).await;
         service

@@ -1,4 +1,8 @@
-//! What a caller is told about a submission.
+//! What a caller is reported about a submission.
+
+pub(crate) mod admission_request;
+pub(crate) mod admit;
+pub(crate) mod parsing;
 
 use std::time::Duration;
 
@@ -77,6 +81,8 @@ pub enum Reason {
     NeverFits,
     /// The job would leak after its own deadline.
     DeadlineUnreachable,
+    /// The bucket has as many idempotency keys as it may: without one the job may still be admitted.
+    IdempotencyKeysFull,
     /// The idempotency key names a job with another body.
     IdempotencyConflict,
     /// A limit for the caller, or for what else the bucket's policies count by.
@@ -86,8 +92,9 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::BucketFull,
+        Self::IdempotencyKeysFull,
         Self::NeverFits,
         Self::DeadlineUnreachable,
         Self::IdempotencyConflict,
@@ -109,6 +116,7 @@ impl Reason {
     pub const fn code(self) -> &'static str {
         match self {
             Self::BucketFull => "bucket_full",
+            Self::IdempotencyKeysFull => "idempotency_keys_full",
             Self::NeverFits => "body_too_large",
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::IdempotencyConflict => "idempotency_conflict",

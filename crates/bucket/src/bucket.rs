@@ -2,26 +2,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
-use dripfeed_store::Store;
+use dripfeed_store::{Durability, Store};
 
-use crate::admission::{Admission, Judgement};
-use crate::admit::{self, Admissions};
-use crate::asked::Origin;
-use crate::await_outcome::{self, Lookups};
-use crate::cancel::Cancel;
-use crate::census::Census;
-use crate::changes::Changes;
-use crate::core::Core;
-use crate::dead::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
+use crate::admission::admission_request::{Asked, Origin};
+use crate::admission::admit::{self, Admissions};
+use crate::admission::{Admission, Judgement, MAX_SHARE};
+use crate::deliver::recover::Recovery;
+use crate::deliver::replica::{Consumer, Life, Replica};
+use crate::ended::await_outcome::Waiting;
+use crate::ended::dead_letters::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
+use crate::ended::outcomes::{EndedJob, Report};
+use crate::ended::retention::Retention;
 use crate::error::BucketError;
-use crate::examine::Finding;
-use crate::find::JobView;
-use crate::limits::BucketLimits;
-use crate::outcomes::{EndedJob, Report};
-use crate::page::{Cursor, Page};
-use crate::recover::Recovery;
-use crate::replica::{Consumer, Life, Replica};
+use crate::inspect::census::Census;
+use crate::inspect::doctor::{Examination, Finding};
+use crate::inspect::find::JobView;
+use crate::inspect::pagination::{Cursor, Page};
+use crate::operate::cancel::Cancel;
+use crate::script::redis_bucket::Core;
 use crate::settings::BucketSettings;
+use crate::settings::limits::BucketLimits;
+use crate::settings::overrides::Changes;
 
 /// A bounded queue in front of one upstream. Cheap to clone; lives in a tokio runtime.
 #[derive(Clone)]
@@ -29,7 +30,7 @@ pub struct Bucket {
     core: Arc<Core>,
     name: BucketName,
     admissions: Admissions,
-    lookups: Lookups,
+    waiting: Waiting,
 }
 
 impl Bucket {
@@ -38,7 +39,7 @@ impl Bucket {
     pub fn new(store: Store, settings: BucketSettings) -> Self {
         let name = settings.name.clone();
         let core = Arc::new(Core::new(store, settings));
-        Self { admissions: admit::start(core.clone()), lookups: await_outcome::start(core.clone()), name, core }
+        Self { admissions: admit::start(core.clone()), waiting: Waiting::new(core.clone()), name, core }
     }
 
     #[must_use]
@@ -46,10 +47,16 @@ impl Bucket {
         &self.name
     }
 
-    /// As configured; changes made at run time are told by the census.
+    /// As configured; changes made at run time are reported by the census.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.core.settings()
+    }
+
+    /// What an admitted job survives, by what Redis was last found to give.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.core.store.durability()
     }
 
     /// Other settings from now on; name, kind and key stay what they were.
@@ -63,14 +70,24 @@ impl Bucket {
         self.core.limit_by(limits);
     }
 
+    /// Whether submissions are judged by a limit of this name, [`crate::MAX_SHARE`] included, as far as this process knows.
+    #[must_use]
+    pub fn is_limited_by(&self, name: &str) -> bool {
+        let force = self.core.in_force();
+        match name {
+            MAX_SHARE => force.settings.max_share.is_some(),
+            _ => force.limits.policies().iter().any(|policy| policy.id().as_str() == name),
+        }
+    }
+
     /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
         self.core.refuse_unsupported(&submission)?;
-        let asked = self.core.ask(submission, origin);
+        let asked = self.core.ask(submission, origin).await?;
         self.admissions.put(asked).await.unwrap_or(Err(BucketError::Closing))
     }
 
-    /// Each judged by itself, appended and answered in order.
+    /// Each judged on its own, appended and answered in order.
     pub async fn judge_many(
         &self,
         submissions: Vec<Submission>,
@@ -79,13 +96,29 @@ impl Bucket {
         let mut asked = Vec::with_capacity(submissions.len());
         let mut places = Vec::with_capacity(submissions.len());
         for submission in submissions {
-            places.push(self.core.refuse_unsupported(&submission).map(|()| {
-                asked.push(self.core.ask(submission, origin.clone()));
-            }));
+            let place = match self.core.refuse_unsupported(&submission) {
+                Ok(()) => self.core.ask(submission, origin.clone()).await.map(|entry| asked.push(entry)),
+                Err(unsupported) => Err(unsupported),
+            };
+            places.push(place);
         }
         let mut judged = self.admissions.put_all(asked).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
         places.into_iter().map(|place| place.and_then(|()| next())).collect()
+    }
+
+    /// Jobs that another bucket has accepted before, each with its deadline in ms since the epoch: no limit is asked, and none
+    /// charged.
+    pub(crate) async fn admit_accepted(
+        &self,
+        jobs: Vec<(Submission, Option<u64>)>,
+    ) -> Vec<Result<Judgement, BucketError>> {
+        let sound = jobs.iter().map(|(submission, _)| self.core.refuse_unsupported(submission)).collect::<Vec<_>>();
+        let asked = jobs.into_iter().zip(&sound).filter(|(_, sound)| sound.is_ok());
+        let asked = asked.map(|((submission, deadline_ms), _)| Asked::accepted(submission, deadline_ms));
+        let mut judged = self.admissions.put_all(asked.collect()).await.into_iter();
+        let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
+        sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
     }
 
     /// As `judge`, of unknown origin.
@@ -117,6 +150,11 @@ impl Bucket {
         self.core.cancel(id).await
     }
 
+    /// Brings back jobs that nobody would ever take, such as parked ones without a due time; what was found of them.
+    pub async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
+        self.core.mend_jobs().await
+    }
+
     pub async fn census(&self) -> Result<Census, BucketError> {
         self.core.census().await
     }
@@ -130,7 +168,7 @@ impl Bucket {
         self.core.pause(false).await
     }
 
-    /// Cancels all that waits or is parked; tells how many.
+    /// Cancels all that waits or is parked when it begins; returns how many.
     pub async fn purge(&self) -> Result<u64, BucketError> {
         self.core.purge().await
     }
@@ -181,8 +219,9 @@ impl Bucket {
         self.core.outcomes(since_ms, ending, after, limit).await
     }
 
-    /// Which invariants don't hold in Redis; with `mend`, they do afterwards, as far as that is possible. Reads every job.
-    pub async fn examine(&self, mend: bool) -> Result<Vec<Finding>, BucketError> {
+    /// Which invariants don't hold in Redis; with `repair`, they do afterwards, as far as that is possible. Reads every job, a
+    /// bounded part in each script; may be dropped between these.
+    pub async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
         self.core.examine(mend).await
     }
 
@@ -198,13 +237,18 @@ impl Bucket {
 
     /// None: it has not ended within the time.
     pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
-        await_outcome::wait(&self.lookups, id, within).await
+        self.waiting.wait(id, within).await
     }
 
     /// For who knows that a replica is gone: its jobs are due at once for the others, not only after the lease. None: its
     /// heart beat meanwhile, so it lives and keeps its jobs.
     pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
         self.core.declare_dead(consumer.as_str()).await
+    }
+
+    /// Forgets ended work beyond what is kept. To be called now and again: nothing else does in a bucket where nothing ends.
+    pub async fn enforce_retention(&self) -> Result<Retention, BucketError> {
+        self.core.enforce_retention().await
     }
 
     /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.

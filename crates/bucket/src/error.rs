@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dripfeed_store::StoreError;
 use thiserror::Error;
 
-use crate::page::BadCursor;
+use crate::inspect::pagination::BadCursor;
 
 /// Cheap to clone: one failed call may be the end of many requests.
 #[derive(Clone, Debug, Error)]

@@ -1,70 +1,54 @@
-//! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, its Lua beside it under the same
-//! name.
+//! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, with its Lua script beside it under the
+//! same name.
 //!
-//! What differs between a stream and a list stands in `stream_kind` and `list_kind`.
-//!
-//! A job's way: `admit` appends it, `take` hands it to a replica at the bucket's pace, `settle` ends the attempt
-//! (complete, park, bury). `replica` is a processor's membership, `recover` brings back what a dead one held.
+//! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
+//! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes, dead
+//! letters and idempotency keys. `inspect` reads a bucket, `operate` changes it. `settings` are configured, or changed at
+//! run time. `script` and `kind` have what the scripts share, and what differs between a stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 
 mod admission;
-mod admit;
-mod asked;
-mod await_outcome;
-mod batches;
 mod bucket;
 mod buckets;
-mod cancel;
-mod census;
-mod change;
-mod changes;
-mod core;
-mod dead;
-mod doorbell;
+mod deliver;
+mod ended;
 mod error;
-mod examine;
-mod find;
-mod in_force;
-mod keys;
-mod limits;
-mod list;
-mod list_kind;
-mod outcomes;
+mod inspect;
+mod kind;
+mod operate;
 mod pace;
-mod pace_tiers;
-mod page;
-mod permission;
-#[cfg(feature = "planted-bugs")]
-mod planted;
-mod purge;
-mod recover;
-mod replica;
-mod reply;
-mod scripts;
+mod script;
 mod settings;
-mod settle;
-mod strays;
-mod take;
 
+pub use admission::admission_request::Origin;
+pub use admission::parsing::parse;
 pub use admission::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Reason, Refused};
-pub use asked::Origin;
 pub use bucket::Bucket;
 pub use buckets::Buckets;
-pub use cancel::Cancel;
-pub use census::{Census, Pace, ReplicaCensus};
-pub use changes::{Changes, LeakChanges};
-pub use dead::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
+pub use deliver::permit::Permit;
+pub use deliver::recover::Recovery;
+pub use deliver::replica::{Consumer, Life, Replica};
+pub use deliver::settle::{Feedback, Settled, Settlement};
+pub use deliver::take::{Claim, Idle, Take, Taken};
+pub use ended::dead_letters::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
+pub use ended::outcomes::{EndedJob, Latency, Report};
+pub use ended::retention::Retention;
 pub use error::BucketError;
-pub use examine::{Finding, FindingKind};
-pub use find::JobView;
-pub use limits::BucketLimits;
-pub use outcomes::{EndedJob, Latency, Report};
+pub use inspect::census::{Census, Pace, ReplicaCensus};
+pub use inspect::doctor::{Examination, Finding, FindingKind};
+pub use inspect::find::JobView;
+pub use inspect::pagination::{BadCursor, Cursor, Page};
+pub use inspect::served::{
+    BucketPlace, NotedPlace, StrandedJobs, is_list_elsewhere, level_at, note_places, noted_places, release_place,
+    stranded_jobs,
+};
+pub use operate::cancel::Cancel;
+pub use operate::moving::{Moved, Mover, Moving};
 pub use pace::Target;
-pub use pace_tiers::PaceTiers;
-pub use page::{BadCursor, Cursor, Page};
-pub use recover::Recovery;
-pub use replica::{Consumer, Life, Replica};
-pub use settings::{BucketSettings, Keep, Kind, Leak};
-pub use settle::{Feedback, Settled, Settlement};
-pub use take::{Claim, Idle, Permit, Take, Taken};
+pub use script::budget::SCRIPT_BYTES;
+pub use settings::limits::BucketLimits;
+pub use settings::overrides::{Changes, LeakChanges};
+pub use settings::pace_tiers::PaceTiers;
+pub use settings::worst_case::INSTALLATION;
+pub use settings::{BucketSettings, Keep, Kind, Leak, WhenDeadFull};

@@ -1,16 +1,12 @@
 //! The pace: tiers that all must let a call pass before a job is taken for it, decided by the rules of limits.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::{Rate, duration};
 use dripfeed_limit::{KeyIndex, Plan, Tier};
 
+use crate::deliver::permit::PROMPT;
 use crate::settings::Leak;
-
-/// A call comes to the upstream a little after its token was got, one later than the other: late ones and prompt ones behind
-/// them are closer together than their tokens. The burst keeps room for so much of that, so that the upstream sees the
-/// ceiling too. What would be much later isn't sent (take.rs, PROMPT).
-const LATE: Duration = Duration::from_millis(25);
 
 /// What the pace of a bucket is to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +54,12 @@ fn tiers(leak: &Leak) -> Vec<Tier> {
     rate.into_iter().chain(leak.tiers.tiers().iter().cloned()).collect()
 }
 
-/// With a burst of 1 there is no room to keep; and where a token comes so seldom that lateness is nothing to it, none is
-/// kept. Windows count when tokens are got.
+/// A call begins a little after its token was granted, one later than the other: late ones and prompt ones behind them are closer
+/// together than their tokens. The burst keeps room for that (permit.rs). With a burst of 1 there is no room to keep; and where a token comes so seldom that lateness is nothing to it, none is
+/// kept. Windows need none: they count when calls are made.
 fn with_room_for_late(tier: &Tier) -> Tier {
     let dripfeed_limit::Kind::Bucket { burst } = *tier.kind() else { return tier.clone() };
-    let (late, period) = (u128::from(tier.limit()) * LATE.as_micros(), tier.period().as_micros());
+    let (late, period) = (u128::from(tier.limit()) * PROMPT.as_micros(), tier.period().as_micros());
     let late = if late * 100 < period { 0 } else { late.div_ceil(period) };
     let kept = burst.saturating_sub(u64::try_from(late).unwrap_or(u64::MAX)).max(1);
     // Less of a burst is never too much.
@@ -82,10 +79,12 @@ fn rate_of(tier: &Tier) -> String {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use std::time::Duration;
+
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::pace_tiers::PaceTiers;
+    use crate::settings::pace_tiers::PaceTiers;
 
     fn leak(rate: Option<&str>, burst: u64, tiers: Json) -> Leak {
         let Json::Array(tiers) = tiers else { unreachable!("a list") };

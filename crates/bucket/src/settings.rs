@@ -1,12 +1,20 @@
 //! What a bucket is set to: plain data, read and checked by the executable.
 
+pub(crate) mod effective_settings;
+pub(crate) mod keep;
+pub(crate) mod limits;
+pub(crate) mod overrides;
+pub(crate) mod pace_tiers;
+pub(crate) mod worst_case;
+
 use std::time::Duration;
 
+use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Rate, Retry, Share};
 use dripfeed_limit::Tier;
 use dripfeed_store::Durability;
 
-use crate::pace_tiers::PaceTiers;
+use crate::settings::pace_tiers::PaceTiers;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketSettings {
@@ -24,11 +32,13 @@ pub struct BucketSettings {
     /// How often a job may be handed out without an end before it is buried as poison; at least 1.
     pub deliveries: u32,
     pub keep: Keep,
+    /// What becomes of the address that a proxied request says it came from.
+    pub client_address: ClientAddress,
     /// The class that a 202 names.
     pub durability: Durability,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Stream,
     List,
@@ -89,8 +99,25 @@ impl Leak {
 pub struct Keep {
     pub outcomes: Duration,
     pub most_outcomes: u64,
+    /// Of all outcomes together.
+    pub outcomes_bytes: u64,
     /// Of an upstream's answer, in an outcome or a dead letter.
     pub answer_bytes: u64,
+    /// From the end of its job on.
     pub idempotency_keys: Duration,
+    pub most_idempotency_keys: u64,
+    pub dead: Duration,
     pub most_dead: u64,
+    /// Of all dead letters together.
+    pub dead_bytes: u64,
+    pub when_dead_full: WhenDeadFull,
+}
+
+/// What happens when there are as many dead letters as there may be, and one more job dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenDeadFull {
+    /// The oldest letter is deleted.
+    DropOldest,
+    /// The bucket hands nothing out, and the job stays in it, until there is room. A list can't.
+    Hold,
 }

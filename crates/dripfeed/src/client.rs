@@ -6,4 +6,4 @@ mod server;
 
 pub(crate) use self::asking::Asking;
 pub(crate) use self::problem::{Problem, RequestError};
-pub(crate) use self::server::Server;
+pub(crate) use self::server::{Pages, Server};

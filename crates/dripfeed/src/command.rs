@@ -1,4 +1,4 @@
-//! What the program can be told to do: the roles, and the operator's commands, a file each.
+//! The subcommands: the roles, and the operator's commands, one file each.
 
 mod bucket;
 mod buckets;
@@ -11,6 +11,7 @@ mod job;
 mod jobs;
 mod key;
 mod lab;
+mod listing;
 mod openapi;
 mod pause;
 mod purge;
@@ -27,19 +28,21 @@ use crate::{dev, role};
 #[derive(Debug, Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 pub(crate) enum Command {
-    /// Run everything on this machine, with nothing to configure
+    /// Run Redis, intake, processor and an echo upstream locally, without configuration
     Dev(dev::Arguments),
-    /// Run the role that takes jobs over HTTP
+    /// Run an intake: accept jobs over HTTP
     Intake(role::Arguments),
-    /// Run the role that takes jobs from the buckets and calls the upstreams
+    /// Run a processor: claim jobs and call the upstreams
     Processor(role::Arguments),
-    /// Tell whether the configuration is sound
+    /// Empty a bucket that was removed, renamed, or given another kind or key: deliver its jobs, or move them
+    Drain(role::drain::Arguments),
+    /// Validate the configuration
     Check(check::Arguments),
-    /// Print every setting in force and where it comes from, secrets masked
+    /// Print the effective settings and their origin, with secrets masked
     Config(config::Arguments),
-    /// Hand in one job, or a file of them
+    /// Submit a job, or a file of jobs
     Push(push::Arguments),
-    /// Show the buckets, or one
+    /// Show all buckets, or one
     Buckets(buckets::Arguments),
     /// List the jobs of a bucket
     Jobs(jobs::Arguments),
@@ -47,35 +50,36 @@ pub(crate) enum Command {
     Job(job::Arguments),
     /// List, replay or delete the dead letters of a bucket
     Dead(dead::Arguments),
-    /// Stop a bucket from leaking; it takes jobs until it is full
+    /// Pause a bucket: no deliveries; it accepts jobs until it is full
     Pause(pause::Arguments),
-    /// Let a paused bucket leak again
+    /// Resume a paused bucket
     Resume(resume::Arguments),
-    /// Cancel all jobs of a bucket that are waiting or parked
+    /// Cancel all waiting and parked jobs of a bucket
     Purge(purge::Arguments),
-    /// Change a running bucket
+    /// Change settings of a running bucket
     Set(set::Arguments),
-    /// Check the buckets' invariants in Redis, and mend them
+    /// Check the buckets' invariants in Redis, and repair them
     Doctor(doctor::Arguments),
-    /// Run published limiters and ours side by side
+    /// Compare published rate limiters with ours under load
     Lab(lab::Arguments),
-    /// Make keys for callers
+    /// Create API keys for callers
     Key(key::Arguments),
-    /// Print the description of the HTTP API (OpenAPI)
+    /// Print the OpenAPI description of the HTTP API
     Openapi,
-    /// Print the completions for a shell
+    /// Print shell completions
     Completions(completions::Arguments),
 }
 
 /// Runs one. `program` is the whole command line, for its completions.
 ///
 /// # Errors
-/// With the code that the program ends with.
+/// With the exit code of the program.
 pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command) -> Result<(), Failure> {
     match command {
         Command::Dev(arguments) => dev::run(arguments, layers).await,
         Command::Intake(arguments) => role::intake::run(arguments, layers).await,
         Command::Processor(arguments) => role::processor::run(arguments, layers).await,
+        Command::Drain(arguments) => role::drain::run(arguments, layers).await,
         Command::Check(arguments) => check::run(&arguments, &layers).await,
         Command::Config(arguments) => config::run(&arguments, &layers),
         Command::Push(arguments) => push::run(arguments).await,

@@ -62,7 +62,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     if let Some(port) = arguments.port {
         layers.arguments.push(format!("intake.listen={}", SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
     }
-    // What is wrong with the settings is told before anything starts.
+    // What is wrong with the settings is reported before anything starts.
     Log::start(&Settings::load(&layers)?.log);
     match &arguments.redis {
         Some(url) => over(url, &arguments, layers, echo, &stop).await,
@@ -124,7 +124,7 @@ async fn work(
     working.spawn(async move { intake.serve(ports, stopped).await });
     let mut ended = Ok(());
     while let Some(one) = working.join_next().await {
-        // Whoever ends first, the others end with it.
+        // Anyone who ends first, the others end with it.
         stop.cancel();
         ended = ended.and(one.map_err(|panicked| Failure::from(anyhow::Error::from(panicked))).flatten());
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use dripfeed_bucket::BucketError;
-use dripfeed_store::{ErrorKind, ServerError, StoreError};
+use dripfeed_store::{ErrorKind, InstallationError, ServerError, StoreError};
 
 use crate::settings::Faults;
 
@@ -85,6 +85,16 @@ impl From<StoreError> for Failure {
             _ => Exit::Failure,
         };
         Self::of(exit, error)
+    }
+}
+
+impl From<InstallationError> for Failure {
+    fn from(error: InstallationError) -> Self {
+        match error {
+            InstallationError::Store(error) => error.into(),
+            InstallationError::Layout(_) | InstallationError::Salt(_) => Self::of(Exit::Configuration, error),
+            InstallationError::Random(_) => Self::of(Exit::Failure, error),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod client;
 mod command;
 mod dev;
 mod exit;
+mod memory;
 mod open_files;
 mod output;
 mod role;

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use clap::ValueEnum;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -21,10 +21,12 @@ pub(crate) type Column = (&'static str, fn(&Json) -> String);
 /// # Errors
 /// When standard output can't be written to.
 pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
+    write(&format!("{}\n", text.as_ref()))
+}
+
+fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let written =
-        out.write_all(text.as_ref().as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
-    match written {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
@@ -53,6 +55,64 @@ pub(crate) fn rows(columns: &[Column], items: &[Json]) -> io::Result<()> {
         table.add_row(columns.iter().map(|(_, show)| show(item)));
     }
     print(&table)
+}
+
+/// Rows that are printed as they come, the column heads once; a column is as wide as it was before, or wider.
+pub(crate) struct RowList<'c> {
+    columns: &'c [Column],
+    widths: Vec<u16>,
+}
+
+impl<'c> RowList<'c> {
+    pub(crate) const fn under(columns: &'c [Column]) -> Self {
+        Self { columns, widths: Vec::new() }
+    }
+
+    /// # Errors
+    /// When standard output can't be written to.
+    pub(crate) fn print(&mut self, items: &[Json]) -> io::Result<()> {
+        let mut table = plain();
+        if self.widths.is_empty() {
+            table.set_header(self.columns.iter().map(|(head, _)| *head));
+        }
+        for item in items {
+            table.add_row(self.columns.iter().map(|(_, show)| show(item)));
+        }
+        for (column, width) in table.column_iter_mut().zip(&self.widths) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(*width)));
+        }
+        let content = table.column_max_content_widths();
+        let whole = table.column_iter().zip(content).map(|(column, content)| content + column.padding_width());
+        let before = self.widths.iter().copied().chain(std::iter::repeat(0));
+        self.widths = whole.zip(before).map(|(now, before)| now.max(before)).collect();
+        print(&table)
+    }
+}
+
+/// A JSON array that is printed as its items come.
+#[derive(Default)]
+pub(crate) struct JsonList {
+    has_begun: bool,
+}
+
+impl JsonList {
+    /// # Errors
+    /// When standard output can't be written to.
+    pub(crate) fn print(&mut self, items: &[Json]) -> io::Result<()> {
+        for item in items {
+            let separator = if self.has_begun { "," } else { "[" };
+            self.has_begun = true;
+            let text = serde_json::to_string_pretty(item)?.replace('\n', "\n  ");
+            write(&format!("{separator}\n  {text}"))?;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// When standard output can't be written to.
+    pub(crate) fn end(self) -> io::Result<()> {
+        line(if self.has_begun { "\n]" } else { "[]" })
+    }
 }
 
 /// Rows of text under their heads.

@@ -1,22 +1,35 @@
-//! The roles: processes that run until they are told to stop. `intake` and `processor` meet only in Redis.
+//! The roles: processes that run until they are asked to stop. `intake` and `processor` meet only in Redis.
 
 mod buckets;
 mod connect;
+pub(crate) mod drain;
 mod grpc;
 pub(crate) mod intake;
 pub(crate) mod processor;
+mod redis_monitor;
 mod reload;
-mod vigil;
+mod retention;
+pub(crate) mod served;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::Args;
+use dripfeed_http::ConnectionLimits;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Failure;
 use crate::signals;
+
+/// Of a listener for health and metrics: few ask, and briefly.
+const FOR_HEALTH: ConnectionLimits = ConnectionLimits {
+    most: 64,
+    head_timeout: Duration::from_secs(10),
+    stall_timeout: Duration::from_secs(10),
+    drain: Duration::from_millis(500),
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -28,11 +41,19 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn stop(&self) -> Result<CancellationToken, Failure> {
-        let stop = signals::stop()?;
+        Ok(self.and_with_stdin(signals::stop()?))
+    }
+
+    /// Of a role that doesn't read its settings again.
+    fn stop_with_terminal(&self) -> Result<CancellationToken, Failure> {
+        Ok(self.and_with_stdin(signals::stop_with_terminal()?))
+    }
+
+    fn and_with_stdin(&self, stop: CancellationToken) -> CancellationToken {
         if self.until_stdin_ends {
             signals::stop_with_stdin(stop.clone());
         }
-        Ok(stop)
+        stop
     }
 }
 

@@ -1,13 +1,12 @@
-//! What the program is told: layers of configuration, read once into the plain data that each part owns.
+//! What the program is reported: layers of configuration, read once into the plain data that each part owns.
 //!
 //! `layers` gathers the files, the environment and the arguments into one `tree`; `read` turns a section of it into a
-//! typed one, and goes on after an error, so that all of them are told at once; a file per section then says what it
+//! typed one, and goes on after an error, so that all of them are reported at once; a file per section then says what it
 //! means.
 
 mod bucket;
 mod fault;
 mod grpc;
-mod headers;
 mod intake;
 mod key;
 mod layers;
@@ -21,13 +20,12 @@ mod redis;
 mod secret;
 mod selection;
 mod shown;
-mod signing;
 mod tree;
 mod upstream;
 
 use std::collections::BTreeMap;
 
-use dripfeed_intake::AccessKey;
+use dripfeed_auth::ApiKey;
 use dripfeed_job::BucketName;
 use dripfeed_store::RedisSettings;
 
@@ -53,8 +51,10 @@ pub(crate) struct Settings {
     pub(crate) grpc: Option<GrpcPort>,
     pub(crate) processor: ProcessorRole,
     pub(crate) log: LogSettings,
-    pub(crate) keys: Vec<AccessKey>,
+    pub(crate) keys: Vec<ApiKey>,
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
+    /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
+    pub(crate) anyone_may_call: bool,
     tree: Tree,
 }
 
@@ -94,6 +94,7 @@ impl Settings {
             log: log?,
             keys,
             buckets,
+            anyone_may_call,
             tree,
         })
     }

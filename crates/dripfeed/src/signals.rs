@@ -1,4 +1,4 @@
-//! What the outside tells a running process.
+//! What a running process learns from outside.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 /// Cancelled by SIGTERM or Ctrl-C.
 ///
 /// # Errors
-/// When the process can't be told of signals.
+/// When signals can't be received.
 pub(crate) fn stop() -> io::Result<CancellationToken> {
     stop_at(&[SignalKind::terminate(), SignalKind::interrupt()])
 }
@@ -17,7 +17,7 @@ pub(crate) fn stop() -> io::Result<CancellationToken> {
 /// Cancelled by SIGTERM, Ctrl-C, or the end of the terminal.
 ///
 /// # Errors
-/// When the process can't be told of signals.
+/// When signals can't be received.
 pub(crate) fn stop_with_terminal() -> io::Result<CancellationToken> {
     stop_at(&[SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()])
 }
@@ -38,7 +38,7 @@ fn stop_at(kinds: &[SignalKind]) -> io::Result<CancellationToken> {
 /// SIGHUP: settings are to be read again.
 ///
 /// # Errors
-/// When the process can't be told of signals.
+/// When signals can't be received.
 pub(crate) fn hangups() -> io::Result<Signal> {
     signal(SignalKind::hangup())
 }

@@ -1,30 +1,35 @@
-//! Who calls, and whether they may: the same keys and scopes as over HTTP, shown in the metadata.
+//! Authorization: the same keys and scopes as over HTTP, in the metadata.
 
 use std::sync::Arc;
 
-use dripfeed_intake::{Caller, Keys, Scope};
+use dripfeed_auth::{ApiKeys, Caller, Scope};
 use dripfeed_limit::ServiceName;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Access(Arc<Keys>);
+pub(crate) struct Access(Arc<ApiKeys>);
 
 impl Access {
-    pub(crate) const fn new(keys: Arc<Keys>) -> Self {
+    pub(crate) const fn new(keys: Arc<ApiKeys>) -> Self {
         Self(keys)
     }
 
-    /// A caller who may do this to the service of that name.
-    pub(crate) fn allow(&self, shown: &MetadataMap, scope: Scope, name: &str) -> Result<(Caller, ServiceName), Status> {
+    /// Authorizes a caller for a service.
+    pub(crate) fn allow(
+        &self,
+        metadata: &MetadataMap,
+        scope: Scope,
+        name: &str,
+    ) -> Result<(Caller, ServiceName), Status> {
         let unknown = || Status::unauthenticated("send a valid key as `authorization: Bearer …`");
-        let caller = self.0.caller(shown.as_ref()).ok_or_else(unknown)?;
+        let caller = self.0.caller(metadata.as_ref()).ok_or_else(unknown)?;
         if !caller.may(scope) {
             return Err(Status::new(Code::PermissionDenied, format!("this key lacks the scope `{}`", scope.as_str())));
         }
-        // Asked first: who may not use a service doesn't learn whether it exists.
+        // Checked before the lookup: a caller without access doesn't learn whether the service exists.
         if !caller.may_use_service(name) {
-            return Err(Status::permission_denied("this key is not for this service"));
+            return Err(Status::permission_denied("this key has no access to this service"));
         }
         let name = name.parse().map_err(|_| unknown_service())?;
         Ok((caller, name))
@@ -32,5 +37,5 @@ impl Access {
 }
 
 pub(crate) fn unknown_service() -> Status {
-    Status::not_found("no service of this name is registered; register it first")
+    Status::not_found("no service with this name is registered; register it first")
 }

@@ -1,4 +1,4 @@
-//! A decision as the answer to `ShouldForwardRequest`.
+//! A decision as the response to `ShouldForwardRequest`.
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_limit::{Decision, Mode, PolicyVerdict, TierVerdict};

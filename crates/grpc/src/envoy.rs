@@ -1,21 +1,19 @@
-//! `envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit`: the domain is the service, each descriptor a request. They
-//! are decided as one: over the limit if any is, and then none is charged.
+//! `envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit`: the domain is the service, each descriptor a request. All are
+//! decided together: if any is over the limit, the whole call is, and none is charged.
 
-use dripfeed_intake::Scope;
+use dripfeed_auth::Scope;
 use dripfeed_limit::{Decision, Mode, PolicyVerdict, Request as Checked, Services, TierVerdict, Together, Wait};
-use envoy_types::pb::envoy::config::core::v3::HeaderValue;
-use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
-use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus, RateLimit};
-use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::RateLimitService;
-use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use envoy_types::pb::google::protobuf::Duration as ProtoDuration;
 use tonic::{Request, Response, Status};
 
 use crate::access::{Access, unknown_service};
 use crate::descriptor::Described;
+use crate::rate_limit_service::rate_limit_response::rate_limit::Unit;
+use crate::rate_limit_service::rate_limit_response::{Code, DescriptorStatus, RateLimit};
+use crate::rate_limit_service::rate_limit_service_server::RateLimitService;
+use crate::rate_limit_service::{Duration as ProtoDuration, HeaderValue, RateLimitRequest, RateLimitResponse};
 use crate::refusal::refusal;
 
-/// Each is judged by all policies.
+/// Each descriptor is checked against all policies.
 const MOST_DESCRIPTORS: usize = 16;
 
 pub(crate) struct Envoy {
@@ -59,7 +57,6 @@ impl Envoy {
             statuses: together.requests().map(|verdicts| status(&verdicts)).collect(),
             response_headers_to_add: self.fields(decision),
             raw_body: decision.message().unwrap_or_default().into_bytes(),
-            ..RateLimitResponse::default()
         }
     }
 
@@ -72,7 +69,6 @@ impl Envoy {
         let field = |(name, value): &(http::HeaderName, http::HeaderValue)| HeaderValue {
             key: name.to_string(),
             value: text(value),
-            ..HeaderValue::default()
         };
         fields.iter().map(field).collect()
     }
@@ -82,7 +78,7 @@ const fn code(allowed: bool) -> Code {
     if allowed { Code::Ok } else { Code::OverLimit }
 }
 
-/// Told by the one tier that refuses for longest, or has the least left.
+/// The status of the tier that refuses for longest, or has the least remaining.
 fn status(verdicts: &[&PolicyVerdict]) -> DescriptorStatus {
     let enforced = verdicts.iter().filter(|verdict| verdict.policy.settings().mode == Mode::Enforce);
     let tiers = enforced.flat_map(|verdict| verdict.tiers.iter().map(move |tier| (verdict, tier)));
@@ -94,7 +90,6 @@ fn status(verdicts: &[&PolicyVerdict]) -> DescriptorStatus {
         current_limit: Some(limit(verdict, tier)),
         limit_remaining: u32::try_from(tier.remaining).unwrap_or(u32::MAX),
         duration_until_reset: Some(duration(tier)),
-        ..DescriptorStatus::default()
     }
 }
 
@@ -117,7 +112,7 @@ fn limit(verdict: &PolicyVerdict, tier: &TierVerdict) -> RateLimit {
 fn duration(tier: &TierVerdict) -> ProtoDuration {
     ProtoDuration {
         seconds: i64::try_from(tier.reset.as_secs()).unwrap_or(i64::MAX),
-        // Less than 10⁹.
+        // Below 10⁹.
         nanos: i32::try_from(tier.reset.subsec_nanos()).unwrap_or(0),
     }
 }

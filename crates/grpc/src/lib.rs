@@ -1,8 +1,9 @@
-//! gRPC in: rules of services and checks by them, as a published rate limiter takes them, and as Envoy asks.
+//! The gRPC API: rules of services and rate-limit checks, in the form of a published rate limiter and of Envoy's rate limit
+//! service.
 //!
-//! The calls are those of the HTTP API in another form: the same registry, the same keys and scopes.
+//! It offers the same operations as the HTTP API, on the same registry, with the same keys and scopes.
 //!
-//! **Architecture invariant:** what is decided here is decided by the limit crate; nothing here talks to Redis.
+//! **Architecture invariant:** the limit crate makes all decisions; nothing here talks to Redis.
 
 mod access;
 mod answer;
@@ -13,10 +14,16 @@ mod router;
 mod rules;
 mod service;
 
-/// The messages of our `.proto`.
-pub mod proto {
-    #![expect(unused_qualifications, reason = "the compiler of protos writes them")]
-    tonic::include_proto!("proto");
-}
+/// The messages of `proto/rate_limiter.proto`.
+#[rustfmt::skip]
+#[path = "generated/rate_limiter.rs"]
+#[expect(unused_qualifications, reason = "generated code")]
+pub mod proto;
+
+/// The messages of `proto/rate_limit_service.proto`.
+#[rustfmt::skip]
+#[path = "generated/rate_limit_service.rs"]
+#[expect(unreachable_pub, unused_qualifications, reason = "generated code")]
+mod rate_limit_service;
 
 pub use router::{GrpcSettings, router};

@@ -1,4 +1,4 @@
-//! What goes wrong, as a gRPC status. Internal texts stay inside.
+//! Errors as gRPC status. Internal texts are not shown.
 
 use std::error::Error;
 
@@ -8,26 +8,26 @@ use tonic::Status;
 
 pub(crate) fn refusal(error: &RegistryError) -> Status {
     match error {
-        RegistryError::Unread => Status::unavailable("Redis has told no rules of services yet; ask again later"),
-        RegistryError::Closed => Status::unavailable("this intake is stopping; another one will answer"),
+        RegistryError::Unread => Status::unavailable("the rules haven't been loaded from Redis yet; retry later"),
+        RegistryError::Closed => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
         RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {
             Status::resource_exhausted(format!("{error}: delete some first"))
         }
         RegistryError::Store(store) if store.kind() == ErrorKind::Full => {
-            Status::resource_exhausted("Redis has no memory left; nothing was stored")
+            Status::resource_exhausted("Redis is out of memory; nothing was stored")
         }
         RegistryError::Store(store) => {
             if !store.is_transient() {
-                tracing::error!(error = error as &dyn Error, "Redis can't do what a call needs");
+                tracing::error!(error = error as &dyn Error, "a call failed: Redis returned an error");
             }
-            Status::unavailable("Redis can't serve this now; send it again later")
+            Status::unavailable("Redis is unavailable; retry later")
         }
         RegistryError::Limit(LimitError::Unavailable { .. }) => {
-            Status::unavailable("whether this may pass can't be told without Redis; ask again later")
+            Status::unavailable("the limit can't be checked while Redis is unavailable; retry later")
         }
         RegistryError::Limit(_) => {
-            tracing::error!(error = error as &dyn Error, "a check can't be answered");
-            Status::internal("the log of this intake tells more")
+            tracing::error!(error = error as &dyn Error, "rate-limit check failed");
+            Status::internal("internal error; see the intake's log")
         }
     }
 }

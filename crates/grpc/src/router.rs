@@ -1,4 +1,4 @@
-//! All calls there are, and what lies around them.
+//! The gRPC services, and the middleware around them.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,9 +9,8 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use dripfeed_intake::Keys;
+use dripfeed_auth::{ApiKeys, Hosts};
 use dripfeed_limit::Services;
-use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::RateLimitServiceServer;
 use tonic::Status;
 use tonic::service::Routes;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -19,42 +18,59 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::access::Access;
 use crate::envoy::Envoy;
 use crate::proto::rate_limiter_server::RateLimiterServer;
+use crate::rate_limit_service::rate_limit_service_server::RateLimitServiceServer;
 use crate::service::RateLimiter;
 
-/// The rules of a service are at most 64 KiB as JSON.
-const LARGEST_MESSAGE: usize = 128 * 1024;
+/// The rules of a service have at most 64 KiB as JSON. Messages are parsed on the threads that serve all others.
+const LARGEST_MESSAGE: usize = 64 * 1024;
 
-/// What the calls are set to: plain data, read and checked by the executable.
-#[derive(Clone, Copy, Debug)]
+/// Settings of the gRPC API: plain data, parsed and validated by the executable.
+#[derive(Clone, Debug)]
 pub struct GrpcSettings {
-    /// For a request to arrive and to be answered.
+    /// Timeout of a request, from its first byte to the response.
     pub timeout: Duration,
-    /// Whether answers also carry the older `x-ratelimit-*` fields.
+    /// Whether responses also have the older `x-ratelimit-*` fields.
     pub x_ratelimit_headers: bool,
+    /// Accepted host names where no keys are configured.
+    pub hosts: Hosts,
 }
 
-/// The calls, to be served over HTTP/2.
-pub fn router(services: Services, keys: Arc<Keys>, settings: GrpcSettings) -> Router {
-    let access = Access::new(keys);
+/// The gRPC services, to be served over HTTP/2.
+pub fn router(services: Services, keys: Arc<ApiKeys>, settings: GrpcSettings) -> Router {
+    let access = Access::new(Arc::clone(&keys));
     let envoy = Envoy::new(services.clone(), access.clone(), settings.x_ratelimit_headers);
     let envoy = RateLimitServiceServer::new(envoy).max_decoding_message_size(LARGEST_MESSAGE);
     let ours = RateLimiterServer::new(RateLimiter::new(services, access)).max_decoding_message_size(LARGEST_MESSAGE);
     Routes::new(ours)
         .add_service(envoy)
         .into_axum_router()
-        .layer(from_fn_with_state(settings.timeout, within))
+        .layer(from_fn_with_state((settings.hosts, keys), refuse_unknown_host))
+        .layer(from_fn_with_state(settings.timeout, time_out))
         .layer(CatchPanicLayer::custom(answer_panic))
 }
 
-/// A message that drips doesn't hold its memory for ever.
-async fn within(State(timeout): State<Duration>, request: Request, next: Next) -> Response {
+/// The same check as over HTTP.
+async fn refuse_unknown_host(
+    State((hosts, keys)): State<(Hosts, Arc<ApiKeys>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if hosts.allow(&keys, request.uri(), request.headers()) {
+        return next.run(request).await;
+    }
+    let detail = "without keys, :authority must be an IP address, localhost or a name in intake.hosts";
+    Status::permission_denied(detail).into_http()
+}
+
+/// A slow message must not occupy its memory forever.
+async fn time_out(State(timeout): State<Duration>, request: Request, next: Next) -> Response {
     match tokio::time::timeout(timeout, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Status::deadline_exceeded("the request took too long to arrive").into_http(),
+        Err(_) => Status::deadline_exceeded("request timeout").into_http(),
     }
 }
 
-/// The panic itself was told by the panic hook.
+/// The panic hook has logged the panic.
 fn answer_panic(_: Box<dyn Any + Send>) -> http::Response<Body> {
-    Status::internal("the log of this intake tells more").into_http()
+    Status::internal("internal error; see the intake's log").into_http()
 }

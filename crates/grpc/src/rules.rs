@@ -1,4 +1,4 @@
-//! What a registration asks for, as the rules of a service.
+//! A registration as the rules of a service.
 
 use dripfeed_limit::Rules;
 use serde_json::{Value, json};
@@ -6,25 +6,25 @@ use tonic::Status;
 
 use crate::proto::{RegisterServiceRequest, Rule};
 
-/// The name of a service: as it is, or the digits of its number.
+/// The name of a service: given, or the digits of its number.
 pub(crate) fn name(number: i32, name: &str) -> Result<String, Status> {
     match (number, name) {
-        (0, "") => Err(Status::invalid_argument("there is no service: give `service_id`, from 1 on, or `service`")),
+        (0, "") => Err(Status::invalid_argument("missing service: give `service_id`, 1 or more, or `service`")),
         (1.., "") => Ok(number.to_string()),
         (0, name) => Ok(name.to_owned()),
         (_, "") => {
-            Err(Status::invalid_argument(format!("service_id: {number} is no number of a service: use 1 or more")))
+            Err(Status::invalid_argument(format!("service_id: {number} is not a valid service number; use 1 or more")))
         }
-        _ => Err(Status::invalid_argument("service_id and service are both given: take one of the two out")),
+        _ => Err(Status::invalid_argument("service_id and service are both given; remove one of them")),
     }
 }
 
 pub(crate) fn read(request: &RegisterServiceRequest) -> Result<Rules, Status> {
     let document = match (&request.rule, request.rules.as_str()) {
         (Some(rule), "") => of_rule(rule)?,
-        (None, "") => return Err(Status::invalid_argument("there are no rules: give `rule` or `rules`")),
+        (None, "") => return Err(Status::invalid_argument("missing rules: give `rule` or `rules`")),
         (None, text) => serde_json::from_str(text).map_err(|error| bad("rules", &error))?,
-        _ => return Err(Status::invalid_argument("rule and rules are both given: take one of the two out")),
+        _ => return Err(Status::invalid_argument("rule and rules are both given; remove one of them")),
     };
     Rules::of(document).map_err(|error| bad(if request.rule.is_some() { "rule" } else { "rules" }, &error))
 }
@@ -33,9 +33,9 @@ fn bad(field: &str, error: &dyn ToString) -> Status {
     Status::invalid_argument(format!("{field}: {}", error.to_string()))
 }
 
-/// A sliding window for each caller.
+/// A sliding window per caller.
 fn of_rule(rule: &Rule) -> Result<Value, Status> {
-    let rate = rule.rate.as_ref().ok_or_else(|| Status::invalid_argument("rule.rate: it is missing"))?;
+    let rate = rule.rate.as_ref().ok_or_else(|| Status::invalid_argument("rule.rate: missing"))?;
     let period = match rate.unit {
         0 => "1s",
         1 => "1m",
@@ -43,7 +43,7 @@ fn of_rule(rule: &Rule) -> Result<Value, Status> {
         3 => "1d",
         unit => {
             let message =
-                format!("rule.rate.unit: {unit} is no unit: use 0, a second; 1, a minute; 2, an hour; 3, a day");
+                format!("rule.rate.unit: {unit} is not a valid unit; use 0 (second), 1 (minute), 2 (hour) or 3 (day)");
             return Err(Status::invalid_argument(message));
         }
     };
@@ -81,10 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_says_why() {
-        assert!(refused(&rule(10, 4)).starts_with("rule.rate.unit: 4 is no unit"));
+    fn an_invalid_rule_is_refused_with_the_reason() {
+        assert!(refused(&rule(10, 4)).starts_with("rule.rate.unit: 4 is not a valid unit"));
         assert!(refused(&rule(-1, 1)).starts_with("rule: policies[0].tiers[0]: a limit of 0"));
-        assert!(refused(&RegisterServiceRequest::default()).starts_with("there are no rules"));
+        assert!(refused(&RegisterServiceRequest::default()).starts_with("missing rules"));
         let both = RegisterServiceRequest { rules: "{}".to_owned(), ..rule(1, 1) };
         assert!(refused(&both).contains("both"));
         let odd = RegisterServiceRequest { rules: "{\"policies\":1}".to_owned(), ..RegisterServiceRequest::default() };

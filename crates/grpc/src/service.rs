@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
-use dripfeed_intake::{Caller, Scope};
+use dripfeed_auth::{Caller, Scope};
 use dripfeed_job::rate::EXACT;
 use dripfeed_limit::{Request as Checked, Services};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::{Request, Response, Status};
 
 use crate::access::{Access, unknown_service};
+use crate::descriptor::MOST_ENTRIES;
 use crate::proto::{
     RegisterServiceRequest, RegisterServiceResponse, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
     rate_limiter_server,
@@ -63,7 +64,7 @@ fn checked<'r>(
     headers: &'r HeaderMap,
 ) -> Result<Checked<'r>, Status> {
     let given = |text: &'r String| (!text.is_empty()).then_some(text.as_str());
-    let ip = |text: &str| text.parse::<IpAddr>().map_err(|_| Status::invalid_argument("ip: this is no address"));
+    let ip = |text: &str| text.parse::<IpAddr>().map_err(|_| Status::invalid_argument("ip: not a valid IP address"));
     if asked.cost.is_some_and(|cost| cost >= EXACT) {
         return Err(Status::invalid_argument("cost: use a whole number below 2^53"));
     }
@@ -80,10 +81,14 @@ fn checked<'r>(
 }
 
 fn headers(asked: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
+    if asked.headers.len() > MOST_ENTRIES {
+        let detail = format!("headers: more than {MOST_ENTRIES}: send only those that limits count by");
+        return Err(Status::invalid_argument(detail));
+    }
     let header = |(name, value): (&String, &String)| {
         let bad = |reason| Status::invalid_argument(format!("headers[{name:?}]: {reason}"));
-        let name: HeaderName = name.parse().map_err(|_| bad("this is no name of a header"))?;
-        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("no header has this value"))?;
+        let name: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("not a valid header value"))?;
         Ok((name, value))
     };
     asked.headers.iter().map(header).collect()

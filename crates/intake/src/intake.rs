@@ -1,49 +1,53 @@
-//! What every call of the intake reaches.
+//! The state shared by all handlers.
 
 use std::sync::Arc;
 
+use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
+use dripfeed_http::Health;
 use dripfeed_limit::Services;
 
-use crate::body_room::BodyRoom;
-use crate::health::Health;
-use crate::keys::Keys;
+use crate::body_budget::BodyBudget;
 use crate::metrics::IntakeMetrics;
+use crate::metrics::MetricsExporter;
 use crate::settings::IntakeSettings;
+use crate::wait_limit::WaitLimit;
 
-/// HTTP in: takes submissions, and tells about buckets and jobs. Cheap to clone.
+/// The HTTP API. Cheap to clone.
 #[derive(Clone)]
 pub struct Intake(Arc<Parts>);
 
 struct Parts {
     settings: IntakeSettings,
-    keys: Arc<Keys>,
+    keys: Arc<ApiKeys>,
     buckets: Arc<Buckets>,
     services: Services,
     metrics: IntakeMetrics,
-    health: Health,
-    body_room: BodyRoom,
+    exporter: MetricsExporter,
+    body_budget: BodyBudget,
+    waits: WaitLimit,
 }
 
 impl Intake {
     #[must_use]
     pub fn new(
         settings: IntakeSettings,
-        keys: Arc<Keys>,
+        keys: Arc<ApiKeys>,
         buckets: Arc<Buckets>,
         services: Services,
         metrics: IntakeMetrics,
-        health: Health,
+        exporter: MetricsExporter,
     ) -> Self {
-        let body_room = BodyRoom::new(settings.max_bodies);
-        Self(Arc::new(Parts { settings, keys, buckets, services, metrics, health, body_room }))
+        let body_budget = BodyBudget::new(settings.max_bodies);
+        let waits = WaitLimit::new(settings.max_waits, settings.max_waits_per_caller);
+        Self(Arc::new(Parts { settings, keys, buckets, services, metrics, exporter, body_budget, waits }))
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {
         &self.0.settings
     }
 
-    pub(crate) fn keys(&self) -> &Keys {
+    pub(crate) fn keys(&self) -> &ApiKeys {
         &self.0.keys
     }
 
@@ -55,15 +59,23 @@ impl Intake {
         &self.0.services
     }
 
-    pub(crate) fn metrics(&self) -> &IntakeMetrics {
+    pub fn metrics(&self) -> &IntakeMetrics {
         &self.0.metrics
     }
 
-    pub(crate) fn body_room(&self) -> &BodyRoom {
-        &self.0.body_room
+    pub(crate) fn body_budget(&self) -> &BodyBudget {
+        &self.0.body_budget
+    }
+
+    pub(crate) fn waits(&self) -> &WaitLimit {
+        &self.0.waits
+    }
+
+    pub(crate) fn exporter(&self) -> &MetricsExporter {
+        &self.0.exporter
     }
 
     pub(crate) fn health(&self) -> &Health {
-        &self.0.health
+        self.0.exporter.health()
     }
 }

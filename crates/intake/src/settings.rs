@@ -2,25 +2,34 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// What the intake is set to: plain data, read and checked by the executable.
+use dripfeed_auth::Hosts;
+
+/// The intake's settings: plain data, parsed and validated by the executable.
 #[derive(Clone, Debug)]
 pub struct IntakeSettings {
-    /// The most bytes in one request's body.
+    /// Maximum size of a request's body in bytes.
     pub max_body: u64,
-    /// The most bytes of bodies held at once, over all connections.
+    /// Maximum memory for request bodies in bytes, over all connections.
     pub max_bodies: u64,
-    /// Connections at once; more wait in the listener's backlog.
+    /// Concurrent connections; more wait in the listener's backlog.
     pub max_connections: usize,
-    /// Whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// For a request's head to arrive, counted from the end of the request before.
+    /// Timeout of a request's head, counted from the end of the previous request.
     pub head_timeout: Duration,
-    /// For a request's body to arrive; and the longest that nothing of an answer is taken.
+    /// Timeout of a request's body, and of a write that makes no progress.
     pub body_timeout: Duration,
-    /// How long running requests may go on after the stop.
+    /// How long requests are still served after the stop, while this intake reports not ready.
+    pub drain_delay: Duration,
+    /// Time for running requests to end after that.
     pub drain: Duration,
-    /// Whether answers also carry the older `x-ratelimit-*` fields.
+    /// Accepted host names where no keys are configured, besides addresses and `localhost`.
+    pub hosts: Hosts,
+    /// Whether responses also have the older `x-ratelimit-*` fields.
     pub x_ratelimit_headers: bool,
-    /// The most items in one batch.
+    /// Maximum number of items in a batch.
     pub max_batch: usize,
+    /// Concurrent `Prefer: wait` requests, in total and per caller.
+    pub max_waits: usize,
+    pub max_waits_per_caller: usize,
 }

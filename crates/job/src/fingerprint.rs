@@ -1,4 +1,4 @@
-//! Tells whether two submissions under one idempotency key are the same.
+//! Returns whether two submissions under one idempotency key are the same.
 
 use std::fmt::Write as _;
 

@@ -1,14 +1,30 @@
 //! The headers of a job that go on to the upstream.
 
+use std::collections::HashSet;
+
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use thiserror::Error;
 
-const MOST: usize = 64;
+/// The most headers that one job forwards.
+pub const MOST: usize = 64;
 const MOST_BYTES: usize = 16 * 1024;
 
 /// At most 64 headers and 16 KiB, none of them one that belongs to a connection or that dripfeed itself sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ForwardHeaders(Vec<(HeaderName, HeaderValue)>);
+pub struct ForwardHeaders {
+    fields: Vec<(HeaderName, HeaderValue)>,
+    /// Of all of them, names and values.
+    bytes: usize,
+}
+
+/// What a proxied request says of the address that it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAddress {
+    /// The upstream isn't to believe what any caller may write.
+    Dropped,
+    /// Proxies before the intake write it.
+    Forwarded,
+}
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadForward {
@@ -20,6 +36,8 @@ pub enum BadForward {
     Connection(String),
     #[error("`{0}` is sent by dripfeed itself: leave it out")]
     Own(String),
+    #[error("`{0}` says where a call comes from, which is not for a caller to choose: leave it out")]
+    ClientAddress(String),
     #[error("more than {MOST} headers or {MOST_BYTES} bytes of them to forward: send fewer")]
     TooMany,
 }
@@ -27,22 +45,27 @@ pub enum BadForward {
 impl ForwardHeaders {
     /// Adds one header that a caller asked to forward.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), BadForward> {
-        let shown = || name.chars().take(64).collect::<String>();
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadForward::Name(shown()))?;
-        let value = HeaderValue::from_str(value).map_err(|_| BadForward::Value(shown()))?;
-        if belongs_to_connection(&name) {
-            return Err(BadForward::Connection(shown()));
+        let (name, value) = read(name, value)?;
+        if is_client_address(&name) {
+            return Err(BadForward::ClientAddress(name.to_string()));
         }
-        if is_sent_by_dripfeed(&name) {
-            return Err(BadForward::Own(shown()));
+        self.add(name, value)
+    }
+
+    /// Asks for the room first: what is refused was never kept.
+    fn add(&mut self, name: HeaderName, value: HeaderValue) -> Result<(), BadForward> {
+        let bytes = self.bytes + weight(&name, &value);
+        if self.fields.len() == MOST || bytes > MOST_BYTES {
+            return Err(BadForward::TooMany);
         }
-        self.0.push((name, value));
-        self.within_bounds()
+        self.bytes = bytes;
+        self.fields.push((name, value));
+        Ok(())
     }
 
     /// The headers of a proxied request, less those that belong to its connection or to dripfeed.
-    pub fn of_request(headers: &HeaderMap) -> Result<Self, BadForward> {
-        let named_by_connection: Vec<HeaderName> = headers
+    pub fn of_request(headers: &HeaderMap, client_address: ClientAddress) -> Result<Self, BadForward> {
+        let named_by_connection: HashSet<HeaderName> = headers
             .get_all(header::CONNECTION)
             .iter()
             .filter_map(|value| value.to_str().ok())
@@ -54,42 +77,40 @@ impl ForwardHeaders {
             if belongs_to_connection(name) || is_sent_by_dripfeed(name) || named_by_connection.contains(name) {
                 continue;
             }
+            if client_address == ClientAddress::Dropped && is_client_address(name) {
+                continue;
+            }
             if value.to_str().is_err() {
                 return Err(BadForward::Value(name.to_string()));
             }
-            forward.0.push((name.clone(), value.clone()));
+            forward.add(name.clone(), value.clone())?;
         }
-        forward.within_bounds()?;
         Ok(forward)
-    }
-
-    fn within_bounds(&self) -> Result<(), BadForward> {
-        let bytes: usize = self.0.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-        if self.0.len() > MOST || bytes > MOST_BYTES { Err(BadForward::TooMany) } else { Ok(()) }
     }
 
     /// Takes out what carries a caller's key to dripfeed.
     pub fn remove(&mut self, name: &HeaderName) {
-        self.0.retain(|(held, _)| held != name);
+        self.fields.retain(|(held, _)| held != name);
+        self.bytes = self.fields.iter().map(|(name, value)| weight(name, value)).sum();
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &(HeaderName, HeaderValue)> {
-        self.0.iter()
+        self.fields.iter()
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.fields.is_empty()
     }
 
     /// As a stream entry holds it: a JSON array of `[name, value]`, empty text for none.
     #[must_use]
     pub fn to_field(&self) -> String {
-        if self.0.is_empty() {
+        if self.fields.is_empty() {
             return String::new();
         }
         let pairs: Vec<(&str, &str)> =
-            self.0.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default())).collect();
+            self.fields.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default())).collect();
         serde_json::to_string(&pairs).unwrap_or_default()
     }
 
@@ -102,10 +123,33 @@ impl ForwardHeaders {
         let pairs: Vec<(String, String)> = serde_json::from_str(field).ok()?;
         let mut headers = Self::default();
         for (name, value) in pairs {
-            headers.push(&name, &value).ok()?;
+            let (name, value) = read(&name, &value).ok()?;
+            headers.add(name, value).ok()?;
         }
         Some(headers)
     }
+}
+
+/// A header that a job may carry.
+fn read(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), BadForward> {
+    let shown = || name.chars().take(64).collect::<String>();
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadForward::Name(shown()))?;
+    let value = HeaderValue::from_str(value).map_err(|_| BadForward::Value(shown()))?;
+    if belongs_to_connection(&name) {
+        return Err(BadForward::Connection(shown()));
+    }
+    if is_sent_by_dripfeed(&name) {
+        return Err(BadForward::Own(shown()));
+    }
+    Ok((name, value))
+}
+
+fn weight(name: &HeaderName, value: &HeaderValue) -> usize {
+    name.as_str().len() + value.len()
+}
+
+fn is_client_address(name: &HeaderName) -> bool {
+    matches!(name.as_str(), "forwarded" | "x-forwarded-for" | "x-real-ip")
 }
 
 fn belongs_to_connection(name: &HeaderName) -> bool {
@@ -171,6 +215,35 @@ mod tests {
             headers.push(&format!("x-{n}"), "v").unwrap();
         }
         assert_eq!(headers.push("x-64", "v"), Err(BadForward::TooMany));
+        assert_eq!(headers.iter().count(), 64);
+    }
+
+    #[test]
+    fn what_goes_beyond_the_bytes_is_not_kept() {
+        let mut headers = ForwardHeaders::default();
+        let long = "v".repeat(8 * 1024 - 1);
+        headers.push("a", &long).unwrap();
+        headers.push("b", &long).unwrap();
+        assert_eq!(headers.push("c", ""), Err(BadForward::TooMany));
+        headers.remove(&HeaderName::from_static("a"));
+        headers.push("c", &long).unwrap();
+        let kept: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(kept, ["b", "c"]);
+    }
+
+    #[test]
+    fn no_caller_says_where_a_call_comes_from() {
+        let mut request = HeaderMap::new();
+        for name in ["x-forwarded-for", "forwarded", "x-real-ip"] {
+            let refused = ForwardHeaders::default().push(name, "192.0.2.1");
+            assert_eq!(refused, Err(BadForward::ClientAddress(name.to_owned())));
+            request.insert(name, HeaderValue::from_static("192.0.2.1"));
+        }
+        let forwarded = |address| ForwardHeaders::of_request(&request, address).unwrap();
+        assert_eq!(forwarded(ClientAddress::Dropped), ForwardHeaders::default());
+        let opted_in = forwarded(ClientAddress::Forwarded);
+        assert_eq!(opted_in.iter().count(), 3);
+        assert_eq!(ForwardHeaders::from_field(&opted_in.to_field()), Some(opted_in));
     }
 
     #[test]
@@ -186,8 +259,11 @@ mod tests {
         ] {
             request.insert(name, HeaderValue::from_static(value));
         }
-        let kept: Vec<_> =
-            ForwardHeaders::of_request(&request).unwrap().iter().map(|(name, _)| name.to_string()).collect();
+        let kept: Vec<_> = ForwardHeaders::of_request(&request, ClientAddress::Dropped)
+            .unwrap()
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect();
         assert_eq!(kept, ["x-kept", "accept"]);
     }
 

@@ -4,12 +4,7 @@
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
 //! a random draw receives it.
 
-pub mod answer;
 pub mod bucket_name;
-mod checksum;
-pub mod duration;
-pub mod element;
-pub mod entry;
 pub mod fingerprint;
 pub mod forward;
 pub mod id;
@@ -17,22 +12,19 @@ pub mod idempotency;
 pub mod options;
 pub mod outcome;
 pub mod path;
-pub mod rate;
-pub mod rate_limit;
-pub mod retry;
-pub mod retry_after;
-pub mod share;
-pub mod size;
-pub mod state;
 pub mod submission;
+mod units;
+mod wire;
 
-pub use answer::{Answer, Verdict};
 pub use bucket_name::BucketName;
-pub use entry::{Job, Unreadable};
 pub use id::JobId;
-pub use outcome::{Ending, Outcome};
-pub use rate::Rate;
-pub use retry::Retry;
-pub use share::Share;
-pub use state::State;
+pub use outcome::answer::{Answer, Verdict};
+pub use outcome::retry::Retry;
+pub use outcome::state::State;
+pub use outcome::{Ending, Outcome, rate_limit, retry_after};
 pub use submission::{Start, Submission};
+pub use units::rate::Rate;
+pub use units::share::Share;
+pub use units::{duration, rate, share, size};
+pub use wire::entry::{Job, Unreadable};
+pub use wire::{element, entry};

@@ -7,10 +7,10 @@ use http::Method;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use crate::duration;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
 use crate::submission::{Start, Submission};
+use crate::units::duration;
 
 /// Later than that is a slip of the pen, and more than a queue should promise.
 const LONGEST_DELAY: Duration = Duration::from_hours(30 * 24);

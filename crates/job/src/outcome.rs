@@ -1,5 +1,11 @@
 //! How a job ended: once, for good.
 
+pub mod answer;
+pub mod rate_limit;
+pub mod retry;
+pub mod retry_after;
+pub mod state;
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What a caller hands in: a body, and how it wants it sent.
+//! What a caller submits: a body, and how it wants it sent.
 
 use std::time::Duration;
 

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Keep, Kind, Leak, PaceTiers};
+use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Rate, Retry, Submission};
 use dripfeed_store::Durability;
 
 use crate::error::LabError;
 
-/// Of `capacity` jobs, leaking at `rate` with `burst`, with so many calls at once per replica.
+/// Of `capacity` jobs, leaking at `rate` with `burst`, with this many calls at once per replica.
 pub(crate) fn settings(
     name: BucketName,
     kind: Kind,
@@ -38,10 +39,16 @@ pub(crate) fn settings(
         keep: Keep {
             outcomes: Duration::from_mins(5),
             most_outcomes: 10_000,
+            outcomes_bytes: 64 << 20,
             answer_bytes: 100,
             idempotency_keys: Duration::from_mins(5),
+            most_idempotency_keys: 100_000,
+            dead: Duration::from_hours(1),
             most_dead: 1000,
+            dead_bytes: 64 << 20,
+            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
         },
+        client_address: ClientAddress::Dropped,
         durability: Durability::Process,
     }
 }
@@ -50,12 +57,12 @@ pub(crate) fn name(text: &str) -> Result<BucketName, LabError> {
     text.parse().map_err(|error| LabError::Settings(format!("{error}")))
 }
 
-/// Hands in one small job; tells whether there was room.
+/// Submits one small job; returns whether there was room.
 pub(crate) async fn hand_in(bucket: &Bucket) -> Result<bool, BucketError> {
     Ok(matches!(bucket.admit(job()).await?, Admission::Admitted(_)))
 }
 
-/// Hands in so many; tells how many there was room for.
+/// Submits this many; returns how many there was room for.
 pub(crate) async fn fill(bucket: &Bucket, jobs: usize) -> Result<usize, BucketError> {
     let mut admitted = 0;
     for answer in bucket.admit_many(vec![job(); jobs]).await {

@@ -56,7 +56,7 @@ pub struct Row {
 /// What our figure must keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
-    /// It is told for comparison.
+    /// It is reported for comparison.
     None,
     AtMost(f64),
     AtLeast(f64),

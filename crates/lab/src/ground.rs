@@ -80,7 +80,7 @@ impl Ground {
         format!("{}:{{{bucket}}}:jobs", self.prefix)
     }
 
-    /// A limiter of a replica of its own, by policies in YAML.
+    /// A limiter of its own replica, by policies in YAML.
     pub(crate) async fn limiter(&self, service: &str, policies: &str) -> Result<Limiter, LabError> {
         self.limiter_by(service, load::yaml(policies)?).await
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketSettings};
-use dripfeed_processor::{Connector, Processor, ProcessorSettings, Trust, Upstream, UpstreamSettings};
+use dripfeed_processor::{Connector, Processor, ProcessorSettings, RootCerts, Upstream, UpstreamSettings};
 use dripfeed_store::{RedisSettings, Store};
 use http::Method;
 use prometheus_client::registry::Registry;
@@ -29,7 +29,7 @@ impl Replica {
         Ok(replica)
     }
 
-    /// As SIGKILL does it: its connections break, and nobody is told.
+    /// As SIGKILL does it: its connections break, and nobody is reported.
     pub(crate) fn kill(self) {
         drop(self);
     }
@@ -53,7 +53,7 @@ async fn run(redis: RedisSettings, bucket: BucketSettings, upstream: String) -> 
         headers: Vec::new(),
         signing_secrets: Vec::new(),
         allow_private: true,
-        trust: Trust::default(),
+        root_certs: RootCerts::default(),
         max_answer: 4096,
     })?;
     let settings = ProcessorSettings { name: Some("lab".to_owned()), lease: LEASE, drain: DRAIN };

@@ -60,7 +60,7 @@ impl Upstream {
         self.book.read()
     }
 
-    /// Returns when so many calls have come.
+    /// Returns when this many calls have come.
     pub(crate) async fn has_got(&self, calls: usize) -> Result<(), LabError> {
         let mut count = self.calls.subscribe();
         let got = tokio::time::timeout(PATIENCE, count.wait_for(|got| *got >= calls)).await;

@@ -10,10 +10,10 @@ pub enum LimitError {
     /// Without a source: the reply stayed out for longer than a decision may take.
     #[error("the limit `{policy}` can't be checked: Redis can't be asked now")]
     Unavailable { policy: PolicyId, source: Option<StoreError> },
-    /// What was charged stays charged until it is over by itself.
-    #[error("Redis could not be told what is given back")]
+    /// What was charged stays charged until it is over on its own.
+    #[error("could not return leases to Redis")]
     NotGivenBack(#[source] StoreError),
-    /// What a script told can't be read.
+    /// What a script reported can't be read.
     #[error("the script decide answered something unexpected; is another version of this program using the same keys?")]
     Reply,
     /// What a policy asks for isn't there where it is used.

@@ -12,10 +12,10 @@ use http::{HeaderValue, Request as HttpRequest, Response, StatusCode};
 use serde_json::{Value as Json, json};
 use tower::{Layer, Service};
 
-use crate::decision::Decision;
+use crate::decide::decision::Decision;
 use crate::error::LimitError;
 use crate::limiter::Limiter;
-use crate::request::Request;
+use crate::policy::request::Request;
 
 /// Who sent a request, as the application knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Identity {
 type Identify = Arc<dyn Fn(&Parts) -> Identity + Send + Sync>;
 
 /// Refuses requests that are over a limit before they reach the service: 429 with the policy's message and `Retry-After`, and
-/// 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls tell what is left.
+/// 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls say what is left.
 ///
 /// Leases of `concurrent` tiers are out until the service has answered.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl LimitLayer {
         Self { identify: Arc::new(identify), ..self }
     }
 
-    /// Tells `x-ratelimit-*` too.
+    /// Reports `x-ratelimit-*` too.
     #[must_use]
     pub fn with_older_fields(self) -> Self {
         Self { older_fields: true, ..self }
@@ -134,7 +134,7 @@ impl LimitLayer {
     }
 }
 
-/// A call under way. However it ends, its leases are given back.
+/// A call under way. However it ends, its leases are returned.
 struct Held {
     limiter: Limiter,
     decision: Decision,
@@ -146,7 +146,7 @@ impl Drop for Held {
             let (limiter, decision) = (self.limiter.clone(), self.decision.clone());
             tokio::spawn(async move {
                 if let Err(error) = limiter.release(decision).await {
-                    tracing::warn!(%error, "a lease could not be given back, and expires");
+                    tracing::warn!(%error, "could not return a lease; it expires");
                 }
             });
         }

@@ -34,66 +34,44 @@
 //! ```
 //!
 //! A decision is one script call in Redis, whatever the number of policies and tiers, and all or nothing: a refused request
-//! is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is told in `rules/`, a file each;
+//! is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is in `rules/kinds/`, a file each;
 //! scripts of others decide in one go with what else they do by joining [`lua::RULES`] and packing a [`Plan`].
 //!
 //! **Architecture invariant:** a policy, a tier or a match that exists was checked; what it asks for is enforced where it is
 //! used, or refused there by name.
 
-mod calendar;
-mod clock;
-mod consistency;
-mod core;
-mod cost;
-mod counted;
-mod decision;
+mod decide;
 mod error;
-pub mod fields;
-mod keys;
 mod layer;
-mod leased;
 mod limiter;
 pub mod load;
 mod local;
 pub mod lua;
-mod matching;
-mod outage;
-mod packed;
-mod plan;
-mod policies;
 mod policy;
-mod refusals;
+pub mod quota;
+pub mod ratelimit_headers;
 mod registry;
-mod report;
-mod request;
-mod round;
-mod scope;
-mod strict;
-mod tally;
+mod replica;
 #[cfg(test)]
 mod tests;
-mod tier;
-mod together;
-mod verdict;
-mod wait;
 
-pub use calendar::{BadCalendar, Calendar, Unit};
-pub use consistency::{Consistency, OnStoreError};
-pub use cost::Cost;
-pub use decision::{Decision, PolicyVerdict, TierVerdict};
+pub use decide::combined::Together;
+pub use decide::counts::Counts;
+pub use decide::decision::{Decision, PolicyVerdict, TierVerdict};
+pub use decide::plan::{KeyIndex, Plan};
+pub use decide::wait::Wait;
 pub use error::LimitError;
-pub use keys::ScopeKeys;
 pub use layer::{Identity, LimitLayer, Limited};
 pub use limiter::Limiter;
 pub use load::{Fault, LoadError};
-pub use matching::{BadMatch, Match, Template};
-pub use plan::{KeyIndex, Plan};
-pub use policies::{DuplicateId, Policies};
+pub use policy::calendar::{BadCalendar, Calendar, Unit};
+pub use policy::consistency::{Consistency, OnStoreError};
+pub use policy::cost::Cost;
+pub use policy::keys::ScopeKeys;
+pub use policy::matching::{BadMatch, Match, Template};
+pub use policy::policies::{DuplicateId, Policies};
+pub use policy::request::Request;
+pub use policy::scope::{BadKeyPart, KeyPart};
+pub use policy::tier::{Align, BadTier, Kind, Tier};
 pub use policy::{BadPolicy, BadPolicyId, Mode, Policy, PolicyId, PolicySettings};
 pub use registry::{BadRules, BadServiceName, RegistryError, Rules, ServiceName, Services};
-pub use request::Request;
-pub use scope::{BadKeyPart, KeyPart};
-pub use tally::Counts;
-pub use tier::{Align, BadTier, Kind, Tier};
-pub use together::Together;
-pub use wait::Wait;

@@ -1,5 +1,8 @@
 //! The limiter of a service: policies, and the ways to decide by them.
 
+mod decide;
+mod limiter_state;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -8,20 +11,20 @@ use std::time::Duration;
 use dripfeed_store::Store;
 use tokio::sync::Notify;
 
-use crate::core::Core;
-use crate::decision::Decision;
+use crate::decide::combined::{self, Judgement, Together};
+use crate::decide::counts::Counts;
+use crate::decide::decision::Decision;
+use crate::decide::plan::Plan;
+use crate::decide::redis_decide::GiveBack;
 use crate::error::LimitError;
-use crate::leased::{LOOK_AFTER, Withdraw};
-use crate::plan::Plan;
-use crate::policies::Policies;
+use crate::limiter::decide::PendingDecision;
+use crate::limiter::limiter_state::LimiterState;
+use crate::policy::policies::Policies;
+use crate::policy::request::Request;
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::Kind;
 use crate::policy::{Policy, PolicyId};
-use crate::request::Request;
-use crate::round::Round;
-use crate::scope::KeyPart;
-use crate::strict::GiveBack;
-use crate::tally::Counts;
-use crate::tier::Kind;
-use crate::together::{self, Judgement, Together};
+use crate::replica::leased::{LOOK_AFTER, Withdraw};
 
 /// A decision is there within 50 ms: the rest is for what is then done without Redis, on a busy machine.
 const PATIENCE: Duration = Duration::from_millis(35);
@@ -29,8 +32,8 @@ const PATIENCE: Duration = Duration::from_millis(35);
 /// Decides on requests by a set of policies. Cheap to clone; clones are one limiter. Lives in a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct Limiter {
-    core: Arc<Core>,
-    /// Whoever asks sees no bodies.
+    state: Arc<LimiterState>,
+    /// Anyone who asks sees no bodies.
     heads_only: Arc<AtomicBool>,
 }
 
@@ -50,10 +53,10 @@ impl Limiter {
         patience: Duration,
     ) -> Result<Self, LimitError> {
         check(&policies, false)?;
-        let core = Arc::new(Core::new(store, tag, policies, patience));
-        tokio::spawn(keep_telling(Arc::downgrade(&core), core.counted.dirty()));
-        tokio::spawn(keep_giving_back(Arc::downgrade(&core), core.leases.held()));
-        Ok(Self { core, heads_only: Arc::default() })
+        let state = Arc::new(LimiterState::new(store, tag, policies, patience));
+        tokio::spawn(keep_telling(Arc::downgrade(&state), state.counted.dirty()));
+        tokio::spawn(keep_giving_back(Arc::downgrade(&state), state.leases.held()));
+        Ok(Self { state, heads_only: Arc::default() })
     }
 
     /// Other policies from now on, all at once. What was consumed under the same id stays consumed.
@@ -62,24 +65,24 @@ impl Limiter {
     /// As [`Limiter::new`]; the policies stay as they were.
     pub fn replace(&self, policies: Policies) -> Result<(), LimitError> {
         check(&policies, self.heads_only.load(Ordering::Relaxed))?;
-        self.core.replace(policies);
+        self.state.replace(policies);
         Ok(())
     }
 
     /// How many replicas are alive, this one included: each enforces its part while Redis is away.
     pub fn set_replicas(&self, replicas: u64) {
-        self.core.outage.set_replicas(replicas);
+        self.state.outage.set_replicas(replicas);
     }
 
-    /// From now on, policies that count by a field of the body are refused: whoever asks sees heads alone.
+    /// From now on, policies that count by a field of the body are refused: anyone who asks sees heads alone.
     pub(crate) fn see_heads_only(&self) -> Result<(), LimitError> {
         self.heads_only.store(true, Ordering::Relaxed);
-        check(&self.core.policies(), true)
+        check(&self.state.policies(), true)
     }
 
     /// What became of requests so far, by policy.
     pub fn tally(&self) -> BTreeMap<PolicyId, Counts> {
-        self.core.tally.snapshot()
+        self.state.counts()
     }
 
     /// Decides within 50 ms, and charges what is allowed.
@@ -87,7 +90,7 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be asked and a policy that is for this request is `closed`.
     pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, LimitError> {
-        Ok(self.judge(self.core.plan(request)).await?.decision)
+        Ok(self.judge(self.state.plan(request)).await?.decision)
     }
 
     /// Decides on several requests as on one: they pass together, or none does and nothing is charged. Where several fall
@@ -96,8 +99,8 @@ impl Limiter {
     /// # Errors
     /// As [`Limiter::decide`].
     pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<Together, LimitError> {
-        let plans: Vec<Plan> = requests.iter().map(|request| self.core.plan(request)).collect();
-        let (plan, places) = together::merge(plans);
+        let plans: Vec<Plan> = requests.iter().map(|request| self.state.plan(request)).collect();
+        let (plan, places) = combined::merge(plans);
         Ok(Together::new(self.judge(plan).await?, &places))
     }
 
@@ -105,37 +108,37 @@ impl Limiter {
         if plan.is_empty() {
             return Ok(Judgement { decision: Decision::unlimited(), places: Vec::new() });
         }
-        let judgement = match self.core.refusals.find(&plan) {
+        let judgement = match self.state.refusals.find(&plan) {
             Some(known) => known,
-            None => Round::new(&self.core, &plan).run(plan).await?,
+            None => PendingDecision::new(&self.state, &plan).run(plan).await?,
         };
-        self.core.tally.decided(&judgement.decision);
+        self.state.tally.decided(&judgement.decision);
         Ok(judgement)
     }
 
-    /// Gives back what a decision was charged, as if the request had not been: no further than to empty.
+    /// Returns what a decision was charged, as if the request had not been: no further than to empty.
     ///
     /// # Errors
     /// When Redis can't be reached.
     pub async fn refund(&self, decision: Decision) -> Result<(), LimitError> {
-        self.core.give_back(decision, GiveBack::All).await
+        self.state.give_back(decision, GiveBack::All).await
     }
 
-    /// Gives back the leases that a decision took: the call is over.
+    /// Returns the leases that a decision took: the call is over.
     ///
     /// # Errors
     /// When Redis can't be reached; they then expire.
     pub async fn release(&self, decision: Decision) -> Result<(), LimitError> {
-        self.core.give_back(decision, GiveBack::Leases).await
+        self.state.give_back(decision, GiveBack::Leases).await
     }
 
-    /// Tells Redis all that was counted and gives back what was taken ahead: the last thing a replica does.
+    /// Reports Redis all that was counted and returns what was taken ahead: the last thing a replica does.
     ///
     /// # Errors
     /// When Redis can't be reached. What was taken ahead is then missing until it would have expired.
     pub async fn close(&self) -> Result<(), LimitError> {
-        self.core.counted.tell(&self.core.store, &self.core.clock).await;
-        self.core.withdraw(Withdraw::All).await
+        self.state.counted.tell(&self.state.store, &self.state.clock).await;
+        self.state.withdraw(Withdraw::All).await
     }
 }
 
@@ -153,28 +156,28 @@ fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// Tells Redis what was counted, for as long as the limiter is there.
-async fn keep_telling(core: Weak<Core>, untold: Arc<Notify>) {
+/// Reports Redis what was counted, for as long as the limiter is there.
+async fn keep_telling(state: Weak<LimiterState>, untold: Arc<Notify>) {
     loop {
         untold.notified().await;
-        let Some(soonest) = core.upgrade().map(|core| core.counted.soonest()) else { return };
+        let Some(soonest) = state.upgrade().map(|state| state.counted.soonest()) else { return };
         let Some(pause) = soonest else { continue };
         tokio::time::sleep(pause).await;
-        let Some(core) = core.upgrade() else { return };
-        core.counted.tell(&core.store, &core.clock).await;
+        let Some(state) = state.upgrade() else { return };
+        state.counted.tell(&state.store, &state.clock).await;
     }
 }
 
-/// Gives back what was taken ahead and not spent in its time, for as long as the limiter is there.
-async fn keep_giving_back(core: Weak<Core>, held: Arc<Notify>) {
+/// Returns what was taken ahead and not spent in its time, for as long as the limiter is there.
+async fn keep_giving_back(state: Weak<LimiterState>, held: Arc<Notify>) {
     loop {
         held.notified().await;
-        if core.strong_count() == 0 {
+        if state.strong_count() == 0 {
             return;
         }
         tokio::time::sleep(LOOK_AFTER).await;
-        let Some(core) = core.upgrade() else { return };
-        if let Err(error) = core.withdraw(Withdraw::Expired).await {
+        let Some(state) = state.upgrade() else { return };
+        if let Err(error) = state.withdraw(Withdraw::Expired).await {
             tracing::warn!(%error, "what was taken ahead and not spent is missing until its window ends");
         }
     }

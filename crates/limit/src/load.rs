@@ -1,4 +1,4 @@
-//! Policies from files and requests: `policies`, or the published `slas`. All that is wrong is told at once, each with its
+//! Policies from files and requests: `policies`, or the published `slas`. All that is wrong is reported at once, each with its
 //! place; nothing is loaded then.
 
 mod pace;
@@ -6,15 +6,18 @@ mod policy;
 mod sla;
 mod tier;
 
+pub use self::tier::FIXED_ALIGN;
+pub use crate::policy::calendar::CALENDAR_PERIODS;
+
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use crate::policies::Policies;
 use crate::policy::Policy;
-use crate::tier::Tier;
+use crate::policy::policies::Policies;
+use crate::policy::tier::Tier;
 
 /// All that is wrong with a list of policies.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub struct Fault {
 }
 
 impl LoadError {
-    /// For who asks more of policies than can be told of each by itself.
+    /// For who asks more of policies than can be reported of each on its own.
     #[must_use]
     pub const fn new(faults: Vec<Fault>) -> Self {
         Self { faults }
@@ -159,6 +162,12 @@ fn join(above: &str, below: &str) -> String {
         _ if below.starts_with('[') => format!("{above}{below}"),
         _ => format!("{above}.{below}"),
     }
+}
+
+/// Looked at before the first of them is read.
+fn at_most(most: usize, place: &str, what: &str, count: usize) -> Result<(), Faults> {
+    let fault = || Fault { place: place.to_owned(), message: format!("{count} {what}: use at most {most}") };
+    if count > most { Err(vec![fault()]) } else { Ok(()) }
 }
 
 /// A value that was parsed, or a fault at `place` in the list.

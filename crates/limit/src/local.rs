@@ -1,38 +1,19 @@
-//! The rules, for a replica that judges by itself: while Redis is away, or between two looks at it. The same as in `rules/`,
+//! The rules, for a replica that judges on its own: while Redis is away, or between two looks at it. The same as in `rules/`,
 //! state for state; a test holds them against each other.
 
 mod bucket;
 mod concurrent;
 mod log;
+mod rule;
 mod sliding;
 mod window;
 
-use std::fmt;
-
+use self::rule::{Reader, Rule};
 use self::window::{Calendar, Epoch, First, Window};
-use crate::packed::{Phase, code};
-use crate::tier::{Align, Kind, Tier};
-use crate::verdict::{Left, ScopeVerdict};
-use crate::wait::Wait;
-
-/// The state of one tier, and what its kind does with it. Times are µs of the Redis clock.
-trait Rule: fmt::Debug + Send {
-    fn advance(&mut self, last: u64, now: u64);
-    fn wait(&self, now: u64, n: u64) -> Wait;
-    fn charge(&mut self, now: u64, n: u64, lease: u64);
-    fn refund(&mut self, now: u64, n: u64, lease: u64);
-    fn left(&self, now: u64) -> Left;
-    /// The call that holds a lease is over.
-    fn release(&mut self, _lease: u64) {}
-    /// Whether a denied call is charged.
-    fn counts_denied(&self) -> bool {
-        false
-    }
-    /// Takes the state as a script has packed it; None: it is something else.
-    fn read(&mut self, packed: &mut Reader<'_>) -> Option<()>;
-    /// Calendars move on.
-    fn relay(&mut self, _phase: Phase) {}
-}
+use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::wait::Wait;
+use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::wire::{Phase, code};
 
 fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
     let (limit, period) = (tier.limit(), tier.period_us());
@@ -131,7 +112,7 @@ impl LocalScope {
 
     /// Takes the state that Redis holds for tiers of this `fingerprint`; None: it is of others, and nothing was taken.
     pub(crate) fn read(&mut self, packed: &[u8], fingerprint: u32) -> Option<()> {
-        let mut reader = Reader(packed);
+        let mut reader = Reader::new(packed);
         let last = reader.number(7)?;
         if reader.number(4)? != u64::from(fingerprint) {
             return None;
@@ -147,24 +128,4 @@ impl LocalScope {
         self.last = last;
         Some(())
     }
-}
-
-/// Numbers as `struct.pack` writes them.
-struct Reader<'p>(&'p [u8]);
-
-impl Reader<'_> {
-    fn number(&mut self, width: usize) -> Option<u64> {
-        let (bytes, rest) = self.0.split_at_checked(width)?;
-        self.0 = rest;
-        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
-    }
-}
-
-/// What a product of two counts is divided to, rounded up; never more than a u64 of µs.
-fn div_up(product: u128, by: u64) -> u64 {
-    u64::try_from(product.div_ceil(u128::from(by.max(1)))).unwrap_or(u64::MAX)
-}
-
-fn product(a: u64, b: u64) -> u128 {
-    u128::from(a) * u128::from(b)
 }

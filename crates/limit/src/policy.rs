@@ -1,22 +1,39 @@
 //! A policy: which requests, counted by what, may do how much.
 
-use std::fmt;
-use std::str::FromStr;
+pub(crate) mod calendar;
+pub(crate) mod consistency;
+pub(crate) mod cost;
+pub(crate) mod keys;
+pub(crate) mod matching;
+pub(crate) mod policies;
+mod policy_id;
+pub(crate) mod request;
+pub(crate) mod scope;
+pub(crate) mod tier;
+pub(crate) mod wire;
+
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::consistency::{Consistency, OnStoreError};
-use crate::cost::Cost;
-use crate::matching::{Match, Variables};
-use crate::packed;
-use crate::request::Request;
-use crate::scope::KeyPart;
-use crate::tier::{Align, Kind, LEAST_LEASED, Tier};
+use crate::policy::consistency::{Consistency, OnStoreError};
+use crate::policy::cost::Cost;
+use crate::policy::keys::{ScopeKeys, ScopeName};
+use crate::policy::matching::{Match, Variables};
+pub use crate::policy::policy_id::{BadPolicyId, PolicyId};
+use crate::policy::request::Request;
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::{Align, Kind, LEAST_LEASED, Tier};
 
 /// Each costs time in the script and bytes in each scope.
 pub(crate) const MOST_TIERS: usize = 16;
+/// Each part makes the name of every scope longer.
+pub(crate) const MOST_KEY_PARTS: usize = 16;
+/// As many that of a thousand values at once one in a few hundred shares its count; at 150 B each 40 MB in Redis.
+pub(crate) const MAX_SCOPES: u64 = 1 << 18;
+const SCOPES: RangeInclusive<u64> = 1..=1 << 24;
 const LONGEST_SYNC: Duration = Duration::from_mins(1);
 
 /// A policy as its author writes it: plain data. [`Policy::new`] checks it.
@@ -36,6 +53,9 @@ pub struct PolicySettings {
     pub on_store_error: OnStoreError,
     /// Told to the refused caller.
     pub message: Option<String>,
+    /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the names that
+    /// stand beside it in the key. Values beyond that share them: they may pass less than each alone, and never more.
+    pub max_scopes: u64,
 }
 
 impl PolicySettings {
@@ -52,6 +72,7 @@ impl PolicySettings {
             consistency: Consistency::default(),
             on_store_error: OnStoreError::default(),
             message: None,
+            max_scopes: MAX_SCOPES,
         }
     }
 }
@@ -66,36 +87,6 @@ pub enum Mode {
     Shadow,
     /// As if it weren't there.
     Off,
-}
-
-/// The name of a policy, in keys, answers and header fields: letters, digits, `.`, `_`, `-`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct PolicyId(String);
-
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no id: use 1 to 64 letters, digits, dots, underscores or hyphens")]
-pub struct BadPolicyId(String);
-
-impl FromStr for PolicyId {
-    type Err = BadPolicyId;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let sound = (1..=64).contains(&text.len())
-            && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-'));
-        if sound { Ok(Self(text.to_owned())) } else { Err(BadPolicyId(text.chars().take(64).collect())) }
-    }
-}
-
-impl PolicyId {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for PolicyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// The broken rule, and with [`BadPolicy::place`] where.
@@ -121,6 +112,8 @@ pub enum BadPolicy {
     NotAsync { tier: usize, kind: &'static str },
     #[error("`backlog` looks at Redis alone: use consistency strict and on_store_error closed or open")]
     BacklogNotLocal { tier: usize },
+    #[error("max_scopes is out of range: use 1 to {}", *SCOPES.end())]
+    Scopes,
     #[error("a sync of {} is out of range: use 10ms to 1m", dripfeed_job::duration::show(*.0))]
     Sync(Duration),
 }
@@ -137,6 +130,7 @@ impl BadPolicy {
             | Self::NotAsync { tier, .. }
             | Self::BacklogNotLocal { tier } => format!("tiers[{tier}]"),
             Self::UnknownVariable { part, .. } => format!("key[{part}]"),
+            Self::Scopes => "max_scopes".to_owned(),
             Self::Sync(_) => "sync".to_owned(),
         }
     }
@@ -179,20 +173,23 @@ impl Policy {
                 return Err(BadPolicy::CostNeverPasses { tier, cost, most: rule.most() });
             }
         }
+        if !SCOPES.contains(&settings.max_scopes) {
+            return Err(BadPolicy::Scopes);
+        }
         if let Consistency::Async { sync } = settings.consistency
             && !(Duration::from_millis(10)..=LONGEST_SYNC).contains(&sync)
         {
             return Err(BadPolicy::Sync(sync));
         }
-        let fingerprint = packed::fingerprint(&tiers_in_store);
+        let fingerprint = wire::fingerprint(&tiers_in_store);
         let keep_ms = keep_ms(&settings, &tiers_in_store);
         Ok(Self { settings, tiers_in_store, fingerprint, keep_ms })
     }
 
     /// Of tiers that need no more than there is: without a part to spread windows by, in Redis alone.
     pub(crate) fn of_pace(tiers: Vec<Tier>) -> Self {
-        let settings = PolicySettings::new(PolicyId("pace".to_owned()), tiers);
-        let (fingerprint, keep_ms) = (packed::fingerprint(&settings.tiers), keep_ms(&settings, &settings.tiers));
+        let settings = PolicySettings::new(PolicyId::pace(), tiers);
+        let (fingerprint, keep_ms) = (wire::fingerprint(&settings.tiers), keep_ms(&settings, &settings.tiers));
         Self { tiers_in_store: settings.tiers.clone(), settings, fingerprint, keep_ms }
     }
 
@@ -230,14 +227,15 @@ impl Policy {
         self.keep_ms
     }
 
-    /// Tells these tiers from others: a state written under another fingerprint is converted.
+    /// Reports these tiers from others: a state written under another fingerprint is converted.
     pub(crate) fn fingerprint(&self) -> u32 {
         self.fingerprint
     }
 
-    /// The values of the key, as they stand in a key's name.
-    pub(crate) fn values(&self, request: &Request<'_>, variables: &Variables) -> Vec<String> {
-        self.settings.key.iter().map(|part| part.name(request, &self.settings.matching, variables)).collect()
+    /// The scope of a request.
+    pub(crate) fn scope(&self, request: &Request<'_>, variables: &Variables, keys: &ScopeKeys) -> ScopeName {
+        let parts = self.settings.key.iter().map(|part| part.of(request, &self.settings.matching, variables));
+        keys.scope(self.id(), &parts.collect::<Vec<_>>(), self.settings.max_scopes)
     }
 }
 

@@ -1,13 +1,14 @@
 //! The rules of services, registered at run time and kept in Redis: all intakes have the same ones, and each has a limiter
 //! for each service.
 //!
-//! An intake looks for changes every [`PERIOD`], and asks Redis for nothing when it knows a service or that there is none.
+//! An intake looks for changes every [`PERIOD`], and asks Redis for nothing when it knows a service or that none exists.
 //! While Redis is away the rules that are known go on; each policy's `on_store_error` says what is then decided by them.
 
-mod attend;
 mod delete;
 mod error;
+mod heartbeat;
 mod intakes;
+mod keys;
 mod known;
 mod name;
 mod put;
@@ -22,15 +23,15 @@ use dripfeed_store::{Call, Store};
 use redis::FromRedisValue;
 use tokio::sync::Mutex;
 
-use crate::decision::Decision;
-use crate::keys::RegistryKeys;
+use crate::decide::combined::Together;
+use crate::decide::counts::Counts;
+use crate::decide::decision::Decision;
 use crate::policy::PolicyId;
-use crate::request::Request;
-use crate::tally::Counts;
-use crate::together::Together;
+use crate::policy::request::Request;
+use crate::registry::keys::RegistryKeys;
 
-use self::attend::Attention;
 pub use self::error::RegistryError;
+use self::heartbeat::Heartbeat;
 use self::known::{Known, Service};
 pub use self::name::{BadServiceName, ServiceName};
 pub use self::rules::{BadRules, Rules};
@@ -47,16 +48,16 @@ struct Shared {
     store: Store,
     keys: RegistryKeys,
     known: Known,
-    /// Who has it talks to Redis about rules, so that what is learned comes in the order in which it was told. None: closed.
-    attention: Mutex<Option<Attention>>,
+    /// A caller that has it talks to Redis about rules, so that what is learned comes in the order in which it was reported. None: closed.
+    heartbeat: Mutex<Option<Heartbeat>>,
 }
 
 impl Services {
     /// Reads what is registered, if Redis answers; from now on this intake is one of those that share the limits.
     pub async fn open(store: Store) -> Self {
         let keys = RegistryKeys::new(store.prefix());
-        let attention = Mutex::new(Some(Attention::new()));
-        let shared = Arc::new(Shared { store, keys, known: Known::default(), attention });
+        let heartbeat = Mutex::new(Some(Heartbeat::new()));
+        let shared = Arc::new(Shared { store, keys, known: Known::default(), heartbeat });
         shared.attend().await;
         tokio::spawn(keep_attending(Arc::downgrade(&shared)));
         Self(shared)
@@ -101,11 +102,11 @@ impl Services {
         self.0.known.tally()
     }
 
-    /// Has the limiters give back what they took ahead, and leaves the others: the last thing an intake does.
+    /// Has the limiters return what they took ahead, and leaves the others: the last thing an intake does.
     pub async fn close(&self) {
-        if let Some(attention) = self.0.attention.lock().await.take() {
+        if let Some(heartbeat) = self.0.heartbeat.lock().await.take() {
             self.0.known.close().await;
-            attention.leave(&self.0.store, &self.0.keys).await;
+            heartbeat.leave(&self.0.store, &self.0.keys).await;
         }
     }
 }
@@ -113,8 +114,8 @@ impl Services {
 impl Shared {
     /// Beats, and learns what has changed.
     async fn attend(&self) {
-        if let Some(attention) = self.attention.lock().await.as_mut() {
-            self.learn(attention).await;
+        if let Some(heartbeat) = self.heartbeat.lock().await.as_mut() {
+            self.learn(heartbeat).await;
         }
     }
 
@@ -123,22 +124,22 @@ impl Shared {
     /// # Errors
     /// When Redis can't be asked.
     async fn change<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RegistryError> {
-        let mut attention = self.attention.lock().await;
-        let attention = attention.as_mut().ok_or(RegistryError::Closed)?;
+        let mut heartbeat = self.heartbeat.lock().await;
+        let heartbeat = heartbeat.as_mut().ok_or(RegistryError::Closed)?;
         let reply = self.store.run_durably(call).await?;
-        self.learn(attention).await;
+        self.learn(heartbeat).await;
         Ok(reply)
     }
 
-    async fn learn(&self, attention: &mut Attention) {
-        match attention.attend(&self.store, &self.keys).await {
+    async fn learn(&self, heartbeat: &mut Heartbeat) {
+        match heartbeat.attend(&self.store, &self.keys).await {
             Ok(learned) => {
                 self.known.share_with(learned.intakes);
                 if let Some(rules) = learned.rules {
                     self.known.replace(&self.store, rules);
                 }
             }
-            // The store tells of an outage, once.
+            // The store reports an outage, once.
             Err(error) => tracing::debug!(error = &error as &dyn Error, "changes of rules can't be seen now"),
         }
     }

@@ -7,7 +7,7 @@ mod bench;
 mod changes;
 /// Redis clocks that are set.
 mod clocks;
-/// Shares taken ahead, and counts told later.
+/// Shares taken ahead, and counts reported later.
 mod consistency;
 /// What each kind means, from the history of all that was done.
 mod definition;
@@ -29,7 +29,7 @@ mod registry;
 mod rules;
 /// What scopes take in Redis, and how long they are kept.
 mod upkeep;
-/// How long to wait, as it is told.
+/// How long to wait, as it is reported.
 mod waits;
 /// What passes in any window of time, of a million decisions.
 mod windows;

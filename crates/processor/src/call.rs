@@ -1,5 +1,7 @@
 //! One call: sends a request, reads the answer within its bounds, and says what came back.
 
+pub(crate) mod request;
+
 use std::error::Error;
 use std::time::Duration;
 
@@ -18,8 +20,9 @@ use thiserror::Error;
 use tokio::time::timeout;
 use tower::timeout::error::Elapsed;
 
-use crate::connector::HttpClient;
-use crate::trust;
+use crate::shortage::Lack;
+use crate::upstream::connector::HttpClient;
+use crate::upstream::root_certs;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
@@ -46,12 +49,16 @@ pub(crate) struct Called {
 }
 
 /// Sends the request and waits for a whole answer.
-pub(crate) async fn call(client: &HttpClient, request: Request<Full<Bytes>>, bounds: Bounds) -> Called {
+///
+/// # Errors
+/// When this machine couldn't make the call: then nothing was sent.
+pub(crate) async fn call(client: &HttpClient, request: Request<Full<Bytes>>, bounds: Bounds) -> Result<Called, Lack> {
     // Dropping the exchange closes its connection: an upstream that is late, or drips, holds nothing of ours.
     match timeout(bounds.time, exchange(client, request, bounds)).await {
-        Ok(Ok(called)) => called,
-        Ok(Err(missed)) => Called::missed(&missed),
-        Err(_) => Called::missed(&Missed::Late(bounds.time)),
+        Ok(Ok(called)) => Ok(called),
+        Ok(Err(Missed::Unmade(lack))) => Err(lack),
+        Ok(Err(missed)) => Ok(Called::missed(&missed)),
+        Err(_) => Ok(Called::missed(&Missed::Late(bounds.time))),
     }
 }
 
@@ -105,14 +112,14 @@ impl Called {
         Self { answer, body: None, class: missed.class() }
     }
 
-    /// The call ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for ever.
+    /// The attempt ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for ever.
     pub(crate) fn panicked() -> Self {
-        let why = "the processor panicked during the call: a bug, please report it".to_owned();
+        let why = "the processor panicked during the attempt: a bug, please report it".to_owned();
         Self { answer: Answer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
 }
 
-/// A date is taken by the upstream's own clock, where it tells it.
+/// A date is taken by the upstream's own clock, where it reports it.
 fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok();
     let date = text(DATE).and_then(|date| rfc2822::parse(date).ok()).map(|date| date.timestamp());
@@ -124,6 +131,10 @@ fn exhausted_for(headers: &HeaderMap) -> Option<Duration> {
     let lines: Vec<&str> = headers.get_all(RATE_LIMIT).iter().filter_map(|line| line.to_str().ok()).collect();
     rate_limit::exhausted_for(&lines.join(", "))
 }
+
+/// All there are, for metrics that are forgotten.
+pub(crate) const CLASSES: [&str; 12] =
+    ["1xx", "2xx", "3xx", "429", "4xx", "5xx", "other", "timeout", "connect", "cut", "garbled", "panic"];
 
 const fn class_of(status: u16) -> &'static str {
     match status {
@@ -146,6 +157,8 @@ enum Missed {
     Unconnected,
     #[error("the upstream can't be reached: {0}")]
     Unreached(String),
+    #[error(transparent)]
+    Unmade(Lack),
     #[error("the answer was cut off: {0}")]
     Cut(String),
     #[error("the answer isn't HTTP as it may be: {0}")]
@@ -156,7 +169,7 @@ impl Missed {
     const fn class(&self) -> &'static str {
         match self {
             Self::Late(_) => "timeout",
-            Self::Unconnected | Self::Unreached(_) => "connect",
+            Self::Unconnected | Self::Unreached(_) | Self::Unmade(_) => "connect",
             Self::Cut(_) => "cut",
             Self::Garbled(_) => "garbled",
         }
@@ -173,8 +186,11 @@ impl From<legacy::Error> for Missed {
             if causes(&error).any(|cause| cause.is::<Elapsed>()) {
                 return Self::Unconnected;
             }
+            if let Some(lack) = Lack::behind(&error) {
+                return Self::Unmade(lack);
+            }
             let why = told(&error);
-            return Self::Unreached(match trust::remedy(&error) {
+            return Self::Unreached(match root_certs::remedy(&error) {
                 Some(remedy) => format!("{why}; {remedy}"),
                 None => why,
             });

@@ -1,6 +1,6 @@
-//! A lane: takes the jobs of one bucket at its pace, and sends each on its journey.
+//! A lane: takes the jobs of one bucket at its pace, and starts an attempt for each.
 //!
-//! pace → take (here) → call → judge → settle (`journey`).
+//! pace → take (here) → call → judge → settle (`attempt`).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use dripfeed_bucket::{Bucket, Life, Replica, Take};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::consumer::Name;
-use crate::course::Course;
+use crate::attempt;
+use crate::consumer_name::Name;
 use crate::heartbeat;
-use crate::journey;
-use crate::outage::Outage;
+use crate::lane_context::LaneContext;
+use crate::outage_backoff::OutageBackoff;
 use crate::settings::ProcessorSettings;
 
 /// For giving back what a drain left, and for leaving: together less than what a service manager gives beyond the drain.
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// One bucket's way out.
 pub(crate) struct Lane {
-    course: Arc<Course>,
+    context: Arc<LaneContext>,
     name: Name,
     settings: ProcessorSettings,
 }
@@ -41,31 +41,31 @@ enum End {
 }
 
 /// The jobs under way; one slot each, free again when its task has ended, however it ended.
-type Journeys = JoinSet<()>;
+type Attempts = JoinSet<()>;
 
 impl Lane {
-    pub(crate) const fn new(course: Arc<Course>, name: Name, settings: ProcessorSettings) -> Self {
-        Self { course, name, settings }
+    pub(crate) const fn new(context: Arc<LaneContext>, name: Name, settings: ProcessorSettings) -> Self {
+        Self { context, name, settings }
     }
 
     pub(crate) fn bucket(&self) -> &Bucket {
-        self.course.bucket()
+        self.context.bucket()
     }
 
-    /// Lives, and when declared dead lives anew under another name, until it is stopped and drained.
+    /// Lives, and when declared dead lives again under another name, until it is stopped and drained.
     pub(crate) async fn run(&self) {
-        let mut journeys = Journeys::new();
+        let mut attempts = Attempts::new();
         let mut life = Life::First;
         while let Some(replica) = self.join(life).await {
             life = Life::Again;
-            let mut beats = pin!(heartbeat::until_fenced(&replica, self.bucket().name(), self.course.metrics()));
+            let mut beats = pin!(heartbeat::until_fenced(&replica, self.bucket(), self.context.metrics()));
             let end = tokio::select! {
-                end = self.live(&replica, &mut journeys) => end,
+                end = self.live(&replica, &mut attempts) => end,
                 () = &mut beats => End::Fenced,
             };
             match end {
                 End::Stopped => {
-                    let mut drained = pin!(self.drain(&mut journeys));
+                    let mut drained = pin!(self.drain(&mut attempts));
                     tokio::select! {
                         () = &mut drained => {}
                         () = &mut beats => drained.await,
@@ -75,18 +75,18 @@ impl Lane {
                 // What is under way keeps its slots; its ends will be refused.
                 End::Fenced => {
                     let (bucket, consumer) = (self.bucket().name(), replica.consumer());
-                    tracing::warn!(%bucket, %consumer, "This replica was declared dead, its jobs are with others; it joins anew");
+                    tracing::warn!(%bucket, %consumer, "This replica was declared dead, its jobs are with others; it joins again");
                 }
             }
             self.rest(BETWEEN_LIVES).await;
         }
-        self.drain(&mut journeys).await;
+        self.drain(&mut attempts).await;
     }
 
     /// None: stopped before it could join.
     async fn join(&self, life: Life) -> Option<Replica> {
-        let mut outage = Outage::none_yet(self.bucket().name().clone(), "join the bucket");
-        while !self.course.is_stopping() {
+        let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "join the bucket");
+        while !self.context.is_stopping() {
             match self.bucket().join(self.name.of_a_new_life(), self.settings.lease, life).await {
                 Ok(replica) => {
                     outage.over();
@@ -100,29 +100,33 @@ impl Lane {
         None
     }
 
-    async fn live(&self, replica: &Replica, journeys: &mut Journeys) -> End {
-        let mut outage = Outage::none_yet(self.bucket().name().clone(), "take jobs");
+    async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> End {
+        let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "take jobs");
         loop {
-            self.slot(replica, journeys).await;
-            if self.course.is_stopping() {
+            self.slot(replica, attempts).await;
+            if self.context.is_stopping() {
                 return End::Stopped;
             }
+            if let Some(wait) = self.context.shortage().wait() {
+                self.rest(wait).await;
+                continue;
+            }
             // A take is never abandoned half-way: jobs could be ours without our knowing.
-            let take = replica.take(free_slots(replica, journeys)).await;
-            self.course.metrics().expired(replica.expired());
+            let take = replica.take(free_slots(replica, attempts)).await;
+            self.context.metrics().expired(replica.expired());
             match take {
                 Ok(Take::Jobs(jobs)) => {
                     outage.over();
                     for taken in jobs {
-                        let (course, replica) = (Arc::clone(&self.course), replica.clone());
-                        journeys.spawn(async move { journey::run(&course, &replica, taken).await });
+                        let (context, replica) = (Arc::clone(&self.context), replica.clone());
+                        attempts.spawn(async move { attempt::run(&context, &replica, taken).await });
                     }
                 }
                 Ok(Take::Idle(idle)) => {
                     outage.over();
                     tokio::select! {
                         () = replica.wait(&idle) => {}
-                        () = self.course.stopping() => {}
+                        () = self.context.stopping() => {}
                     }
                 }
                 Ok(Take::Fenced) => return End::Fenced,
@@ -132,13 +136,13 @@ impl Lane {
     }
 
     /// Until a slot is free, or it is time to ask whether there are more of them now.
-    async fn slot(&self, replica: &Replica, journeys: &mut Journeys) {
-        reap(journeys);
-        if free_slots(replica, journeys) > 0 {
+    async fn slot(&self, replica: &Replica, attempts: &mut Attempts) {
+        reap(replica, attempts);
+        if free_slots(replica, attempts) > 0 {
             return;
         }
         tokio::select! {
-            ended = journeys.join_next() => if let Some(ended) = ended { tell_panic(ended) },
+            ended = attempts.join_next() => if let Some(ended) = ended && is_panic(ended) { replica.doubt() },
             () = self.rest(LOOK) => {}
         }
     }
@@ -146,21 +150,21 @@ impl Lane {
     async fn rest(&self, wait: Duration) {
         tokio::select! {
             () = sleep(wait) => {}
-            () = self.course.stopping() => {}
+            () = self.context.stopping() => {}
         }
     }
 
-    /// Lets calls under way end for as long as they may, then gives back what is left.
-    async fn drain(&self, journeys: &mut Journeys) {
-        if timeout(self.settings.drain, all_ended(journeys)).await.is_ok() {
+    /// Lets calls under way end for as long as they may, then returns what is left.
+    async fn drain(&self, attempts: &mut Attempts) {
+        if timeout(self.settings.drain, all_ended(attempts)).await.is_ok() {
             return;
         }
-        let (bucket, calls) = (self.bucket().name(), journeys.len());
-        tracing::warn!(%bucket, calls, "The drain is over; calls still under way are cut and their jobs given back");
-        self.course.end();
-        if timeout(GIVE_BACK, all_ended(journeys)).await.is_err() {
-            // Redis doesn't answer. What wasn't given back is recovered by the others.
-            journeys.shutdown().await;
+        let (bucket, calls) = (self.bucket().name(), attempts.len());
+        tracing::warn!(%bucket, calls, "The drain is over; open calls are cut and their jobs requeued");
+        self.context.end();
+        if timeout(GIVE_BACK, all_ended(attempts)).await.is_err() {
+            // Redis doesn't answer. What wasn't returned is recovered by the others.
+            attempts.shutdown().await;
         }
     }
 
@@ -170,7 +174,7 @@ impl Lane {
             Ok(Ok(())) => tracing::info!(%bucket, "This replica has left"),
             Ok(Err(error)) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(%bucket, error, "This replica could not take its leave; the others will notice");
+                tracing::warn!(%bucket, error, "deregistration failed; jobs are recovered after the lease");
             }
             Err(_) => {
                 tracing::warn!(%bucket, "Redis does not answer; the others will notice that this replica is gone");
@@ -179,27 +183,31 @@ impl Lane {
     }
 }
 
-fn free_slots(replica: &Replica, journeys: &Journeys) -> usize {
-    usize::try_from(replica.concurrency()).unwrap_or(usize::MAX).saturating_sub(journeys.len())
+fn free_slots(replica: &Replica, attempts: &Attempts) -> usize {
+    usize::try_from(replica.concurrency()).unwrap_or(usize::MAX).saturating_sub(attempts.len())
 }
 
-fn reap(journeys: &mut Journeys) {
-    while let Some(ended) = journeys.try_join_next() {
-        tell_panic(ended);
+/// An attempt that panicked leaves its job claimed by this replica, which requeues it before the next claim.
+fn reap(replica: &Replica, attempts: &mut Attempts) {
+    while let Some(ended) = attempts.try_join_next() {
+        if is_panic(ended) {
+            replica.doubt();
+        }
     }
 }
 
-async fn all_ended(journeys: &mut Journeys) {
-    while let Some(ended) = journeys.join_next().await {
-        tell_panic(ended);
+async fn all_ended(attempts: &mut Attempts) {
+    while let Some(ended) = attempts.join_next().await {
+        // What it has left with this replica is returned when that leaves.
+        is_panic(ended);
     }
 }
 
-/// A journey that panics outside its call leaves its job with this replica, to be recovered when it leaves.
-fn tell_panic(ended: Result<(), JoinError>) {
-    if let Err(error) = ended
-        && error.is_panic()
-    {
-        tracing::error!("A job's task panicked: a bug, please report it");
+/// Reports a panic outside of the attempt itself.
+fn is_panic(ended: Result<(), JoinError>) -> bool {
+    let panicked = ended.is_err_and(|error| error.is_panic());
+    if panicked {
+        tracing::error!("A job's task panicked: a bug, please report it; the job is requeued");
     }
+    panicked
 }

@@ -1,32 +1,29 @@
 //! HTTP out: takes jobs at each bucket's pace, calls its upstream, and settles what came of it.
 //!
-//! A job's journey: a `lane` takes it together with a token of the pace, its `journey` builds the `request`, makes the
-//! `call`, judges the answer (`judge`) and settles. A lane's `heartbeat` shows the others that it lives.
+//! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request and makes the
+//! `call`, and `settlement` decides what the answer means. A lane's `heartbeat` keeps its claims alive.
 //!
 //! **Architecture invariants:** upstreams come from configuration, never from a job. One attempt is one request that
 //! the upstream could have seen. A job's end is decided in Redis alone: nothing is remembered here.
 
-mod address;
+mod attempt;
 mod call;
-mod connector;
-mod consumer;
-mod course;
+mod consumer_name;
 mod heartbeat;
-mod journey;
-mod judge;
 mod lane;
+mod lane_context;
 mod metrics;
-mod outage;
+mod outage_backoff;
 mod processor;
-mod request;
+mod retention;
 mod settings;
-mod signature;
-mod trust;
+mod settlement;
+mod shortage;
 mod upstream;
 
-pub use connector::{Connector, ConnectorError};
 pub use processor::Processor;
 pub use settings::ProcessorSettings;
-pub use signature::{BadSigningSecret, SigningSecret};
-pub use trust::{BadTrust, Trust};
+pub use upstream::connector::{Connector, ConnectorError};
+pub use upstream::root_certs::{BadRootCerts, RootCerts};
+pub use upstream::signature::{BadSigningSecret, SigningSecret};
 pub use upstream::{BadUpstream, Upstream, UpstreamSettings};

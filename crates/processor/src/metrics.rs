@@ -10,6 +10,11 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::call::CLASSES;
+
+/// Those that a processor records.
+const ENDINGS: [Ending; 3] = [Ending::Delivered, Ending::Dead, Ending::Expired];
+
 type Histograms = Family<OfBucket, Histogram, fn() -> Histogram>;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -74,10 +79,26 @@ impl Metrics {
             job_took: self.job_took.get_or_create_owned(&of),
             bucket: of.bucket,
         };
-        for ending in [Ending::Delivered, Ending::Dead, Ending::Expired] {
+        for ending in ENDINGS {
             drop(lane.all.settled.get_or_create(&lane.outcome(ending)));
         }
         lane
+    }
+
+    /// Of a bucket whose lane has ended for good.
+    pub(crate) fn forget(&self, bucket: &BucketName) {
+        let bucket = || bucket.to_string();
+        for ending in ENDINGS {
+            self.settled.remove(&OfOutcome { bucket: bucket(), outcome: ending.as_str() });
+        }
+        for class in CLASSES {
+            self.attempts.remove(&OfClass { bucket: bucket(), class });
+        }
+        let of = OfBucket { bucket: bucket() };
+        self.recovered.remove(&of);
+        for histograms in [&self.waited, &self.attempt_took, &self.job_took] {
+            histograms.remove(&of);
+        }
     }
 }
 
@@ -154,7 +175,8 @@ mod tests {
     #[test]
     fn the_names_are_those_of_the_contract() {
         let mut registry = Registry::with_prefix("dripfeed");
-        let lane = Metrics::register(&mut registry).of(&"feed".parse().unwrap());
+        let (metrics, bucket) = (Metrics::register(&mut registry), "feed".parse().unwrap());
+        let lane = metrics.of(&bucket);
         lane.taken(JobId::new(u64::MAX, 0));
         lane.attempted("2xx", Duration::from_millis(20));
         lane.ended(JobId::new(0, 0), Ending::Delivered);
@@ -175,5 +197,11 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
+
+        CLASSES.iter().for_each(|class| lane.attempted(class, Duration::ZERO));
+        metrics.forget(&bucket);
+        text.clear();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(!text.contains("feed\""), "{text}");
     }
 }

@@ -12,13 +12,13 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connector::Connector;
-use crate::consumer::Name;
-use crate::course::{Course, Route};
+use crate::consumer_name::Name;
 use crate::lane::Lane;
+use crate::lane_context::{LaneContext, Route};
 use crate::metrics::Metrics;
 use crate::settings::ProcessorSettings;
 use crate::upstream::Upstream;
+use crate::upstream::connector::Connector;
 
 /// All lanes of a process. Cheap to clone; clones are the same processor.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ struct Inner {
     connector: Connector,
     metrics: Metrics,
     /// None once it is stopped: then no lane starts any more.
-    lanes: Mutex<Option<BTreeMap<BucketName, Arc<Course>>>>,
+    lanes: Mutex<Option<BTreeMap<BucketName, Arc<LaneContext>>>>,
     /// Also those that are draining after their bucket was removed.
     tasks: TaskTracker,
 }
@@ -57,8 +57,8 @@ impl Processor {
     pub async fn run(&self, lanes: Vec<(Bucket, Upstream)>, stop: CancellationToken) {
         self.reconcile(lanes);
         stop.cancelled().await;
-        for course in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
-            course.stop();
+        for context in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
+            context.stop();
         }
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -72,45 +72,58 @@ impl Processor {
         let mut before = std::mem::take(lanes);
         for (bucket, upstream) in wanted {
             let name = bucket.name().clone();
-            let course = match before.remove(&name) {
-                Some(course) if is_same_place(course.bucket(), &bucket) => {
-                    self.inner.change(&course, &bucket, upstream);
-                    course
+            let context = match before.remove(&name) {
+                Some(context) if is_same_place(context.bucket(), &bucket) => {
+                    self.inner.change(&context, &bucket, upstream);
+                    context
                 }
-                Some(course) => {
-                    course.stop();
+                Some(context) => {
+                    context.stop();
                     self.inner.start(bucket, upstream)
                 }
                 None => self.inner.start(bucket, upstream),
             };
-            lanes.insert(name, course);
+            lanes.insert(name, context);
         }
-        for course in before.into_values() {
-            course.stop();
+        for context in before.into_values() {
+            context.stop();
         }
     }
 }
 
 impl Inner {
-    fn lanes(&self) -> MutexGuard<'_, Option<BTreeMap<BucketName, Arc<Course>>>> {
+    fn lanes(&self) -> MutexGuard<'_, Option<BTreeMap<BucketName, Arc<LaneContext>>>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, bucket: Bucket, upstream: Upstream) -> Arc<Course> {
+    fn start(self: &Arc<Self>, bucket: Bucket, upstream: Upstream) -> Arc<LaneContext> {
+        let name = bucket.name().clone();
         let metrics = self.metrics.of(bucket.name());
-        let course = Arc::new(Course::new(bucket, Route::new(&self.connector, upstream), metrics));
-        let lane = Lane::new(Arc::clone(&course), self.name.clone(), self.settings.clone());
-        self.tasks.spawn(keep_running(lane));
-        course
+        let context = Arc::new(LaneContext::new(bucket, Route::new(&self.connector, upstream), metrics));
+        let lane = Lane::new(Arc::clone(&context), self.name.clone(), self.settings.clone());
+        let inner = Arc::clone(self);
+        self.tasks.spawn(async move {
+            keep_running(lane).await;
+            inner.ended(&name);
+        });
+        context
     }
 
-    fn change(&self, course: &Course, bucket: &Bucket, upstream: Upstream) {
-        let settings = bucket.settings();
-        if *course.bucket().settings() != *settings {
-            course.bucket().reconfigure((*settings).clone());
+    /// A lane has drained. Where its bucket was removed, nothing is measured of it any more; a processor that stops keeps what
+    /// it measured to the end.
+    fn ended(&self, bucket: &BucketName) {
+        if self.lanes().as_ref().is_some_and(|lanes| !lanes.contains_key(bucket)) {
+            self.metrics.forget(bucket);
         }
-        if *course.route().upstream() != upstream {
-            course.reroute(Route::new(&self.connector, upstream));
+    }
+
+    fn change(&self, context: &LaneContext, bucket: &Bucket, upstream: Upstream) {
+        let settings = bucket.settings();
+        if *context.bucket().settings() != *settings {
+            context.bucket().reconfigure((*settings).clone());
+        }
+        if *context.route().upstream() != upstream {
+            context.reroute(Route::new(&self.connector, upstream));
         }
     }
 }

@@ -1,5 +1,10 @@
 //! An upstream: where a bucket's jobs go, and as whom. It comes from configuration, checked once, here.
 
+pub(crate) mod connector;
+pub(crate) mod root_certs;
+pub(crate) mod signature;
+pub(crate) mod ssrf;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,9 +15,9 @@ use http::{HeaderMap, Method, Uri};
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
-use crate::address::is_public;
-use crate::signature::SigningSecret;
-use crate::trust::Trust;
+use crate::upstream::root_certs::RootCerts;
+use crate::upstream::signature::SigningSecret;
+use crate::upstream::ssrf::is_public;
 
 /// What an upstream is set to, before it is checked.
 pub struct UpstreamSettings {
@@ -31,7 +36,7 @@ pub struct UpstreamSettings {
     /// Whether it may be in a private network or on this machine.
     pub allow_private: bool,
     /// Who may have signed its certificate.
-    pub trust: Trust,
+    pub root_certs: RootCerts,
     /// Bytes of an answer's body that are read at most; of a longer one the rest is left and the connection closed.
     pub max_answer: u64,
 }
@@ -46,7 +51,7 @@ pub struct Upstream {
     headers: HeaderMap,
     signing_secrets: Vec<SigningSecret>,
     allow_private: bool,
-    trust: Trust,
+    root_certs: RootCerts,
     max_answer: u64,
 }
 
@@ -85,7 +90,7 @@ impl Upstream {
             headers,
             signing_secrets,
             allow_private,
-            trust,
+            root_certs,
             max_answer,
         } = settings;
         let url = checked_url(&url, allow_private)?;
@@ -98,7 +103,17 @@ impl Upstream {
             }
         }
         let headers = secret_headers(&headers)?;
-        Ok(Self { url, method, timeout, connect_timeout, headers, signing_secrets, allow_private, trust, max_answer })
+        Ok(Self {
+            url,
+            method,
+            timeout,
+            connect_timeout,
+            headers,
+            signing_secrets,
+            allow_private,
+            root_certs,
+            max_answer,
+        })
     }
 
     pub(crate) const fn url(&self) -> &Uri {
@@ -129,8 +144,8 @@ impl Upstream {
         self.allow_private
     }
 
-    pub(crate) const fn trust(&self) -> &Trust {
-        &self.trust
+    pub(crate) const fn root_certs(&self) -> &RootCerts {
+        &self.root_certs
     }
 
     pub(crate) const fn max_answer(&self) -> u64 {
@@ -195,7 +210,7 @@ pub(crate) mod tests {
             headers: Vec::new(),
             signing_secrets: Vec::new(),
             allow_private: true,
-            trust: Trust::default(),
+            root_certs: RootCerts::default(),
             max_answer: 1 << 20,
         }
     }

@@ -1,6 +1,6 @@
 //! A Redis Cluster: requests go to the node that serves their slot.
 //!
-//! A request is repeated only after a refusal that tells that nothing of it was carried out, and for a short time: what
+//! A request is repeated only after a refusal that reports that nothing of it was carried out, and for a short time: what
 //! isn't known to be without effect is up to the caller. ASK isn't followed. Nearly every script of ours has a key that
 //! doesn't exist yet, for which the node that gets the slot answers TRYAGAIN; so a bucket waits until its slot has moved.
 
@@ -20,15 +20,13 @@ use redis::{FromRedisValue, cluster_routing::Slot};
 use tokio::{sync::watch, time::Instant};
 
 use self::topology::Topology;
-use crate::{
-    dedicated::Dedicated,
-    error::{Redirection, StoreError},
-    newest::newest,
-    node::Node,
-    request::Request,
-    settings::RedisSettings,
-    url::{HostPort, Route},
-};
+use crate::connect::highest_epoch::highest_epoch;
+use crate::connection::dedicated::Dedicated;
+use crate::error::{Redirection, StoreError};
+use crate::node::Node;
+use crate::request::Request;
+use crate::settings::RedisSettings;
+use crate::url::{HostPort, Route};
 
 /// How long a request is tried while the nodes refuse it.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -89,7 +87,7 @@ impl Cluster {
             let node = self.node_of(slot);
             let up = async {
                 match &node {
-                    Some(node) => node.line().up().await,
+                    Some(node) => node.connection().up().await,
                     None => std::future::pending().await,
                 }
             };
@@ -161,7 +159,8 @@ impl Cluster {
     async fn look(&self) -> Result<(), StoreError> {
         let known = Arc::clone(&self.topology.borrow());
         let places: HashSet<&HostPort> = known.nodes().chain(&self.seeds).collect();
-        let answer = newest(places.into_iter().map(|at| topology::by(&self.settings, at).boxed()).collect()).await;
+        let answer =
+            highest_epoch(places.into_iter().map(|at| topology::by(&self.settings, at).boxed()).collect()).await;
         let found = answer.unwrap_or_else(|| Err(StoreError::unreachable(&self.settings.url)))?;
         self.nodes.write().unwrap_or_else(PoisonError::into_inner).retain(|at, _| found.is_master(at));
         if !known.has_masters_of(&found) {
@@ -185,7 +184,7 @@ async fn look_again(cluster: Weak<Cluster>) {
     if let Some(cluster) = cluster.upgrade()
         && let Err(error) = cluster.look().await
     {
-        tracing::debug!(error = %error, "no node of the Cluster tells who serves which slots");
+        tracing::debug!(error = %error, "no node of the Cluster says who serves which slots");
     }
     tokio::time::sleep(BETWEEN_QUESTIONS).await;
     if let Some(cluster) = cluster.upgrade() {

@@ -1,7 +1,11 @@
+//! The durability classes.
+
+pub(crate) mod append_fsync;
+
 use std::fmt;
 
-/// What an accepted job survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+/// What an accepted job survives, from the least on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// The death of our own processes.

@@ -109,7 +109,7 @@ impl StoreError {
         matches!(self.kind, Unreachable | Timeout | Refused | NotReplicated)
     }
 
-    /// The same, told plainly where a server isn't a node of a Cluster.
+    /// The same, reported plainly where a server isn't a node of a Cluster.
     pub(crate) fn or_no_cluster(self, place: impl fmt::Display) -> Self {
         match self.code() {
             // The code of "This instance has cluster support disabled".
@@ -250,7 +250,7 @@ fn name_of(cmd: &Cmd) -> Cow<'_, str> {
     }
 }
 
-/// A reply tells that nothing was written; silence and a reply that can't be read don't. A script
+/// A reply reports that nothing was written; silence and a reply that can't be read don't. A script
 /// isn't rolled back when it fails half-way, as it does at a key of another type, and a pipeline goes
 /// on after a failed command. What else a script is refused, it is refused before its first write.
 fn certainty(kind: ErrorKind, during: During<'_>) -> Certainty {

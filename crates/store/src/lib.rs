@@ -1,5 +1,5 @@
-//! How dripfeed reaches Redis, one server, Sentinel or Cluster: shared connections that renew themselves, scripts, what the server
-//! at hand promises, and the private server of `dripfeed dev`.
+//! Access to Redis, one server, Sentinel or Cluster: shared connections that renew themselves, scripts, checks of the server, and
+//! the private server of `dripfeed dev`.
 //!
 //! Nothing here knows what a job is.
 //!
@@ -7,40 +7,37 @@
 //! GET …); `redis::FromRedisValue` reads them into maps and into lists of pairs alike. What a script
 //! returns is as in RESP2.
 
-mod append_fsync;
+mod checks;
 mod cluster;
-mod connector;
-mod dedicated;
-mod dial;
+mod connect;
+mod connection;
 mod durability;
-mod effective;
 mod error;
-mod facts;
-mod findings;
-mod followers;
-mod line;
-mod mark;
-mod newest;
+mod installation;
 mod node;
-mod permission;
 mod replicated;
 mod request;
+mod salt;
 mod script;
-mod sentinel;
 mod server;
 mod settings;
 mod store;
 mod url;
 
-pub use append_fsync::AppendFsync;
+pub use checks::acl::denied;
+pub use checks::durability_check::{Effective, Shortfall, effective, given};
+pub use checks::server_checks::{Finding, Severity, findings};
+pub use checks::server_info::{Facts, Version};
 pub use cluster::same_slot;
-pub use dedicated::Dedicated;
+pub use connection::dedicated::Dedicated;
+pub use connection::subscriptions::{Heard, Subscription};
 pub use durability::Durability;
-pub use effective::{Effective, Shortfall, effective};
+pub use durability::append_fsync::AppendFsync;
 pub use error::{Certainty, ErrorKind, StoreError};
-pub use facts::{Facts, Version};
-pub use findings::{Finding, Severity, findings};
-pub use permission::denied;
+pub use installation::{
+    InstallationError, InstallationKeys, LAYOUT, UnknownLayout, installed_layout, open_installation,
+};
+pub use salt::Salt;
 pub use script::{Call, Script};
 pub use server::{PrivateServer, ServerError, ServerOptions};
 pub use settings::RedisSettings;

@@ -4,21 +4,19 @@ use std::sync::Arc;
 
 use redis::FromRedisValue;
 
-use crate::{
-    connector::Connector,
-    dedicated::Dedicated,
-    durability::Durability,
-    error::{During, StoreError},
-    line::Line,
-    replicated::Replicated,
-    request::Request,
-    script::Call,
-    settings::RedisSettings,
-    url::{Address, Route},
-};
+use crate::connect::connector::Connector;
+use crate::connection::Connection;
+use crate::connection::dedicated::Dedicated;
+use crate::durability::Durability;
+use crate::error::{During, StoreError};
+use crate::replicated::Replicated;
+use crate::request::Request;
+use crate::script::Call;
+use crate::settings::RedisSettings;
+use crate::url::{Address, Route};
 
 pub(crate) struct Node {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     /// For the durability class `replicated`.
     replicated: Option<Replicated>,
 }
@@ -27,17 +25,17 @@ impl Node {
     /// Begins to connect; requests wait for the first attempt.
     pub(crate) fn open(settings: &RedisSettings, route: Route) -> Arc<Self> {
         let connector = Connector::new(settings, route);
-        let line = Line::open(connector.clone(), settings.response_timeout);
+        let connection = Connection::open(connector.clone(), settings.response_timeout, Arc::default());
         let replicated = match settings.durability {
-            Durability::Replicated => Some(Replicated::open(settings, connector)),
+            Durability::Replicated => Some(Replicated::open(settings, &connector)),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
-        Arc::new(Self { line, replicated })
+        Arc::new(Self { connection, replicated })
     }
 
     /// How the latest attempts to connect ended; returns when they have.
     pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
-        self.line.attempted().await?;
+        self.connection.attempted().await?;
         match &self.replicated {
             Some(replicated) => replicated.attempted().await,
             None => Ok(()),
@@ -45,15 +43,15 @@ impl Node {
     }
 
     pub(crate) async fn dedicated(&self) -> Result<Dedicated, StoreError> {
-        Ok(Dedicated::new(self.line.connector().connect(|| ()).await?.0))
+        Ok(Dedicated::new(self.connection.connector().connect(|| ()).await?.0))
     }
 
-    pub(crate) fn line(&self) -> &Line {
-        &self.line
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     pub(crate) fn address(&self) -> &Address {
-        self.line.connector().address()
+        self.connection.connector().address()
     }
 
     pub(crate) async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {
@@ -61,17 +59,19 @@ impl Node {
         match (request, &self.replicated) {
             (Request::Durable(call), Some(replicated)) => replicated.run(call).await,
             (Request::Script(call) | Request::Durable(call), _) => self.run(during, call).await,
-            (Request::Command(cmd), _) => self.line.command(during, cmd, self.line.deadline()).await,
-            (Request::Pipeline(pipeline), _) => self.line.pipeline(during, pipeline, self.line.deadline()).await,
+            (Request::Command(cmd), _) => self.connection.command(during, cmd, self.connection.deadline()).await,
+            (Request::Pipeline(pipeline), _) => {
+                self.connection.pipeline(during, pipeline, self.connection.deadline()).await
+            }
         }
     }
 
     /// By its hash, and when the server doesn't know it, once more with its source.
     async fn run<T: FromRedisValue>(&self, during: During<'_>, call: &Call<'_>) -> Result<T, StoreError> {
-        let deadline = self.line.deadline();
-        match self.line.command(during, call.by_hash(), deadline).await {
+        let deadline = self.connection.deadline();
+        match self.connection.command(during, call.by_hash(), deadline).await {
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                self.line.command(during, &call.by_source(), deadline).await
+                self.connection.command(during, &call.by_source(), deadline).await
             }
             reply => reply,
         }

@@ -1,6 +1,7 @@
 use redis::{Cmd, Pipeline};
 
-use crate::{error::During, script::Call};
+use crate::error::During;
+use crate::script::Call;
 
 /// What is asked of a server.
 #[derive(Clone, Copy)]

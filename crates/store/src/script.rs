@@ -19,7 +19,7 @@ impl Script {
         Self { name, source, sha1 }
     }
 
-    /// The name that errors tell.
+    /// The name in errors.
     pub fn name(&self) -> &'static str {
         self.name
     }

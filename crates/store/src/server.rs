@@ -21,7 +21,11 @@ use tokio::process::{Child, Command};
 
 use self::folder::Folder;
 pub use self::{error::ServerError, options::ServerOptions};
-use crate::{durability::Durability, error::StoreError, settings::RedisSettings, store::Store, url::Address};
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::settings::RedisSettings;
+use crate::store::Store;
+use crate::url::Address;
 
 /// In this order: the first that is in PATH is used.
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
@@ -75,7 +79,7 @@ impl PrivateServer {
         self.child.id()
     }
 
-    /// Waits until the server ends by itself, and says how. Cancel-safe.
+    /// Waits until the server ends on its own, and says how. Cancel-safe.
     pub async fn died(&mut self) -> ServerError {
         match self.child.wait().await {
             Ok(status) => self.folder.died(status),
@@ -107,7 +111,7 @@ impl PrivateServer {
         self.child.kill().await.map_err(|source| self.folder.unusable(source))
     }
 
-    /// Starts the server anew on the same folder and address, and returns when it answers.
+    /// Starts the server again on the same folder and address, and returns when it answers.
     ///
     /// # Errors
     /// As [`PrivateServer::start`]: when it is still running, among others.
@@ -168,6 +172,7 @@ fn spawn(folder: &Folder, options: &ServerOptions) -> Result<Child, ServerError>
         let child = Command::new(program)
             .args(folder.arguments())
             .args(options.arguments())
+            .envs(options.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use crate::{durability::Durability, url::Address};
+use crate::durability::Durability;
+use crate::url::Address;
 
 /// How to reach Redis and what is asked of it. Plain data, filled by the program's settings.
 #[derive(Debug, Clone)]
@@ -11,7 +12,7 @@ pub struct RedisSettings {
     pub prefix: String,
     /// What an accepted job must survive.
     pub durability: Durability,
-    /// The longest that making one connection may take, resolving names and Sentinel included.
+    /// Connect timeout, including DNS and Sentinel.
     pub connect_timeout: Duration,
     /// The longest to wait for the reply to one command or script.
     pub response_timeout: Duration,

@@ -1,26 +1,33 @@
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
 use redis::{Cmd, FromRedisValue, Pipeline, cluster_routing::Slot};
 
-use crate::{
-    cluster::Cluster,
-    dedicated::Dedicated,
-    error::StoreError,
-    node::Node,
-    request::Request,
-    script::Call,
-    settings::RedisSettings,
-    url::{Address, Place},
-};
+use crate::cluster::Cluster;
+use crate::connection::dedicated::Dedicated;
+use crate::connection::subscriptions::{Subscription, Subscriptions};
+use crate::durability::Durability;
+use crate::error::StoreError;
+use crate::node::Node;
+use crate::request::Request;
+use crate::salt::Salt;
+use crate::script::Call;
+use crate::settings::RedisSettings;
+use crate::url::{Address, Place};
 
 /// Redis, as all parts of the program reach it. Cheap to clone; clones share their connections.
 ///
 /// A call fails within `response_timeout` and half a second, in a Cluster and a whole one, whatever state Redis is in, and
-/// Redis is used again within a second of being back. Connections are made anew by themselves.
+/// Redis is used again within a second of being back. Connections are made again by themselves.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
-    /// Where requests go that tell no slot themselves, in a Cluster.
+    /// Where requests go that name no slot, in a Cluster.
     aim: Aim,
 }
 
@@ -33,7 +40,19 @@ impl fmt::Debug for Store {
 struct Inner {
     prefix: String,
     address: Address,
+    /// What Redis was last found to give.
+    durability: RwLock<Durability>,
+    /// Whether Redis denied us CONFIG.
+    config_denied: AtomicBool,
+    subscriptions: Arc<Subscriptions>,
     way: Way,
+    salt: Salt,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.subscriptions.close();
+    }
 }
 
 enum Way {
@@ -59,7 +78,11 @@ impl Store {
             Place::Cluster(seeds) => Way::Cluster(Cluster::open(settings, seeds).await?),
         };
         let (prefix, address) = (settings.prefix.clone(), settings.url.clone());
-        let store = Self { inner: Arc::new(Inner { prefix, address, way }), aim: Aim::Anywhere };
+        let durability = RwLock::new(settings.durability);
+        let (subscriptions, salt) = (Arc::default(), Salt::default());
+        let inner =
+            Inner { prefix, address, durability, config_denied: AtomicBool::new(false), subscriptions, way, salt };
+        let store = Self { inner: Arc::new(inner), aim: Aim::Anywhere };
         for node in store.nodes() {
             node.attempted().await?;
         }
@@ -74,7 +97,7 @@ impl Store {
         Self { aim: Aim::Slot(Slot::for_key(key)), ..self }
     }
 
-    /// Each server that takes writes, to be asked by itself.
+    /// Each server that takes writes, to be asked on its own.
     pub fn masters(&self) -> Vec<Self> {
         let each = |node| Self { inner: Arc::clone(&self.inner), aim: Aim::Node(node) };
         self.nodes().into_iter().map(each).collect()
@@ -90,6 +113,29 @@ impl Store {
         &self.inner.prefix
     }
 
+    /// The salt of the installation, for keys that shall not show what they were made of.
+    pub fn salt(&self) -> &Salt {
+        &self.inner.salt
+    }
+
+    /// The class that answers may name now: as configured, until [`Store::gives`] says otherwise.
+    pub fn durability(&self) -> Durability {
+        *self.inner.durability.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Redis was found to give this class, to be named from now on.
+    pub fn gives(&self, class: Durability) {
+        *self.inner.durability.write().unwrap_or_else(PoisonError::into_inner) = class;
+    }
+
+    pub(crate) fn is_config_denied(&self) -> bool {
+        self.inner.config_denied.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn config_was_denied(&self) {
+        self.inner.config_denied.store(true, Ordering::Relaxed);
+    }
+
     /// Where Redis is.
     pub fn address(&self) -> &Address {
         match &self.aim {
@@ -100,13 +146,13 @@ impl Store {
 
     /// Whether there is a connection now; asks nobody.
     pub fn is_connected(&self) -> bool {
-        self.nodes().iter().all(|node| node.line().is_up())
+        self.nodes().iter().all(|node| node.connection().is_up())
     }
 
     /// Returns when there is a connection: at once, or as soon as one could be made again.
     pub async fn connected(&self) {
         match (&self.aim, &self.inner.way) {
-            (Aim::Node(node), _) | (_, Way::Server(node)) => node.line().up().await,
+            (Aim::Node(node), _) | (_, Way::Server(node)) => node.connection().up().await,
             (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.connected(Some(*slot)).await,
             (Aim::Anywhere, Way::Cluster(cluster)) => cluster.connected(None).await,
         }
@@ -161,10 +207,10 @@ impl Store {
         self.ask(Request::Pipeline(pipeline)).await
     }
 
-    /// Makes a connection of its own, for blocking reads.
+    /// Makes its own connection, for blocking reads.
     ///
     /// # Errors
-    /// When none can be made within the time for connecting; [`Store::connected`] tells when it is
+    /// When none can be made within the time for connecting; [`Store::connected`] shows when it is
     /// worth trying again.
     pub async fn dedicated(&self) -> Result<Dedicated, StoreError> {
         match (&self.aim, &self.inner.way) {
@@ -172,6 +218,22 @@ impl Store {
             (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.dedicated(Some(*slot)).await,
             (Aim::Anywhere, Way::Cluster(cluster)) => cluster.dedicated(None).await,
         }
+    }
+
+    /// What is published on `channel` from now on, over one connection for all channels. Messages can be lost: then the reader
+    /// is asked to look.
+    pub fn subscribe(&self, channel: &str) -> Subscription {
+        let inner = Arc::downgrade(&self.inner);
+        // In a Cluster each node passes on what any node publishes; so another is tried after each that was lost.
+        let next = AtomicUsize::new(0);
+        self.inner.subscriptions.subscribe(channel, move || match &inner.upgrade()?.way {
+            Way::Server(node) => Some(node.connection().connector().clone()),
+            Way::Cluster(cluster) => {
+                let masters = cluster.masters();
+                let at = next.fetch_add(1, Ordering::Relaxed).checked_rem(masters.len())?;
+                masters.get(at).map(|node| node.connection().connector().clone())
+            }
+        })
     }
 
     async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {

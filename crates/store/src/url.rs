@@ -1,101 +1,15 @@
 //! The forms of `redis.url`, parsed once into an [`Address`].
 
+mod address;
 mod error;
 mod parts;
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::str::FromStr;
 
-use secrecy::SecretString;
-
+pub use self::address::Address;
+pub(crate) use self::address::{HostPort, Login, Place, Route, Sentinels, Tls};
 pub use self::error::AddressError;
 use self::parts::Parts;
-
-/// Where Redis is and as whom to speak to it. Never prints a password.
-///
-/// | form | meaning |
-/// |---|---|
-/// | `redis://[user:password@]host[:port][/db]` | TCP |
-/// | `unix:///path[?db=1&user=u&pass=p]`, `redis+unix://…` | a socket of this machine |
-/// | `redis+sentinel://[user:password@]host[:port],…/name[/db]` | the master that Sentinel names |
-/// | `redis+cluster://[user:password@]host[:port],…` | a Redis Cluster, of which these nodes are asked first |
-/// | `rediss://…`, `rediss+sentinel://…`, `rediss+cluster://…` | the same over TLS, to the Sentinels too |
-///
-/// TLS takes `?ca=/path` (the only authorities to trust; else the public ones) and `?cert=/path&key=/path` (who we are),
-/// Sentinel `?sentinel_user=u&sentinel_pass=p` (as whom to speak to the Sentinels).
-#[derive(Clone)]
-pub struct Address {
-    pub(crate) place: Place,
-    /// None: in clear text.
-    pub(crate) tls: Option<Tls>,
-    pub(crate) login: Login,
-    pub(crate) db: i64,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Place {
-    Server(Route),
-    /// The nodes that are asked first where which keys are.
-    Cluster(Vec<HostPort>),
-}
-
-/// The way to one server.
-#[derive(Debug, Clone)]
-pub(crate) enum Route {
-    Tcp(HostPort),
-    Unix(PathBuf),
-    Sentinel(Sentinels),
-}
-
-/// Those who know where the master called `master` is.
-#[derive(Debug, Clone)]
-pub(crate) struct Sentinels {
-    pub(crate) at: Vec<HostPort>,
-    pub(crate) master: String,
-    pub(crate) login: Login,
-}
-
-/// Files of certificates and keys, all PEM.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tls {
-    /// The only authorities to trust.
-    pub(crate) ca: Option<PathBuf>,
-    /// Our own certificate, and its key.
-    pub(crate) client: Option<(PathBuf, PathBuf)>,
-}
-
-/// As whom to speak to a server.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Login {
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<SecretString>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct HostPort {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
-
-impl Address {
-    /// Whether it names a Redis Cluster, where the keys of a bucket must share a hash tag.
-    pub fn is_cluster(&self) -> bool {
-        matches!(self.place, Place::Cluster(_))
-    }
-
-    /// The socket at `path`, without a login.
-    pub(crate) fn unix(path: &Path) -> Self {
-        Self { place: Place::Server(Route::Unix(path.to_owned())), tls: None, login: Login::default(), db: 0 }
-    }
-
-    /// The server at the end of `route`, spoken to in the same way.
-    pub(crate) fn by(&self, route: Route) -> Self {
-        Self { place: Place::Server(route), ..self.clone() }
-    }
-}
 
 impl FromStr for Address {
     type Err = AddressError;
@@ -118,44 +32,6 @@ impl FromStr for Address {
         }
         parts.used_up()?;
         Ok(address)
-    }
-}
-
-impl fmt::Display for HostPort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let user = self.login.user.as_ref().map(|user| format!("{user}@"));
-        let user = user.as_deref().unwrap_or_default();
-        let s = if self.tls.is_some() { "s" } else { "" };
-        let db = self.db;
-        match &self.place {
-            Place::Server(Route::Tcp(at)) => write!(f, "redis{s}://{user}{at}/{db}"),
-            Place::Server(Route::Unix(path)) => write!(f, "unix://{user}{}?db={db}", path.display()),
-            Place::Server(Route::Sentinel(Sentinels { at, master, .. })) => {
-                write!(f, "redis{s}+sentinel://{user}{}/{master}/{db}", joined(at))
-            }
-            Place::Cluster(nodes) => write!(f, "redis{s}+cluster://{user}{}", joined(nodes)),
-        }
-    }
-}
-
-fn joined(hosts: &[HostPort]) -> String {
-    let hosts: Vec<_> = hosts.iter().map(HostPort::to_string).collect();
-    hosts.join(",")
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The load of a run: callers who hand in one job after the other, at both intakes.
+//! The load of a run: callers who submit one job after the other, at both intakes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +23,9 @@ const PAUSE: Duration = Duration::from_millis(25);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// At least so many, and on until the faults are over.
+    /// At least this many, and on until the faults are over.
     pub jobs: u64,
-    /// Handed in per second while there are faults to come.
+    /// Submitted per second while there are faults to come.
     pub per_second: u32,
 }
 
@@ -48,7 +48,7 @@ struct Caller {
     faults_over: Arc<AtomicBool>,
     progress: watch::Sender<u64>,
     statuses: Statuses,
-    /// When the next job may be handed in.
+    /// When the next job may be submitted.
     next: Mutex<Instant>,
 }
 
@@ -76,12 +76,12 @@ impl Driver {
         Self { faults_over, progress: seen, statuses, callers }
     }
 
-    /// Returns when so many jobs have been handed in.
+    /// Returns when this many jobs have been submitted.
     pub async fn reached(&self, jobs: u64) {
         self.progress.clone().wait_for(|done| *done >= jobs).await.expect("the driver runs");
     }
 
-    /// The rest goes as fast as it can; returns when all of it is handed in.
+    /// The rest goes as fast as it can; returns when all of it is submitted.
     pub async fn finish(self) {
         self.faults_over.store(true, Ordering::SeqCst);
         self.callers.join_all().await;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_store::Durability;
 
+use super::invariants::pace;
 use super::report::Report;
 use crate::callers::{Callers, until_taken};
 use crate::client::Client;
@@ -28,7 +29,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// So many, in turn.
+    /// This many, in turn.
     pub fn in_turn(faults: u32) -> impl Iterator<Item = Self> {
         [Self::Killed, Self::Hangs, Self::StepsDown].into_iter().cycle().take(faults as usize)
     }
@@ -60,11 +61,16 @@ pub struct Load {
     callers: Callers,
     begun: Instant,
     report: Report,
+    /// Calls per second, and those that may come at once.
+    pace: Option<(u64, u64)>,
+    /// How many times as long as promised a recovery may take.
+    slack: u32,
 }
 
-/// The bucket that is under load.
+/// The bucket that is under load. It keeps as many keys as there are jobs: at the bound new ones are refused for a day.
 pub fn buckets(upstream: &Upstream) -> String {
-    format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 500", upstream.url())
+    let keep = "keep = { most_idempotency_keys = 10000000 }";
+    format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 500\n{keep}\n", upstream.url())
 }
 
 impl Load {
@@ -83,9 +89,25 @@ impl Load {
             callers,
             begun,
             report: Report::default(),
+            pace: None,
+            slack: 1,
         };
         load.flows().await;
         load
+    }
+
+    /// That the bucket was set to leak at this rate, and with this burst, is looked at when it ends.
+    #[must_use]
+    pub const fn paced(mut self, rate: u64, burst: u64) -> Self {
+        self.pace = Some((rate, burst));
+        self
+    }
+
+    /// A recovery may take this many times as long as promised.
+    #[must_use]
+    pub const fn with_slack(mut self, slack: u32) -> Self {
+        self.slack = slack;
+        self
     }
 
     /// Of an intake.
@@ -113,13 +135,14 @@ impl Load {
         self.report.faults += 1;
         self.report.note(fault, 1);
         self.report.recoveries_ms.push(u64::try_from(again.as_millis()).unwrap_or(u64::MAX));
-        self.report.must(again < TAKING_AGAIN, || format!("{fault}: it took {again:?} until jobs were taken"));
+        self.report
+            .must(again < TAKING_AGAIN * self.slack, || format!("{fault}: it took {again:?} until jobs were taken"));
         self.flows().await;
     }
 
     /// Ends it: all that was accepted is delivered, and of each key one job.
     pub async fn ends<R: RunningRedis>(self, service: &Service<R>, fault: &str) -> Report {
-        let Self { upstream, callers, begun, mut report, .. } = self;
+        let Self { upstream, callers, begun, mut report, pace, .. } = self;
         let seen = callers.stop().await;
         service.store().connected().await;
         service.drained("b").await;
@@ -134,6 +157,9 @@ impl Load {
             .note("answers of unknown outcome, after which the job was sent again under its key", seen.unknown as u64);
         if again > 0 {
             report.duplicates.insert(fault.to_owned(), again as u64);
+        }
+        if let Some((rate, burst)) = pace {
+            pace::is_kept(upstream.calls().iter().map(|call| call.arrived).collect(), rate, burst, &mut report);
         }
         report.must(broken.lost.is_empty(), || format!("accepted and lost: {:?}", broken.lost));
         report.must(broken.doubled.is_empty(), || format!("several jobs of one key: {:?}", broken.doubled));

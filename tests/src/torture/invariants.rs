@@ -5,7 +5,7 @@ mod calls;
 /// No accepted job is lost, none comes from nowhere, each has one outcome.
 mod kept;
 /// rate · w + burst, in every window.
-mod pace;
+pub(crate) mod pace;
 /// What is left in Redis: nothing.
 mod rest;
 /// Secrets are found nowhere.
@@ -29,10 +29,12 @@ pub struct Lenience {
     pub wiped: Option<Instant>,
     /// Numbers of the run whose jobs are to be dead.
     pub poison: BTreeSet<u64>,
-    /// Jobs that the row handed in by itself.
+    /// Jobs that the row submitted on its own.
     pub strangers: BTreeSet<JobId>,
     /// Entries that the row wrote into the stream by hand.
     pub foreign: BTreeSet<JobId>,
+    /// Somebody purged the bucket: a job may be cancelled without a call.
+    pub purged: bool,
     /// What the row itself found wrong.
     pub took: Vec<String>,
 }

@@ -26,16 +26,23 @@ pub struct Jobs {
     seed: u64,
     /// The upstream answers every call.
     prompt: bool,
+    /// The upstream throttles nobody unless a row has it do so.
+    patient: bool,
 }
 
 impl Jobs {
     pub const fn new(seed: u64) -> Self {
-        Self { seed, prompt: false }
+        Self { seed, prompt: false, patient: false }
     }
 
     #[must_use]
     pub const fn answered_promptly(self) -> Self {
         Self { prompt: true, ..self }
+    }
+
+    #[must_use]
+    pub const fn answered_patiently(self) -> Self {
+        Self { patient: true, ..self }
     }
 
     /// For other decisions of a run; `salt` sets them apart.
@@ -72,9 +79,11 @@ impl Jobs {
         let answer = match draw.u32(0..100) {
             0..90 => Answer::Ok,
             90..94 => Answer::Failed,
-            94..96 => Answer::Throttled,
+            94..96 if !self.patient => Answer::Throttled,
             96..98 if !self.prompt => Answer::Silent,
-            _ => Answer::Cut,
+            96.. => Answer::Cut,
+            // What this upstream doesn't do to its callers.
+            _ => Answer::Ok,
         };
         (answer, draw.u64(0..15))
     }

@@ -14,7 +14,7 @@ use super::ledger::Ledger;
 use super::report::Report;
 use super::stage::{BUCKET, Setup, Stage};
 
-/// The longest that a bucket may take to be empty, beyond the lease and what its backlog takes at its rate.
+/// Timeout for a bucket to be empty, beyond the lease and what its backlog takes at its rate.
 const TO_DRAIN: Duration = Duration::from_secs(30);
 /// Between two looks at the level.
 const SAMPLE: Duration = Duration::from_millis(20);
@@ -62,13 +62,15 @@ impl Run {
     /// Waits until calls come again, and writes down how long after `since` that was.
     pub async fn recovers(&self, since: Instant) -> Duration {
         let works = self.stage.upstream.works_after(since);
-        let works = tokio::time::timeout(TO_DRAIN + self.stage.setup.lease, works).await.expect("calls come again");
+        let works = tokio::time::timeout((TO_DRAIN + self.stage.setup.lease) * self.stage.setup.slack, works)
+            .await
+            .expect("calls come again");
         let time = works.duration_since(since);
         self.chronicle.recovered_within(time);
         time
     }
 
-    /// The faults are over: hands in the rest, waits until the bucket is empty, and looks at every invariant.
+    /// The faults are over: submits the rest, waits until the bucket is empty, and looks at every invariant.
     pub async fn finish(self) -> Report {
         let Self { stage, chronicle, driver, ledger, highest, sampling, begun, mut lenience, .. } = self;
         driver.finish().await;
@@ -89,10 +91,11 @@ impl Run {
     }
 }
 
-/// Waits until nothing is left; tells when that takes longer than promised.
+/// Waits until nothing is left; shows when that takes longer than promised.
 async fn drain(stage: &Stage) -> Option<String> {
     let backlog = stage.level().await;
     let promised = stage.setup.lease + Duration::from_secs(backlog) / stage.setup.rate + TO_DRAIN;
+    let promised = promised * stage.setup.slack;
     let begun = Instant::now();
     while stage.level().await > 0 {
         if begun.elapsed() > promised {

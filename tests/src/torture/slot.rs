@@ -1,4 +1,4 @@
-//! A place for one process of a run. Whoever ends there is followed by a new one at once, as a service manager would do.
+//! A place for one process of a run. Anyone who ends there is followed by a new one at once, as a service manager would do.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::trap::Killer;
 use crate::client::Client;
 use crate::processes::{Log, Process, command};
 
-/// Before one that ended by itself is followed by the next.
+/// Before one that ended on its own is followed by the next.
 const PAUSE: Duration = Duration::from_millis(100);
 /// For a process to be ready: far more than it takes.
 const PATIENCE: Duration = Duration::from_mins(1);

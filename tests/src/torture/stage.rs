@@ -1,4 +1,4 @@
-//! What a run happens on: a Redis of its own, intakes and processors in their slots, a proxy before Redis for each of them,
+//! What a run happens on: its own Redis, intakes and processors in their slots, a proxy before Redis for each of them,
 //! and an upstream.
 
 use std::collections::BTreeSet;
@@ -21,6 +21,8 @@ use crate::redis_server::TestRedis;
 
 /// The bucket of a run.
 pub const BUCKET: &str = "b";
+/// The lease where nobody kills or stops a processor: long enough that a busy machine lets none look dead.
+pub const STEADY_LEASE: Duration = Duration::from_secs(10);
 /// Another one, where a row wants it: nothing of the run is in it.
 pub const BESIDE: &str = "beside";
 
@@ -48,6 +50,12 @@ pub struct Setup {
     pub deadly: BTreeSet<u64>,
     /// The upstream answers every call.
     pub prompt: bool,
+    /// The upstream throttles nobody unless a row has it do so.
+    pub patient: bool,
+    /// How many times as long as promised a recovery may take.
+    pub slack: u32,
+    /// Maximum time that the bucket is throttled.
+    pub max_hold: Duration,
     /// The bug to be in all processes, where they were built with bugs.
     pub plant: Option<&'static str>,
 }
@@ -73,22 +81,30 @@ impl Setup {
             beside: false,
             deadly: BTreeSet::new(),
             prompt: false,
+            patient: false,
+            slack: 1,
+            max_hold: Duration::from_millis(20),
             plant: None,
         }
     }
 
     pub const fn jobs(&self) -> Jobs {
         let jobs = Jobs::new(self.seed);
-        if self.prompt { jobs.answered_promptly() } else { jobs }
+        let jobs = if self.prompt { jobs.answered_promptly() } else { jobs };
+        if self.patient { jobs.answered_patiently() } else { jobs }
     }
 
     /// Each process is given its own addresses besides.
     fn configuration(&self, redis: &str, upstream: &str) -> String {
         let Self { rate, burst, concurrency, capacity, attempts, deliveries, .. } = self;
-        let durability = if self.server.append_fsync == AppendFsync::Always { "fsync" } else { "everysec" };
+        let durability = match self.server.append_fsync {
+            AppendFsync::Always => "fsync",
+            AppendFsync::Everysec => "everysec",
+            AppendFsync::No => "process",
+        };
         let beside =
             if self.beside { format!("[buckets.{BESIDE}]\nupstream = \"{upstream}\"\n") } else { String::new() };
-        let (lease, response) = (self.lease.as_millis(), self.response_timeout.as_millis());
+        let [lease, response, hold] = [self.lease, self.response_timeout, self.max_hold].map(|time| time.as_millis());
         format!(
             r#"
 [redis]
@@ -109,9 +125,9 @@ timeout = "2s"
 capacity = {capacity}
 capacity_bytes = "256MiB"
 deliveries = {deliveries}
-leak = {{ rate = "{rate}/s", burst = {burst}, concurrency = {concurrency}, max_hold = "20ms", default_hold = "20ms" }}
+leak = {{ rate = "{rate}/s", burst = {burst}, concurrency = {concurrency}, max_hold = "{hold}ms", default_hold = "20ms" }}
 retry = {{ attempts = {attempts}, first = "20ms", max = "500ms" }}
-keep = {{ most_outcomes = 10000000, most_dead = 10000000 }}
+keep = {{ most_outcomes = 10000000, outcomes_bytes = "100GB", most_dead = 10000000, dead_bytes = "100GB", most_idempotency_keys = 10000000 }}
 {beside}"#
         )
     }

@@ -30,9 +30,11 @@ pub enum Deed {
     Kill,
     /// The connection is cut there, the process lives.
     Cut,
+    /// Nothing: a later step of the same sort is meant.
+    Pass,
 }
 
-/// Traps that spring one after the other; `sprung` tells of the last.
+/// Traps that spring one after the other; `sprung` reports the last.
 struct Chain {
     steps: VecDeque<(Step, Deed)>,
     sprung: oneshot::Sender<()>,
@@ -43,6 +45,13 @@ struct Chain {
 pub struct Traps {
     killer: Killer,
     set: Arc<Mutex<Option<Chain>>>,
+}
+
+/// Nothing is set and nobody is killed.
+impl Default for Traps {
+    fn default() -> Self {
+        Self::new(Arc::new(|| Box::pin(async {})))
+    }
 }
 
 impl Traps {
@@ -57,7 +66,7 @@ impl Traps {
         done
     }
 
-    /// Whether a deadly trap is set at this step; then it is used up, and whoever asks must kill.
+    /// Whether a deadly trap is set at this step; then it is used up, and anyone who asks must kill.
     pub(crate) fn takes(&self, step: Step) -> bool {
         self.take(step) == Some(Deed::Kill)
     }
@@ -72,7 +81,7 @@ impl Traps {
             // Who set it may have given it up.
             chain.sprung.send(()).ok();
         }
-        Some(deed)
+        (deed != Deed::Pass).then_some(deed)
     }
 
     fn chain(&self) -> MutexGuard<'_, Option<Chain>> {

@@ -1,5 +1,5 @@
 //! The upstream of a run: it writes down every call with its own clock, answers as the seed says, and can kill who calls.
-//! Each processor calls an address of its own, so that it is known who called.
+//! Each processor calls its own address, so that it is known who called.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -25,6 +25,9 @@ use super::trap::{Killer, Step, Traps};
 
 /// The header that carries a job's number in the run.
 pub const NUMBER: &str = "torture-number";
+
+/// In seconds, when a call is throttled by the seed.
+const RETRY_AFTER: u64 = 1;
 
 /// One request, as it arrived.
 #[derive(Clone, Debug)]
@@ -56,6 +59,8 @@ struct Shared {
     deadly: BTreeSet<u64>,
     written: Mutex<Written>,
     count: watch::Sender<usize>,
+    /// The next call is throttled for this many seconds; then somebody waits to hear when that was.
+    throttle: Mutex<Option<(u64, oneshot::Sender<Instant>)>>,
 }
 
 pub struct Target {
@@ -68,7 +73,8 @@ pub struct Target {
 impl Target {
     /// With an address for each of `killers`, who end the processor that calls there.
     pub async fn start(jobs: Jobs, deadly: BTreeSet<u64>, killers: Vec<Killer>) -> Self {
-        let shared = Arc::new(Shared { jobs, deadly, written: Mutex::default(), count: watch::Sender::new(0) });
+        let (written, throttle) = (Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { jobs, deadly, written, count: watch::Sender::new(0), throttle });
         let (mut serving, mut addresses, mut traps) = (Vec::new(), Vec::new(), Vec::new());
         for (slot, killer) in killers.into_iter().enumerate() {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -87,6 +93,13 @@ impl Target {
 
     pub fn count(&self) -> usize {
         *self.shared.count.borrow()
+    }
+
+    /// The next call is answered 429 with `Retry-After` in seconds; returns when that call arrived.
+    pub async fn throttles(&self, seconds: u64) -> Instant {
+        let (told, arrived) = oneshot::channel();
+        *self.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner) = Some((seconds, told));
+        arrived.await.expect("nobody else has it throttle")
     }
 
     /// The first call after `moment` that is answered well, or after which it will be.
@@ -132,7 +145,7 @@ async fn connection(stream: TcpStream, caller: Caller) {
     }
     stream.set_nodelay(true).ok();
     let service = service_fn(|request| answer(request, caller.clone()));
-    // A caller that is killed breaks its connection: nothing to tell.
+    // A caller that is killed breaks its connection: nothing to report.
     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
@@ -161,7 +174,15 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
     let deadly =
         number.is_some_and(|number| caller.shared.deadly.contains(&number)) || caller.traps.takes(Step::AfterSend);
     let halfway = !deadly && caller.traps.takes(Step::MidAnswer);
-    let wait = note(&caller.shared, &mut call, deadly || halfway);
+    let throttle =
+        caller.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| !deadly && !halfway);
+    let fixed = throttle.as_ref().map(|_| Answer::Throttled);
+    let wait = note(&caller.shared, &mut call, deadly || halfway, fixed);
+    let retry_after = throttle.map_or(RETRY_AFTER, |(seconds, told)| {
+        // Who had it throttle may have given up.
+        told.send(at).ok();
+        seconds
+    });
     if deadly {
         caller.traps.kill().await;
         return Err(Broken);
@@ -180,7 +201,7 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         Answer::Failed => Ok(with_status(500)),
         Answer::Throttled => {
             let mut answer = with_status(429);
-            answer.headers_mut().insert(header::RETRY_AFTER, 1.into());
+            answer.headers_mut().insert(header::RETRY_AFTER, retry_after.into());
             Ok(answer)
         }
         Answer::Silent => std::future::pending().await,
@@ -194,13 +215,13 @@ fn with_status(status: u16) -> Response<Body> {
     answer
 }
 
-/// Writes the call down with its answer; tells how long the answer takes.
-fn note(shared: &Shared, call: &mut Call, deadly: bool) -> Duration {
+/// Writes the call down with its answer; shows how long the answer takes.
+fn note(shared: &Shared, call: &mut Call, deadly: bool, fixed: Option<Answer>) -> Duration {
     let mut written = shared.written();
     let before = written.per_job.entry(call.job).or_default();
     let (answer, wait) = shared.jobs.answer(call.number.unwrap_or_default(), *before);
     *before += 1;
-    call.answer = (!deadly).then_some(answer);
+    call.answer = (!deadly).then_some(fixed.unwrap_or(answer));
     written.calls.push(call.clone());
     drop(written);
     shared.count.send_modify(|count| *count += 1);

@@ -1,4 +1,4 @@
-//! Which server an operator's command asks, with which key, and how it prints the answer.
+//! Connection and output options of the operator's commands.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use crate::exit::{Exit, Failure};
 use crate::output::Format;
 use crate::settings::read_secret;
 
-/// The variable that holds the key, when no file does.
+/// Environment variable with the key.
 const KEY: &str = "DRIPFEED_KEY";
 
 #[derive(Args, Debug)]
 pub(crate) struct Asking {
-    /// The intake
+    /// URL of the intake
     #[arg(long, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
     server: Uri,
-    /// A file that holds the key; else it is that of the environment, DRIPFEED_KEY
+    /// File with the key [default: the environment variable DRIPFEED_KEY]
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// A PEM file with the certificates to trust instead of the well-known ones, for an https server
+    /// PEM file with the certificate authorities to trust instead of the public ones
     #[arg(long, value_name = "FILE", env = "DRIPFEED_CA")]
     ca: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub(crate) output: Format,
 }
@@ -39,7 +39,7 @@ impl Asking {
     /// When the server's address or the key can't be used.
     pub(crate) fn server(&self) -> Result<Server, Failure> {
         if !matches!(self.server.scheme_str(), Some("http" | "https")) || self.server.host().is_none() {
-            let message = format!("`{}` is no server: write it like http://127.0.0.1:7180", self.server);
+            let message = format!("`{}` is not a server URL: write it like http://127.0.0.1:7180", self.server);
             return Err(Failure::new(Exit::Usage, message));
         }
         let key = self.key()?.as_ref().map(authorization).transpose()?;
@@ -57,23 +57,19 @@ impl Asking {
 }
 
 fn authorities(file: &Path) -> Result<RootCertStore, String> {
-    let unusable = |error: &dyn Display| format!("{} holds no certificates to trust: {error}", file.display());
+    let unusable = |error: &dyn Display| format!("no certificates in {}: {error}", file.display());
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
         let certificate = certificate.map_err(|error| unusable(&error))?;
         roots.add(certificate).map_err(|error| unusable(&error))?;
     }
-    if roots.is_empty() { Err(unusable(&"there is none in PEM form")) } else { Ok(roots) }
+    if roots.is_empty() { Err(unusable(&"no PEM block found")) } else { Ok(roots) }
 }
 
 fn authorization(key: &SecretString) -> Result<HeaderValue, Failure> {
     let bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret().trim()));
-    let bad = |_| {
-        Failure::new(
-            Exit::Configuration,
-            "the key holds characters that can't be sent: check --key-file or DRIPFEED_KEY",
-        )
-    };
+    let bad =
+        |_| Failure::new(Exit::Configuration, "the key contains invalid characters: check --key-file or DRIPFEED_KEY");
     let mut bearer = bearer.map_err(bad)?;
     bearer.set_sensitive(true);
     Ok(bearer)

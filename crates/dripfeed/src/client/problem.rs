@@ -1,4 +1,4 @@
-//! What stands in the way of an answer, and what that means for the command.
+//! Errors of requests, and their exit codes.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::exit::{Exit, Failure};
 
 #[derive(Debug, Error)]
 pub(crate) enum RequestError {
-    #[error("{server} can't be reached: is the intake running there? (--server, DRIPFEED_SERVER)")]
+    #[error("can't connect to {server}: is the intake running? (--server, DRIPFEED_SERVER)")]
     Unreachable { server: String, source: Box<legacy::Error> },
-    #[error("the answer was cut off")]
+    #[error("the response was cut off")]
     Cut(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("no answer within {0:?}")]
     Silent(Duration),
-    #[error("the answer isn't what a dripfeed sends")]
+    #[error("unexpected response; does --server point to a dripfeed intake?")]
     Unreadable(#[source] serde_json::Error),
-    #[error("the server's address can't be used")]
+    #[error("invalid server URL")]
     Address(#[source] http::uri::InvalidUri),
     #[error("{0}")]
     Refused(Box<Problem>),
@@ -31,14 +31,14 @@ pub(crate) enum RequestError {
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     pub(crate) code: String,
-    /// When it is worth asking again: exact where the problem tells, else by `Retry-After`.
+    /// When to retry: exact where the problem has it, else by `Retry-After`.
     pub(crate) retry_after: Option<Duration>,
     /// As it came.
     pub(crate) document: Json,
 }
 
 impl Problem {
-    /// Reads a refusal; also one that something between us and the server wrote.
+    /// Reads a refusal; also one of a proxy before the server.
     pub(crate) fn of(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Self {
         let document: Json = serde_json::from_slice(body).unwrap_or_default();
         Self { retry_after: exact_wait(&document).or(retry_after), ..Self::of_document(status, document) }
@@ -49,7 +49,7 @@ impl Problem {
         Self { status, code, retry_after: exact_wait(&document), document }
     }
 
-    /// The same request may be answered otherwise a little later.
+    /// Whether the same request may succeed a little later.
     pub(crate) fn is_for_now(&self) -> bool {
         matches!(self.status.as_u16(), 429 | 502..=504 | 507) && self.document["retryable"] != Json::Bool(false)
     }
@@ -76,7 +76,7 @@ impl fmt::Display for Problem {
             (title, detail) => write!(f, "{title}: {detail} ({})", self.code)?,
         }
         match self.retry_after {
-            Some(wait) => write!(f, "; worth another try in {}", dripfeed_job::duration::show(wait)),
+            Some(wait) => write!(f, "; retry in {}", dripfeed_job::duration::show(wait)),
             None => Ok(()),
         }
     }
@@ -87,7 +87,7 @@ impl RequestError {
         Self::Cut(Box::new(error))
     }
 
-    /// Whether asking again is right: nobody answered, or not for good.
+    /// Whether to retry: there was no answer, or a temporary refusal.
     pub(crate) fn is_for_now(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_) => true,

@@ -1,4 +1,4 @@
-//! A server, and how it is asked.
+//! The HTTP client of an intake.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::problem::{Problem, RequestError};
 
-/// For the whole answer; above what `Prefer: wait` may take.
+/// Timeout of a whole response; above the longest `Prefer: wait`.
 const ANSWER_TIME: Duration = Duration::from_secs(90);
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
@@ -36,14 +36,14 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// # Errors
-    /// When it is none: then it isn't a dripfeed that answers.
+    /// When it isn't JSON.
     pub(crate) fn json(&self) -> Result<Json, RequestError> {
         serde_json::from_slice(&self.body).map_err(RequestError::Unreadable)
     }
 }
 
 impl Server {
-    /// `authorities` are trusted instead of the well-known ones.
+    /// `authorities` are trusted instead of the public ones.
     pub(super) fn new(base: Uri, key: Option<HeaderValue>, authorities: Option<RootCertStore>) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -61,13 +61,13 @@ impl Server {
     }
 
     /// # Errors
-    /// A refusal, or that there was no answer.
+    /// When it is refused or unanswered.
     pub(crate) async fn get(&self, path: &str) -> Result<Json, RequestError> {
         self.call(Method::GET, path, HeaderMap::new(), Bytes::new()).await?.json()
     }
 
     /// # Errors
-    /// A refusal, or that there was no answer.
+    /// When it is refused or unanswered.
     pub(crate) async fn post(&self, path: &str) -> Result<Json, RequestError> {
         self.call(Method::POST, path, HeaderMap::new(), Bytes::new()).await?.json()
     }
@@ -75,42 +75,19 @@ impl Server {
     /// With a body of JSON.
     ///
     /// # Errors
-    /// A refusal, or that there was no answer.
+    /// When it is refused or unanswered.
     pub(crate) async fn send_json(&self, method: Method, path: &str, body: &Json) -> Result<Json, RequestError> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         self.call(method, path, headers, Bytes::from(body.to_string())).await?.json()
     }
 
-    /// All items of a list, up to `most`.
-    ///
-    /// # Errors
-    /// A refusal, or that there was no answer.
-    pub(crate) async fn list(
-        &self,
-        path: &str,
-        filters: &[(&str, String)],
-        most: usize,
-    ) -> Result<Vec<Json>, RequestError> {
-        let mut items: Vec<Json> = Vec::new();
-        let mut cursor = None;
-        while items.len() < most {
-            let mut query: Vec<_> = filters.iter().map(|(name, value)| (*name, value.clone())).collect();
-            query.push(("limit", (most - items.len()).min(LARGEST_PAGE).to_string()));
-            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let mut page = self.get(&format!("{path}?{}", encoded(&query))).await?;
-            if let Json::Array(page) = page["items"].take() {
-                items.extend(page);
-            }
-            match page["next"].take() {
-                Json::String(next) => cursor = Some(next),
-                _ => break,
-            }
-        }
-        Ok(items)
+    /// A list, page by page.
+    pub(crate) const fn list<'a>(&'a self, path: &'a str, filters: &'a [(&'a str, String)], most: usize) -> Pages<'a> {
+        Pages { server: self, path, filters, left: most, from: Some(None) }
     }
 
     /// # Errors
-    /// A refusal, or that there was no answer.
+    /// When it is refused or unanswered.
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -163,6 +140,37 @@ impl Server {
 }
 
 const LARGEST_PAGE: usize = 1000;
+
+/// The pages of a list, read one at a time: a list may exceed the memory.
+pub(crate) struct Pages<'a> {
+    server: &'a Server,
+    path: &'a str,
+    filters: &'a [(&'a str, String)],
+    /// The most items that are still wanted.
+    left: usize,
+    /// The cursor of the next page, which the first one doesn't have; None: that was the last.
+    from: Option<Option<String>>,
+}
+
+impl Pages<'_> {
+    /// The next page; None at the end.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Json>>, RequestError> {
+        let Some(cursor) = self.from.take().filter(|_| self.left > 0) else { return Ok(None) };
+        let mut query: Vec<_> = self.filters.iter().map(|(name, value)| (*name, value.clone())).collect();
+        query.push(("limit", self.left.min(LARGEST_PAGE).to_string()));
+        query.extend(cursor.map(|cursor| ("cursor", cursor)));
+        let mut page = self.server.get(&format!("{}?{}", self.path, encoded(&query))).await?;
+        let Json::Array(items) = page["items"].take() else { return Ok(None) };
+        self.left = self.left.saturating_sub(items.len());
+        if let Json::String(next) = page["next"].take() {
+            self.from = Some(Some(next));
+        }
+        Ok(Some(items))
+    }
+}
 
 fn encoded(query: &[(&str, String)]) -> String {
     let plain = percent_encoding::NON_ALPHANUMERIC;

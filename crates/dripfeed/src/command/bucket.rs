@@ -31,6 +31,9 @@ const DETAILS: [Column; 5] = [
 
 /// A line each.
 pub(super) fn print_all(buckets: &[Json], format: Format) -> io::Result<()> {
+    for bucket in buckets.iter().filter(|bucket| bucket["error"].is_object()) {
+        output::say(format_args!("{}: {}", shown(bucket, "/name"), shown(bucket, "/error/title")));
+    }
     match format {
         Format::Table => output::rows(&COLUMNS, buckets),
         Format::Json => output::json(&buckets),
@@ -64,7 +67,7 @@ fn pace(bucket: &Json) -> String {
     let target = shown(bucket, "/pace/target");
     match bucket.pointer("/pace/reason").and_then(Json::as_str) {
         _ if bucket["paused"] == true => format!("{target}, paused"),
-        Some("held") => format!("{target}, held for {}", age(bucket, "/pace/held_for_ms")),
+        Some("held") => format!("{target}, throttled for {}", age(bucket, "/pace/held_for_ms")),
         Some("no_rate") => "no rate".to_owned(),
         Some("used_up") => format!("{target}, used up"),
         Some(why @ ("refusals" | "timeouts")) => {
@@ -80,7 +83,7 @@ fn replicas(bucket: &Json) -> String {
         .iter()
         .map(|replica| format!("{} ({} in flight)", shown(replica, "/consumer"), shown(replica, "/in_flight")));
     let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { "none: nothing leaks".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { "none: nothing is delivered".to_owned() } else { lines.join("\n") }
 }
 
 fn changes(bucket: &Json) -> String {

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// One of them, with all about it
+    /// Show this bucket in detail
     name: Option<BucketName>,
     #[command(flatten)]
     asking: Asking,
@@ -20,7 +20,11 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let output = arguments.asking.output;
     match &arguments.name {
         Some(name) => bucket::print(&server.get(&format!("/v1/buckets/{name}")).await?, output)?,
-        None => bucket::print_all(&server.list("/v1/buckets", &[], usize::MAX).await?, output)?,
+        None => {
+            let mut all = server.get("/v1/buckets").await?;
+            let buckets = all["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            bucket::print_all(&buckets, output)?;
+        }
     }
     Ok(())
 }

@@ -2,19 +2,20 @@
 
 use clap::Args;
 use dripfeed_bucket::Bucket;
-use dripfeed_store::{Durability, Facts, Severity, Store, findings};
+use dripfeed_store::{Durability, Facts, Severity, Store, findings, installed_layout};
 
 use crate::exit::{Exit, Failure};
+use crate::memory;
 use crate::output;
 use crate::settings::{Layers, Settings};
 
-const GRANT: &str = "grant our user what config/deploy/redis-acl.conf grants";
-const UNASKED: &str = "whether the ACL of Redis allows all that is needed can't be asked: that takes Redis 7.0, and \
+const GRANT: &str = "grant our Redis user the rules of config/deploy/redis-acl.conf";
+const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and \
                        `+acl|whoami +acl|dryrun` for our user";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Look at Redis too: its version, memory policy, persistence and ACL
+    /// Also check Redis: version, memory policy, persistence and ACL
     #[arg(long)]
     connect: bool,
 }
@@ -22,7 +23,7 @@ pub(crate) struct Arguments {
 pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
     let (buckets, keys) = (settings.buckets.len(), settings.keys.len());
-    output::line(format!("the configuration is sound: {buckets} buckets, {keys} keys"))?;
+    output::line(format!("configuration is valid: {buckets} buckets, {keys} keys"))?;
     if *connect { look_at_redis(&settings).await } else { Ok(()) }
 }
 
@@ -31,6 +32,10 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     let mut errors = 0;
     for master in store.masters() {
         errors += look_at_server(&master, settings.redis.durability).await?;
+    }
+    match installed_layout(&store).await? {
+        Some(layout) => output::line(format!("keys with the prefix `{}` have layout {layout}", store.prefix()))?,
+        None => output::line(format!("no role has started with the prefix `{}` yet", store.prefix()))?,
     }
     let mut can_be_asked = true;
     for (name, bucket) in &settings.buckets {
@@ -50,17 +55,18 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     if !can_be_asked {
         output::line(format!("warning: {UNASKED}"))?;
     }
+    if let Some(shortfall) = memory::shortfall(settings, &store).await? {
+        output::line(format!("warning: {shortfall}"))?;
+    }
     match errors {
-        0 => Ok(output::line(format!("accepted jobs are kept with the class {}", settings.redis.durability))?),
-        errors => {
-            Err(Failure::new(Exit::Configuration, format!("this Redis can't be used as configured: {errors} errors")))
-        }
+        0 => Ok(output::line(format!("durability class of accepted jobs: {}", settings.redis.durability))?),
+        errors => Err(Failure::new(Exit::Configuration, format!("Redis can't be used as configured: {errors} errors"))),
     }
 }
 
-/// Tells what there is to say about it, and how many errors that was.
+/// Prints the findings; returns the number of errors.
 async fn look_at_server(server: &Store, durability: Durability) -> Result<usize, Failure> {
-    let facts = Facts::gather(server).await?;
+    let facts = Facts::gather(server, durability).await?;
     output::line(format!("{} at {}", facts.product, server.address()))?;
     let findings = findings(&facts, durability);
     for finding in &findings {

@@ -9,7 +9,7 @@ use crate::settings::{Layers, Settings};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// How to print
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
 }

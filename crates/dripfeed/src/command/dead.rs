@@ -6,6 +6,7 @@ use dripfeed_job::{BucketName, JobId, Rate};
 use http::{HeaderMap, Method};
 use serde_json::{Value as Json, json};
 
+use super::listing::print_pages;
 use crate::client::{Asking, Server};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
@@ -21,40 +22,40 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Deed {
-    /// List them (also without a word)
+    /// List them (the default)
     List {
-        /// The most letters
+        /// Maximum number of letters
         #[arg(long, default_value_t = 100)]
         limit: usize,
         #[command(flatten)]
         filter: Filter,
     },
-    /// Hand one in again, or all, within the bucket's room and pace
+    /// Replay one, or all that fit, at the bucket's rate
     Replay {
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<JobId>,
-        /// All that the filter lets pass
+        /// All that match the filter
         #[arg(long)]
         all: bool,
-        /// How fast they come back, such as 10/s; else at the bucket's pace
+        /// Rate of replays, such as 10/s [default: the bucket's rate]
         #[arg(long, requires = "all")]
         rate: Option<Rate>,
         #[command(flatten)]
         filter: Filter,
     },
-    /// Delete one for good
+    /// Delete one permanently
     Delete { id: JobId },
 }
 
 #[derive(Args, Debug, Default)]
 struct Filter {
-    /// Only reasons that contain this text
+    /// Only letters whose reason contains this text
     #[arg(long)]
     reason: Option<String>,
-    /// Only with this last status of the upstream
+    /// Only letters with this last upstream status
     #[arg(long)]
     status: Option<u16>,
-    /// Only of this caller
+    /// Only letters of this caller
     #[arg(long)]
     caller: Option<String>,
 }
@@ -99,9 +100,10 @@ pub(super) async fn run(Arguments { bucket, deed, asking }: &Arguments) -> Resul
             print(&done, &shown(&done, "/replayed"), asking.output)?;
             match done["left"].as_u64() {
                 None | Some(0) => Ok(()),
-                Some(left) => {
-                    Err(Failure::new(Exit::RefusedForNow, format!("{left} stay: the bucket has no room for them now")))
-                }
+                Some(left) => Err(Failure::new(
+                    Exit::RefusedForNow,
+                    format!("{left} letters were not replayed: the bucket is full; run it again later"),
+                )),
             }
         }
         Some(Deed::Delete { id }) => {
@@ -112,12 +114,7 @@ pub(super) async fn run(Arguments { bucket, deed, asking }: &Arguments) -> Resul
 }
 
 async fn list(server: &Server, path: &str, filter: &Filter, limit: usize, format: Format) -> Result<(), Failure> {
-    let letters = server.list(path, &filter.pairs(), limit).await?;
-    match format {
-        Format::Table => output::rows(&COLUMNS, &letters)?,
-        Format::Json => output::json(&letters)?,
-    }
-    Ok(())
+    print_pages(server.list(path, &filter.pairs(), limit), &COLUMNS, format).await
 }
 
 fn print(document: &Json, short: &str, format: Format) -> std::io::Result<()> {

@@ -1,23 +1,25 @@
-//! `dripfeed doctor`: speaks to Redis itself, because what it looks for is what the servers can't see.
+//! `dripfeed doctor`: connects to Redis itself, because it checks what the roles can't see. Each script reads a bounded part, so
+//! it may be stopped at any time.
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, Kind};
+use dripfeed_bucket::{Bucket, Finding, stranded_jobs};
 use dripfeed_job::BucketName;
-use dripfeed_store::Store;
+use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
+use crate::role::served;
 use crate::settings::{Layers, Settings};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Only this bucket
     bucket: Option<BucketName>,
-    /// Mend what can be mended
+    /// Repair what can be repaired
     #[arg(long)]
     repair: bool,
-    /// How to print
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
 }
@@ -27,58 +29,81 @@ const COLUMNS: [Column; 5] = [
     ("COUNT", |finding| shown(finding, "/count")),
     ("WHAT", |finding| shown(finding, "/what")),
     ("SUCH AS", |finding| shown(finding, "/example")),
-    ("REPAIR", |finding| shown(finding, "/remedy")),
+    ("REPAIR", |finding| shown(finding, if finding["remedy"].is_null() { "/advice" } else { "/remedy" })),
 ];
 
 pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
     let store = Store::connect(&settings.redis).await?;
-    let mut findings = Vec::new();
+    if let Some(layout) = installed_layout(&store).await? {
+        output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
+    }
+    let (mut findings, mut checked_all) = (Vec::new(), true);
     for (name, bucket) in &settings.buckets {
         if arguments.bucket.as_ref().is_none_or(|wanted| wanted == name) {
             let bucket = Bucket::new(store.clone(), bucket.settings(settings.redis.durability));
-            findings.extend(examine(&bucket, arguments.repair).await?);
+            let examined = bucket.examine(arguments.repair).await?;
+            findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
+            for what in &examined.unchecked {
+                checked_all = false;
+                output::say(format_args!("{}: not checked: {what}", bucket.name()));
+            }
         }
     }
-    if let Some(wanted) = arguments.bucket.as_ref().filter(|wanted| !settings.buckets.contains_key(*wanted)) {
+    findings.extend(stranded(&store, &settings, arguments.bucket.as_ref()).await?);
+    let unknown = arguments.bucket.as_ref().filter(|wanted| !settings.buckets.contains_key(*wanted));
+    if let Some(wanted) = unknown.filter(|_| findings.is_empty()) {
         return Err(Failure::new(
             Exit::Configuration,
-            format!("there is no bucket `{wanted}`: add [buckets.{wanted}]"),
+            format!("no bucket `{wanted}` in the configuration: add [buckets.{wanted}]"),
         ));
     }
     match arguments.output {
-        Format::Table if findings.is_empty() => output::line("all invariants hold")?,
+        Format::Table if findings.is_empty() && checked_all => output::line("all invariants hold")?,
+        Format::Table if findings.is_empty() => output::line("all checked invariants hold")?,
         Format::Table => output::rows(&COLUMNS, &findings)?,
         Format::Json => output::json(&findings)?,
     }
     verdict(&findings, arguments.repair)
 }
 
-async fn examine(bucket: &Bucket, repair: bool) -> Result<Vec<Json>, Failure> {
-    if bucket.settings().kind == Kind::List {
-        output::say(format_args!("{}: not examined, because its kind is list", bucket.name()));
-        return Ok(Vec::new());
-    }
-    let findings = bucket.examine(repair).await?;
-    let shown = findings.iter().map(|finding| {
+/// Jobs of buckets that no process has among its settings any more, nor these.
+async fn stranded(store: &Store, settings: &Settings, wanted: Option<&BucketName>) -> Result<Vec<Json>, Failure> {
+    let configured = served::places(settings);
+    let mut stranded = stranded_jobs(store, &[]).await?;
+    stranded.retain(|found| {
+        !configured.contains(&found.place) && wanted.is_none_or(|wanted| *wanted == found.place.bucket)
+    });
+    let shown = stranded.iter().map(|found| {
         json!({
-            "bucket": bucket.name(),
-            "count": finding.count,
-            "what": finding.kind.what(),
-            "example": finding.example,
-            "remedy": finding.kind.remedy(),
+            "bucket": found.place.bucket,
+            "count": found.jobs,
+            "what": format!("accepted jobs of a {} that no process serves any more", found.place.kind.as_str()),
+            "example": found.key,
+            "remedy": null,
+            "advice": served::remedy(found),
         })
     });
     Ok(shown.collect())
 }
 
-/// What is found and stays broken makes the command fail.
+fn document(bucket: &BucketName, finding: &Finding) -> Json {
+    json!({
+        "bucket": bucket,
+        "count": finding.count,
+        "what": finding.kind.what(),
+        "example": finding.example,
+        "remedy": finding.kind.remedy(),
+    })
+}
+
+/// The command fails when something stays broken.
 fn verdict(findings: &[Json], repaired: bool) -> Result<(), Failure> {
     let mendable = findings.iter().filter(|finding| !finding["remedy"].is_null()).count();
     match (findings.len() - mendable, mendable) {
         (0, 0) => Ok(()),
         (0, _) if repaired => Ok(()),
-        (0, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold: --repair mends them")),
-        (_, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold, and not all of them can be mended")),
+        (0, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold: run it with --repair")),
+        (_, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold, and not all of them can be repaired")),
     }
 }

@@ -13,7 +13,7 @@ use crate::output::{self, Column, Format, shown};
 pub(crate) struct Arguments {
     bucket: BucketName,
     id: JobId,
-    /// Cancel it, when it is waiting or parked
+    /// Cancel it if it is waiting or parked
     #[arg(long)]
     cancel: bool,
     #[command(flatten)]

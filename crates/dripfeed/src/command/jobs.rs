@@ -3,9 +3,10 @@
 use clap::Args;
 use dripfeed_job::{BucketName, State};
 
+use super::listing::print_pages;
 use crate::client::Asking;
 use crate::exit::Failure;
-use crate::output::{self, Column, Format, shown};
+use crate::output::{Column, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -13,7 +14,7 @@ pub(crate) struct Arguments {
     /// Only these: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the bucket]
     #[arg(long)]
     state: Option<State>,
-    /// The most jobs
+    /// Maximum number of jobs
     #[arg(long, default_value_t = 100)]
     limit: usize,
     #[command(flatten)]
@@ -33,10 +34,6 @@ const COLUMNS: [Column; 7] = [
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, state, limit, asking } = arguments;
     let filters: Vec<_> = state.iter().map(|state| ("state", state.to_string())).collect();
-    let jobs = asking.server()?.list(&format!("/v1/buckets/{bucket}/jobs"), &filters, *limit).await?;
-    match asking.output {
-        Format::Table => output::rows(&COLUMNS, &jobs)?,
-        Format::Json => output::json(&jobs)?,
-    }
-    Ok(())
+    let (server, path) = (asking.server()?, format!("/v1/buckets/{bucket}/jobs"));
+    print_pages(server.list(&path, &filters, *limit), &COLUMNS, asking.output).await
 }

@@ -18,30 +18,30 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Deed {
-    /// Make a random key: it is printed once and kept nowhere; the configuration gets its hash
+    /// Create a random key: it is printed once and stored nowhere; the configuration gets its hash
     New(New),
 }
 
 #[derive(Args, Debug)]
 struct New {
-    /// Who will come with it. A second key of the same caller has the same id: both hold until the old one is taken out
+    /// Caller that uses it. For key rotation give the second key the same id: both are valid until the old one is removed
     #[arg(long, default_value = "caller", value_parser = id)]
     id: String,
-    /// How to print: the key alone and, on standard error, its section; or both as JSON
+    /// Output format: the key alone and, on standard error, its section; or both as JSON
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
 }
 
-/// So that a key which got into a log or a repository is found by those who look for keys there.
+/// Lets secret scanners find a key that leaked into a log or a repository.
 const MARK: &str = "dripfeed_";
 /// 256 bits.
 const RANDOM_BYTES: usize = 32;
-/// What the section allows until somebody narrows it.
+/// Scopes of a new section, until it is narrowed.
 const SCOPES: [&str; 3] = ["submit", "read", "operate"];
 
 pub(super) fn run(Arguments { deed: Deed::New(new) }: &Arguments) -> Result<(), Failure> {
     let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no random bytes from the system: {error}"))?;
     let key = format!("{MARK}{}", URL_SAFE_NO_PAD.encode(random));
     let hash: String = Sha256::digest(&key).iter().map(|byte| format!("{byte:02x}")).collect();
     match new.output {
@@ -61,7 +61,7 @@ fn section(id: &str, hash: &str) -> String {
     // What JSON escapes in visible ASCII, TOML escapes alike.
     let [id, scopes, hash] = [json!(id), json!(SCOPES), json!(hash)].map(|value| value.to_string());
     format!(
-        "# The key is on standard output and nowhere else. Into the configuration, narrowed to what it is for:\n\
+        "# The key is on standard output and stored nowhere. Add this to the configuration, narrowed to its purpose:\n\
          [[keys]]\nid = {id}\nsha256 = {hash}\nscopes = {scopes}\nbuckets = [\"*\"]"
     )
 }

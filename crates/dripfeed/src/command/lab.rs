@@ -14,24 +14,24 @@ use crate::signals;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Only this experiment; repeatable
+    /// Run only this experiment; repeatable
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(EXPERIMENTS.map(|one| one.name)))]
     only: Vec<String>,
-    /// Where the charts are written
+    /// Folder for the charts
     #[arg(long, value_name = "DIR", default_value = "lab")]
     out: PathBuf,
-    /// A Redis to use, instead of one started for the purpose; what is measured there, others must leave alone
+    /// Use this Redis instead of a private one; nobody else may write to it meanwhile
     #[arg(long, value_name = "URL")]
     redis: Option<Address>,
-    /// Record what gets through as time series, in a Redis that has TS.ADD
+    /// Record the calls as time series, in a Redis that has TS.ADD
     #[arg(long)]
     timeseries: bool,
-    /// How to print
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
 }
 
-const HEADS: [&str; 7] = ["EXPERIMENT", "FIGURE", "PUBLISHED", "THAT WAY HERE", "OURS", "BOUND", "HELD"];
+const HEADS: [&str; 7] = ["EXPERIMENT", "FIGURE", "PUBLISHED", "MEASURED", "OURS", "BOUND", "HELD"];
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     std::fs::create_dir_all(&arguments.out).map_err(|error| not_written(&arguments.out, &error))?;
@@ -51,7 +51,7 @@ fn is_wanted(only: &[String], experiment: &Experiment) -> bool {
     only.is_empty() || only.iter().any(|name| name == experiment.name)
 }
 
-/// Whatever comes of it, nothing is left in Redis but time series, and no server runs on.
+/// In any case nothing is left in Redis but time series, and no server keeps running.
 async fn conduct(experiment: Experiment, arguments: &Arguments, stop: &CancellationToken) -> Result<Outcome, Failure> {
     let ground = match &arguments.redis {
         Some(address) => Ground::shared(address.clone()).await?,
@@ -59,7 +59,7 @@ async fn conduct(experiment: Experiment, arguments: &Arguments, stop: &Cancellat
     };
     let ran = tokio::select! {
         ran = run_on(&ground, experiment, arguments.timeseries) => ran,
-        () = stop.cancelled() => Err(Failure::new(Exit::Failure, "stopped before the experiments were over")),
+        () = stop.cancelled() => Err(Failure::new(Exit::Failure, "interrupted before all experiments had ended")),
     };
     let left = ground.leave().await;
     let outcome = ran?;
@@ -96,11 +96,11 @@ fn verdict(outcomes: &[(&Experiment, Outcome)]) -> Result<(), Failure> {
     if failed.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(Exit::Failure, format!("not all that is promised held: {}", failed.join(", "))))
+    Err(Failure::new(Exit::Failure, format!("bounds were exceeded: {}", failed.join(", "))))
 }
 
 fn not_written(path: &std::path::Path, error: &std::io::Error) -> Failure {
-    Failure::new(Exit::Failure, format!("{} can't be written ({error}): name another folder as --out", path.display()))
+    Failure::new(Exit::Failure, format!("can't write {} ({error}): choose another folder with --out", path.display()))
 }
 
 impl From<LabError> for Failure {

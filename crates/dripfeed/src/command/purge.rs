@@ -12,7 +12,7 @@ use crate::output::{self, Format, shown};
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     bucket: BucketName,
-    /// Don't ask
+    /// Don't ask for confirmation
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -36,10 +36,10 @@ fn confirmed(bucket: &BucketName) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::new(
             Exit::Usage,
-            "purge asks before it cancels jobs, and there is nobody to ask: give --yes",
+            "purge asks for confirmation, and standard input is no terminal: use --yes",
         ));
     }
-    eprint!("Cancel all jobs of `{bucket}` that are waiting or parked? Type the bucket's name: ");
+    eprint!("Cancel all waiting and parked jobs of `{bucket}`? Type the bucket's name: ");
     io::stderr().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

@@ -1,4 +1,4 @@
-//! `dripfeed push BUCKET`: hands in one job, or a file of them.
+//! `dripfeed push BUCKET`: submits a job, or a file of jobs.
 
 mod batch;
 mod line;
@@ -26,30 +26,30 @@ pub(crate) struct Arguments {
     bucket: BucketName,
     #[command(flatten)]
     source: Source,
-    /// The type of the body [default: by what it looks like]
+    /// Content type of the body [default: detected]
     #[arg(long, value_name = "TYPE", conflicts_with = "ndjson")]
     content_type: Option<HeaderValue>,
     #[command(flatten)]
     options: Options,
-    /// Names this push in the idempotency keys of its lines: with the name of a push that was broken off, what it had
-    /// handed in isn't handed in again
+    /// Name of this push, part of the idempotency keys of its lines: with the name of an interrupted push, lines that were
+    /// accepted are not submitted again
     #[arg(long, requires = "ndjson", value_name = "NAME")]
     run_id: Option<String>,
     #[command(flatten)]
     asking: Asking,
 }
 
-/// Where the body comes from; from standard input when nothing is said.
+/// Source of the body; standard input by default.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Source {
     /// The body itself
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
-    /// A file that holds the body; - for standard input
+    /// File with the body; - for standard input
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A file with a job on each line, {"body": …, "options": {…}}; - for standard input
+    /// File with one job per line, {"body": …, "options": {…}}; - for standard input
     #[arg(long, value_name = "FILE")]
     ndjson: Option<PathBuf>,
 }
@@ -81,7 +81,7 @@ fn read(source: Source) -> Result<Vec<u8>, Failure> {
     match (source.body, source.file) {
         (Some(text), _) => Ok(text.into_bytes()),
         (None, Some(file)) if file != Path::new("-") => {
-            fs::read(&file).map_err(|error| anyhow::anyhow!("{} can't be read: {error}", file.display()).into())
+            fs::read(&file).map_err(|error| anyhow::anyhow!("can't read {}: {error}", file.display()).into())
         }
         (None, _) => {
             if io::stdin().is_terminal() {

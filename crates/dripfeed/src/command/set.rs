@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     bucket: BucketName,
     /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5,
     /// leak.max_in_flight=20, leak.adaptive=false, leak.tiers='[{"kind":"fixed","limit":10000,"period":"1d"}]', limits=@FILE with a list of
-    /// policies in YAML or JSON; an empty value goes back to the configured one
+    /// policies in YAML or JSON; an empty value restores the configured one
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<Change>,
     #[command(flatten)]
@@ -49,7 +49,7 @@ impl FromStr for Change {
         };
         if let Some(key) = named(&NUMBERS) {
             return change(key, &|| {
-                value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is no whole number"))
+                value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is not a whole number"))
             });
         }
         if let Some(key) = named(&TEXTS) {
@@ -62,7 +62,7 @@ impl FromStr for Change {
             return change(key, &|| list(value));
         }
         let all = [&NUMBERS[..], &TEXTS, &SWITCHES, &LISTS].concat();
-        Err(format!("there is no such setting: use one of {}", all.join(", ")))
+        Err(format!("unknown setting: use one of {}", all.join(", ")))
     }
 }
 

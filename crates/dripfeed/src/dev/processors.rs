@@ -14,7 +14,7 @@ use crate::output;
 use crate::settings::{Layers, Settings};
 
 const BEFORE_THE_NEXT: Duration = Duration::from_secs(1);
-/// Beyond its drain, a processor that was told to end gives back what it holds and takes its leave.
+/// Beyond its drain, a processor that was asked to end returns what it holds and leaves.
 const BEYOND_DRAIN: Duration = Duration::from_secs(5);
 
 /// How to start one, and how long it may take to end.
@@ -30,7 +30,7 @@ impl Processors {
     /// When this executable can't be found.
     pub(super) fn new(layers: &Layers, settings: &Settings) -> Result<Self, Failure> {
         let files = layers.files.iter().map(|file| file.display().to_string());
-        // Each needs a port of its own for its health; nobody has to know it here.
+        // Each needs its own port for its health; nobody has to know it here.
         let own_port = ["processor.listen=127.0.0.1:0".to_owned()];
         let set = layers.arguments.iter().cloned().chain(own_port);
         let options = files.map(|file| ["--config".to_owned(), file]).chain(set.map(|set| ["--set".to_owned(), set]));
@@ -76,7 +76,7 @@ impl Processors {
             .args(&self.arguments)
             // It ends when this pipe does: also when this process is killed.
             .stdin(Stdio::piped())
-            // Ctrl-C at the terminal is for us: we tell it when to end.
+            // Ctrl-C at the terminal is for us: we say when it ends.
             .process_group(0)
             .kill_on_drop(true)
             .spawn();

@@ -1,4 +1,4 @@
-//! What a newcomer is told when everything runs.
+//! What a newcomer is reported when everything runs.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use dripfeed_job::BucketName;
 use super::connect::Connected;
 use crate::settings::Settings;
 
-/// Those of `settings` that are `wanted`. One that runs already, at the same place in Redis, is told its settings and
+/// Those of `settings` that are `wanted`. One that runs already, at the same place in Redis, is reported its settings and
 /// goes on.
 pub(crate) fn configured(
     settings: &Settings,

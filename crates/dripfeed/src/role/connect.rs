@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{Durability, Facts, RedisSettings, Severity, Store, StoreError, effective, findings};
+use dripfeed_store::{
+    Durability, Facts, InstallationError, RedisSettings, Severity, Store, StoreError, effective, findings,
+    open_installation,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::vigil;
+use super::redis_monitor::{self, servers};
 use crate::exit::{Exit, Failure};
 
 /// Services are started in any order: Redis may come after us.
@@ -21,7 +24,7 @@ pub(crate) struct Connected {
     pub(crate) durability: Durability,
 }
 
-/// None: told to stop before Redis was there.
+/// None: asked to stop before Redis was there.
 ///
 /// # Errors
 /// When it stays away, denies access, or can't keep jobs as configured.
@@ -34,32 +37,43 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
             Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => tell(&error, &mut told),
             Err(error) => return Err(error.into()),
         }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(None),
-            () = tokio::time::sleep(BETWEEN_TRIES) => {}
+        if is_told_to_stop(stop).await {
+            return Ok(None);
         }
     };
+    // First, so that a server that can't be used is named for what it is.
     let durability = durability_of(&servers, settings.durability)?;
-    let known = vigil::wrong(&servers, settings.durability);
-    tokio::spawn(vigil::keep(store.clone(), settings.durability, known, stop.clone()));
+    loop {
+        match open_installation(&store).await {
+            Ok(()) => break,
+            Err(InstallationError::Store(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
+                tell(&error, &mut told);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if is_told_to_stop(stop).await {
+            return Ok(None);
+        }
+    }
+    store.gives(durability);
+    let known = redis_monitor::wrong(&servers, settings.durability);
+    tokio::spawn(redis_monitor::keep(store.clone(), settings.durability, known, stop.clone()));
     Ok(Some(Connected { store, durability }))
+}
+
+/// After a pause, or as soon as it is.
+async fn is_told_to_stop(stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => true,
+        () = tokio::time::sleep(BETWEEN_TRIES) => false,
+    }
 }
 
 /// Redis, and each server of it that takes writes.
 async fn reach(settings: &RedisSettings) -> Result<(Store, Vec<(Store, Facts)>), StoreError> {
     let store = Store::connect(settings).await?;
-    let servers = servers(&store).await?;
+    let servers = servers(&store, settings.durability).await?;
     Ok((store, servers))
-}
-
-/// Each server that takes writes, as it is now.
-pub(super) async fn servers(store: &Store) -> Result<Vec<(Store, Facts)>, StoreError> {
-    let mut servers = Vec::new();
-    for server in store.masters() {
-        let facts = Facts::gather(&server).await?;
-        servers.push((server, facts));
-    }
-    Ok(servers)
 }
 
 /// Now and again.
@@ -76,7 +90,7 @@ fn durability_of(servers: &[(Store, Facts)], configured: Durability) -> Result<D
     let mut given = configured;
     for (server, facts) in servers {
         let class = look_at(server, facts, configured)?;
-        // The classes below the configured one are told as `process` alone.
+        // The classes below the configured one are reported as `process` alone.
         if class != configured {
             given = class;
         }

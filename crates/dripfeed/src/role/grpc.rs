@@ -1,8 +1,11 @@
 //! gRPC beside HTTP: its port, and what is served there.
 
+use std::io;
+use std::net::SocketAddr;
+
 use axum::Router;
 use dripfeed_grpc::GrpcSettings;
-use dripfeed_intake::{ConnectionLimits, Listener, Tls};
+use dripfeed_http::{ConnectionLimits, Listener, Tls};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +36,14 @@ impl Grpc {
         Ok(Self { listener: listen("grpc.listen", port.listen).await?, limits, tls })
     }
 
+    /// Where it is bound.
+    ///
+    /// # Errors
+    /// When the system can't say.
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
     /// Serves until `stop`, then drains.
     ///
     /// # Errors
@@ -40,11 +51,15 @@ impl Grpc {
     pub(crate) async fn serve(self, router: Router, stop: CancellationToken) -> Result<(), Failure> {
         let scheme = if self.tls.is_some() { "grpcs" } else { "grpc" };
         tracing::info!("listening on {scheme}://{}", self.listener.local_addr()?);
-        Ok(dripfeed_intake::serve(Listener::http2(self.listener, self.tls), router, self.limits, stop).await?)
+        Ok(dripfeed_http::serve(Listener::http2(self.listener, self.tls), router, self.limits, stop).await?)
     }
 }
 
 /// What the intake is set to holds for both ways in.
 pub(crate) fn settings(intake: &IntakeRole) -> GrpcSettings {
-    GrpcSettings { timeout: intake.settings.body_timeout, x_ratelimit_headers: intake.settings.x_ratelimit_headers }
+    GrpcSettings {
+        timeout: intake.settings.body_timeout,
+        x_ratelimit_headers: intake.settings.x_ratelimit_headers,
+        hosts: intake.settings.hosts.clone(),
+    }
 }

@@ -1,20 +1,26 @@
 //! `dripfeed intake`: HTTP in.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
 use dripfeed_grpc::GrpcSettings;
-use dripfeed_intake::{Decisions, Gauges, Health, Intake, IntakeMetrics, Keys, Listener, Tls};
+use dripfeed_http::{Health, Listener, Tls};
+use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
+use dripfeed_intake::{Intake, probes};
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{self, Connected};
 use super::grpc::Grpc;
-use super::reload::Reloading;
-use super::{Arguments, buckets, listen};
+use super::reload::{Refused, Reloading};
+use super::served::Served;
+use super::{Arguments, FOR_HEALTH, buckets, listen, retention};
 use crate::exit::Failure;
+use crate::memory;
 use crate::open_files;
 use crate::settings::{Layers, Settings};
 use crate::telemetry::Log;
@@ -29,6 +35,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let stop = arguments.stop()?;
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
+    memory::warn(&reloading.settings, &role.connected.store).await;
     tokio::select! {
         ended = role.serve(ports, stop) => ended,
         never = reloading.forever(|settings| role.reload(settings)) => match never {},
@@ -38,13 +45,17 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 /// An intake with all that it needs.
 pub(crate) struct IntakeRole {
     connected: Connected,
-    keys: Arc<Keys>,
+    served: Served,
+    keys: Arc<ApiKeys>,
     buckets: Arc<Buckets>,
     services: Services,
     /// None: HTTP in clear text.
     tls: Option<Tls>,
     intake: Intake,
+    exporter: MetricsExporter,
     grpc: GrpcSettings,
+    /// Where others than this machine reach it.
+    open_to_others: Option<SocketAddr>,
 }
 
 /// Where it is to be reached.
@@ -52,10 +63,12 @@ pub(crate) struct Ports {
     pub(crate) http: TcpListener,
     /// None: off.
     grpc: Option<Grpc>,
+    /// None: off.
+    metrics: Option<TcpListener>,
 }
 
 impl IntakeRole {
-    /// With the ports that it is to serve. None: told to stop before it could.
+    /// With the ports that it is to serve. None: asked to stop before it could.
     ///
     /// # Errors
     /// When Redis or a port can't be had.
@@ -63,25 +76,41 @@ impl IntakeRole {
         let Some(connected) = connect::to_redis(&settings.redis, stop).await? else { return Ok(None) };
         let buckets = Arc::new(Buckets::default());
         buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
-        let keys = Arc::new(Keys::new(settings.keys.iter().cloned()));
+        let keys = Arc::new(ApiKeys::new(settings.keys.iter().cloned()));
         let services = Services::open(connected.store.clone()).await;
         let mut registry = super::registry();
-        let metrics = IntakeMetrics::register(&mut registry);
-        let gauges = Gauges::register(Arc::clone(&buckets), &mut registry);
-        Decisions::register(services.clone(), &mut registry);
-        let health = Health::new(connected.store.clone(), gauges, Arc::new(registry));
+        let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
+        let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
+        LimitMetrics::register(services.clone(), &mut registry);
+        let served = Served::register(settings, &mut registry);
+        tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+        let exporter = MetricsExporter::new(Health::new(connected.store.clone()), gauges, Arc::new(registry));
         let mut of_intake = settings.intake.settings.clone();
         of_intake.max_connections = open_files::room_for("intake.max_connections", of_intake.max_connections);
-        let intake = Intake::new(of_intake, Arc::clone(&keys), Arc::clone(&buckets), services.clone(), metrics, health);
+        let intake = Intake::new(
+            of_intake,
+            Arc::clone(&keys),
+            Arc::clone(&buckets),
+            services.clone(),
+            metrics,
+            exporter.clone(),
+        );
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {
             Some(port) => Some(Grpc::open(port, &settings.intake, tls.clone()).await?),
             None => None,
         };
-        let ports = Ports { http, grpc };
+        let metrics = match settings.intake.metrics_listen {
+            Some(address) => Some(listen("intake.metrics_listen", address).await?),
+            None => None,
+        };
+        let bound = [Some(http.local_addr()?), grpc.as_ref().map(Grpc::address).transpose()?];
+        let open_to_others = bound.into_iter().flatten().find(|address| !address.ip().is_loopback());
+        let ports = Ports { http, grpc, metrics };
         let grpc = super::grpc::settings(&settings.intake);
-        Ok(Some((Self { connected, keys, buckets, services, tls, intake, grpc }, ports)))
+        let role = Self { connected, served, keys, buckets, services, tls, intake, exporter, grpc, open_to_others };
+        Ok(Some((role, ports)))
     }
 
     /// Serves until `stop`, then drains.
@@ -92,28 +121,61 @@ impl IntakeRole {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         tracing::info!("listening on {scheme}://{}", ports.http.local_addr()?);
         let http = async { Ok(self.intake.serve(Listener::new(ports.http, self.tls.clone()), stop.clone()).await?) };
+        // The other ports are closed when that one is.
+        let draining = self.exporter.health().draining();
         let grpc = async {
             match ports.grpc {
-                Some(grpc) => grpc.serve(self.grpc_calls(), stop.clone()).await,
+                Some(grpc) => grpc.serve(self.grpc_calls(), draining.clone()).await,
                 None => Ok(()),
             }
         };
-        let served = tokio::try_join!(http, grpc);
+        let metrics = async {
+            match ports.metrics {
+                Some(listener) => self.serve_metrics(listener, draining.clone()).await,
+                None => Ok(()),
+            }
+        };
+        let served = tokio::select! {
+            served = async { tokio::try_join!(http, grpc, metrics) } => served,
+            never = retention::keep(&self.buckets) => match never {},
+        };
         self.services.close().await;
         served?;
         tracing::info!("the intake has ended");
         Ok(())
     }
 
-    fn grpc_calls(&self) -> Router {
-        dripfeed_grpc::router(self.services.clone(), Arc::clone(&self.keys), self.grpc)
+    async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {
+        tracing::info!("metrics, without a key, on http://{}", listener.local_addr()?);
+        Ok(dripfeed_http::serve(listener, probes::router(self.exporter.clone()), FOR_HEALTH, stop).await?)
     }
 
-    fn reload(&self, settings: &Settings) {
+    fn grpc_calls(&self) -> Router {
+        dripfeed_grpc::router(self.services.clone(), Arc::clone(&self.keys), self.grpc.clone())
+    }
+
+    fn reload(&self, settings: &Settings) -> Result<(), Refused> {
+        self.refuse_to_open(settings)?;
+        let before = self.buckets.all();
         self.buckets.replace(buckets::configured(settings, |_| true, &self.connected, &self.buckets));
+        for removed in before.keys().filter(|bucket| self.buckets.get(bucket.as_str()).is_none()) {
+            self.intake.metrics().forget(removed);
+        }
+        self.served.replace(settings);
         self.keys.replace(settings.keys.iter().cloned());
         if let (Some(tls), Some(identity)) = (&self.tls, &settings.intake.tls) {
             tls.replace(identity.clone());
+        }
+        Ok(())
+    }
+
+    /// What the settings say of ports doesn't matter: the ports of the start stay.
+    fn refuse_to_open(&self, settings: &Settings) -> Result<(), Refused> {
+        match self.open_to_others {
+            Some(address) if settings.keys.is_empty() && !settings.anyone_may_call => Err(Refused(format!(
+                "there are no [[keys]], and {address} is reachable by others: add one, or restart on 127.0.0.1"
+            ))),
+            _ => Ok(()),
         }
     }
 }

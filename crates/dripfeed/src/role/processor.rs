@@ -1,27 +1,26 @@
 //! `dripfeed processor`: HTTP out.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use dripfeed_auth::BucketSet;
 use dripfeed_bucket::{Bucket, Buckets};
-use dripfeed_intake::{BucketSet, ConnectionLimits, Gauges, Health, health};
+use dripfeed_http::Health;
+use dripfeed_intake::metrics::{BucketGauges, MetricsExporter};
+use dripfeed_intake::probes;
+use dripfeed_job::BucketName;
 use dripfeed_processor::{Connector, Processor, Upstream};
+use dripfeed_store::Durability;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{self, Connected};
 use super::reload::Reloading;
-use super::{Arguments, buckets, listen};
+use super::served::Served;
+use super::{Arguments, FOR_HEALTH, buckets, listen};
 use crate::exit::Failure;
+use crate::memory;
+use crate::open_files;
 use crate::settings::{Layers, Settings};
 use crate::telemetry::Log;
-
-/// Of the listener for health and metrics: few ask, and briefly.
-const LIMITS: ConnectionLimits = ConnectionLimits {
-    most: 64,
-    head_timeout: Duration::from_secs(10),
-    stall_timeout: Duration::from_secs(10),
-    drain: Duration::from_millis(500),
-};
 
 /// Runs until SIGTERM, then drains.
 ///
@@ -33,24 +32,33 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let stop = arguments.stop()?;
     let reloading = Reloading::new(layers, settings, log)?;
     let settings = &reloading.settings;
+    let calls = calls_at_once(settings, &settings.processor.buckets);
+    open_files::raise_for("the concurrency of all buckets together", calls);
     let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
+    memory::warn(settings, &connected.store).await;
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
-    let gauges = Gauges::register(Arc::clone(&buckets), &mut registry);
+    let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let processor = Processor::new(settings.processor.settings.clone(), connector, &mut registry);
-    let health = Health::new(connected.store.clone(), gauges, Arc::new(registry));
+    let served = Served::register(settings, &mut registry);
+    tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+    let health = Health::new(connected.store.clone());
+    let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));
     let listener = listen("processor.listen", settings.processor.listen).await?;
     tracing::info!("listening on http://{}", listener.local_addr()?);
 
     // Told of until the last job is settled, so that an operator sees it drain.
     let drained = CancellationToken::new();
-    let telling =
-        tokio::spawn(dripfeed_intake::serve(listener, health::router(health.clone()), LIMITS, drained.clone()));
-    let served = settings.processor.buckets.clone();
-    let lanes = |settings: &Settings| lanes(settings, &served, &connected, &buckets);
+    let telling = tokio::spawn(dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, drained.clone()));
+    let wanted = settings.processor.buckets.clone();
+    let lanes = |settings: &Settings| lanes(settings, &wanted, &connected, &buckets);
     let first = lanes(settings);
-    let reload = |settings: &Settings| processor.reconcile(lanes(settings));
+    let reload = |settings: &Settings| {
+        served.replace(settings);
+        processor.reconcile(lanes(settings));
+        Ok(())
+    };
     let draining = async {
         stop.cancelled().await;
         health.drain();
@@ -67,12 +75,23 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     Ok(())
 }
 
-/// The buckets that this replica serves, and where their jobs go.
-fn lanes(settings: &Settings, served: &BucketSet, connected: &Connected, running: &Buckets) -> Vec<(Bucket, Upstream)> {
-    let served = |name: &_| match served {
+/// As configured.
+fn calls_at_once(settings: &Settings, served: &BucketSet) -> usize {
+    let served = settings.buckets.iter().filter(|(name, _)| is_served(served, name));
+    let calls = served.map(|(_, bucket)| bucket.settings(Durability::Process).leak.concurrency);
+    calls.map(|calls| usize::try_from(calls).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
+}
+
+fn is_served(served: &BucketSet, name: &BucketName) -> bool {
+    match served {
         BucketSet::All => true,
         BucketSet::Named(names) => names.contains(name),
-    };
+    }
+}
+
+/// The buckets that this replica serves, and where their jobs go.
+fn lanes(settings: &Settings, served: &BucketSet, connected: &Connected, running: &Buckets) -> Vec<(Bucket, Upstream)> {
+    let served = |name: &_| is_served(served, name);
     running.replace(buckets::configured(settings, served, connected, running));
     let lane = |bucket: &Bucket| Some((bucket.clone(), settings.buckets.get(bucket.name())?.upstream.clone()));
     running.all().values().filter_map(lane).collect()

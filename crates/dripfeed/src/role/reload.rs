@@ -1,13 +1,24 @@
 //! SIGHUP: the settings are read again, and what can change in a running process changes.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 
+use thiserror::Error;
 use tokio::signal::unix::Signal;
 
 use crate::exit::Failure;
 use crate::settings::{Layers, Settings};
 use crate::signals;
 use crate::telemetry::Log;
+
+/// Why sound settings can't take the place of those in force; nothing has changed.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct Refused(pub(crate) String);
+
+fn kept(why: &dyn Display) {
+    tracing::error!("settings are kept as they were: {why}");
+}
 
 /// The settings in force, and where they came from.
 pub(crate) struct Reloading {
@@ -21,28 +32,30 @@ impl Reloading {
     /// From now on a SIGHUP doesn't end the process.
     ///
     /// # Errors
-    /// When the process can't be told of signals.
+    /// When signals can't be received.
     pub(crate) fn new(layers: Layers, settings: Settings, log: Log) -> Result<Self, Failure> {
         Ok(Self { layers, settings, log, hangups: signals::hangups()? })
     }
 
-    /// At each SIGHUP gives sound settings to `apply`; unsound ones are told, and change nothing.
-    pub(crate) async fn forever(mut self, apply: impl Fn(&Settings)) -> Infallible {
+    /// At each SIGHUP gives sound settings to `apply`; unsound ones, and those that it refuses, are reported and change nothing.
+    pub(crate) async fn forever(mut self, apply: impl Fn(&Settings) -> Result<(), Refused>) -> Infallible {
         loop {
             self.hangups.recv().await;
             match Settings::load(&self.layers) {
                 Ok(settings) => self.take(&settings, &apply),
-                Err(faults) => tracing::error!("settings are kept as they were: {faults}"),
+                Err(faults) => kept(&faults),
             }
         }
     }
 
-    fn take(&self, settings: &Settings, apply: impl Fn(&Settings)) {
+    fn take(&self, settings: &Settings, apply: impl Fn(&Settings) -> Result<(), Refused>) {
+        if let Err(refused) = apply(settings) {
+            return kept(&refused);
+        }
         self.log.set_level(&settings.log.level);
         for section in self.settings.restart_needed(settings) {
             tracing::warn!("[{section}] has changed, which takes a restart: what was read at the start holds");
         }
-        apply(settings);
         tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings are read again");
     }
 }

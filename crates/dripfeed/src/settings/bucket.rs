@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind, WhenDeadFull};
+use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Retry, Share, duration};
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
@@ -46,9 +47,9 @@ struct Section {
     timeout: Duration,
     #[serde(deserialize_with = "quantity::time")]
     connect_timeout: Duration,
-    headers: super::headers::SecretHeaders,
+    headers: super::upstream::headers::SecretHeaders,
     headers_file: std::path::PathBuf,
-    signing_secret: super::signing::SigningSecrets,
+    signing_secret: super::upstream::signing::SigningSecrets,
     signing_secret_file: std::path::PathBuf,
     allow_private: bool,
     #[serde(deserialize_with = "quantity::size")]
@@ -66,6 +67,7 @@ struct Section {
     #[serde(deserialize_with = "quantity::one_or_more")]
     deliveries: u32,
     keep: KeepSection,
+    forward_client_address: bool,
     limits: Vec<Json>,
 }
 
@@ -94,12 +96,28 @@ struct KeepSection {
     outcomes: Duration,
     #[serde(deserialize_with = "quantity::one_or_more")]
     most_outcomes: u64,
+    #[serde(deserialize_with = "quantity::size")]
+    outcomes_bytes: u64,
     #[serde(deserialize_with = "quantity::size_or_zero")]
     answer: u64,
     #[serde(deserialize_with = "quantity::time")]
     idempotency_keys: Duration,
     #[serde(deserialize_with = "quantity::one_or_more")]
+    most_idempotency_keys: u64,
+    #[serde(deserialize_with = "quantity::time")]
+    dead: Duration,
+    #[serde(deserialize_with = "quantity::one_or_more")]
     most_dead: u64,
+    #[serde(deserialize_with = "quantity::size")]
+    dead_bytes: u64,
+    when_dead_full: ConfiguredWhenDeadFull,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ConfiguredWhenDeadFull {
+    DropOldest,
+    Hold,
 }
 
 /// All buckets by name; None for one that something is wrong with.
@@ -118,7 +136,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
     buckets
 }
 
-/// What lies under every bucket. When something is wrong with `[defaults]`, that is told once, and the buckets are read
+/// What lies under every bucket. When something is wrong with `[defaults]`, that is reported once, and the buckets are read
 /// as if nobody had changed it.
 fn sound_defaults(reader: &mut Reader<'_>) -> Json {
     let path = ["defaults".into()];
@@ -161,6 +179,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
     };
     let upstream = super::upstream::read(reader, &place, keys)?;
     let Section { capacity, capacity_bytes, max_share, key, retry, deliveries, keep, limits, .. } = section;
+    let forward_client_address = section.forward_client_address;
     let limits = super::limits::read(reader, &path, limits)?;
     let settings = BucketSettings {
         name: name.clone(),
@@ -178,20 +197,33 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         keep: Keep {
             outcomes: keep.outcomes,
             most_outcomes: keep.most_outcomes,
+            outcomes_bytes: keep.outcomes_bytes,
             answer_bytes: keep.answer,
             idempotency_keys: keep.idempotency_keys,
+            most_idempotency_keys: keep.most_idempotency_keys,
+            dead: keep.dead,
             most_dead: keep.most_dead,
+            dead_bytes: keep.dead_bytes,
+            when_dead_full: match keep.when_dead_full {
+                ConfiguredWhenDeadFull::DropOldest => WhenDeadFull::DropOldest,
+                ConfiguredWhenDeadFull::Hold => WhenDeadFull::Hold,
+            },
+        },
+        client_address: match forward_client_address {
+            true => ClientAddress::Forwarded,
+            false => ClientAddress::Dropped,
         },
         durability: Durability::Process,
     };
     Some(ConfiguredBucket { settings, limits, upstream })
 }
 
-/// A list has no second attempt: what `[defaults]` says about retry doesn't reach it.
+/// A list has no second attempt and parks nothing: what `[defaults]` says about that doesn't reach it.
 fn for_kind(mut defaults: Json, own: &Json) -> Json {
     let kind = own.get("kind").or_else(|| defaults.get("kind"));
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
+        defaults["keep"]["when_dead_full"] = json!("drop_oldest");
     }
     defaults
 }
@@ -221,10 +253,12 @@ fn check_retry(reader: &mut Reader<'_>, place: &Place<'_>, RetrySection { first,
 }
 
 fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
-    let refused: [(&[&str], bool, &str); 3] = [
+    let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
+    let refused: [(&[&str], bool, &str); 4] = [
         (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
         (&["retry", "first"], true, "a list has no second attempt"),
         (&["retry", "max"], true, "a list has no second attempt"),
+        (&["keep", "when_dead_full"], holds, "a list can't keep jobs that wait to be buried"),
     ];
     for (key, not_possible, why) in refused {
         let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();

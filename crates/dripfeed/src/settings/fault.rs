@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One thing to mend: where it was said, under which key, what is wrong and what to do.
+/// One thing to repair: where it was said, under which key, what is wrong and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// A file, a variable of the environment, an argument; None: nowhere, something is missing.

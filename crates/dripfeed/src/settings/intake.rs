@@ -4,7 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_intake::{IntakeSettings, TlsError, TlsIdentity};
+use dripfeed_auth::Hosts;
+use dripfeed_bucket::SCRIPT_BYTES;
+use dripfeed_http::{TlsError, TlsIdentity};
+use dripfeed_intake::IntakeSettings;
+use dripfeed_job::size;
 use ipnet::IpNet;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
@@ -14,14 +18,14 @@ use super::read::Reader;
 use super::secret;
 use super::tree::Step;
 
-/// Bodies are held in memory and in Redis as a whole.
-const LARGEST_BODY: u64 = 256 << 20;
 /// A script runs alone: a longer batch would keep everyone waiting.
 const LARGEST_BATCH: usize = 1000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct IntakeRole {
     pub(crate) listen: SocketAddr,
+    /// None: off.
+    pub(crate) metrics_listen: Option<SocketAddr>,
     /// None: HTTP in clear text.
     pub(crate) tls: Option<TlsIdentity>,
     pub(crate) settings: IntakeSettings,
@@ -42,13 +46,22 @@ struct Section {
     max_batch: usize,
     #[serde(deserialize_with = "quantity::one_or_more")]
     max_connections: usize,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    max_waits: usize,
+    #[serde(deserialize_with = "quantity::one_or_more")]
+    max_waits_per_caller: usize,
     trusted_proxies: Vec<TrustedProxy>,
     #[serde(deserialize_with = "quantity::time")]
     head_timeout: Duration,
     #[serde(deserialize_with = "quantity::time")]
     body_timeout: Duration,
+    #[serde(deserialize_with = "quantity::time_or_zero")]
+    drain_delay: Duration,
     #[serde(deserialize_with = "quantity::time")]
     drain: Duration,
+    hosts: Vec<String>,
+    #[serde(deserialize_with = "quantity::address_or_none")]
+    metrics_listen: Option<SocketAddr>,
     x_ratelimit_headers: bool,
 }
 
@@ -59,8 +72,9 @@ struct TrustedProxy(#[serde(deserialize_with = "quantity::network")] IpNet);
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
     keep_from_others(reader, &key("listen"), section.listen, anyone_may_call);
-    if section.max_body > LARGEST_BODY {
-        reader.fault(&key("max_body"), "use at most 256MiB: a body is held in memory as a whole");
+    if section.max_body > SCRIPT_BYTES as u64 {
+        let most = size::show(SCRIPT_BYTES as u64);
+        reader.fault(&key("max_body"), format!("use at most {most}: a larger body would block Redis for all others"));
     }
     if section.max_bodies < section.max_body {
         let message = "is less than intake.max_body: one body alone would find no room";
@@ -72,6 +86,10 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
             format!("use at most {LARGEST_BATCH}: a batch keeps all others waiting in Redis"),
         );
     }
+    let hosts = Hosts::new(&section.hosts).unwrap_or_else(|| {
+        reader.fault(&key("hosts"), "use names of hosts, such as \"intake.example\", without a port");
+        Hosts::default()
+    });
     let tls = tls(reader, &section);
     let settings = IntakeSettings {
         max_body: section.max_body,
@@ -80,14 +98,18 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         trusted_proxies: section.trusted_proxies.into_iter().map(|proxy| proxy.0).collect(),
         head_timeout: section.head_timeout,
         body_timeout: section.body_timeout,
+        drain_delay: section.drain_delay,
         drain: section.drain,
+        hosts,
         x_ratelimit_headers: section.x_ratelimit_headers,
         max_batch: section.max_batch,
+        max_waits: section.max_waits,
+        max_waits_per_caller: section.max_waits_per_caller,
     };
-    Some(IntakeRole { listen: section.listen, tls, settings })
+    Some(IntakeRole { listen: section.listen, metrics_listen: section.metrics_listen, tls, settings })
 }
 
-/// Without keys, whoever reaches a port may do everything.
+/// Without keys, anyone who reaches a port may do everything.
 pub(super) fn keep_from_others(reader: &mut Reader<'_>, path: &[Step], listen: SocketAddr, anyone_may_call: bool) {
     let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
     if !listen.ip().is_loopback() && !has_keys && !anyone_may_call {

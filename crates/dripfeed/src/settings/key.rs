@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use dripfeed_intake::{AccessKey, BucketSet, Scope, ServiceSet};
+use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use dripfeed_job::BucketName;
 use dripfeed_limit::ServiceName;
 use serde::Deserialize;
@@ -39,9 +39,9 @@ fn all() -> Vec<String> {
 pub(super) fn read(
     reader: &mut Reader<'_>,
     configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
-) -> Vec<AccessKey> {
+) -> Vec<ApiKey> {
     let Some(entries) = reader.section::<Vec<serde_json::Value>>("keys") else { return Vec::new() };
-    let mut keys: Vec<AccessKey> = Vec::new();
+    let mut keys: Vec<ApiKey> = Vec::new();
     let mut places = HashMap::new();
     for (index, entry) in entries.into_iter().enumerate() {
         let path = ["keys".into(), Step::Index(index)];
@@ -65,7 +65,7 @@ fn read_entry(
     path: &[Step],
     entry: Entry,
     configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
-) -> Option<AccessKey> {
+) -> Option<ApiKey> {
     if let Err(message) = check_id(&entry.id) {
         reader.fault(&below(path, "id"), message);
     }
@@ -78,7 +78,7 @@ fn read_entry(
         Some(names) => selection::read_services(reader, &below(path, "services"), names),
         None => buckets.clone().map(of_the_same_names),
     };
-    Some(AccessKey { id: entry.id, sha256: sha256?, scopes: entry.scopes, buckets: buckets?, services: services? })
+    Some(ApiKey { id: entry.id, sha256: sha256?, scopes: entry.scopes, buckets: buckets?, services: services? })
 }
 
 fn of_the_same_names(buckets: BucketSet) -> ServiceSet {

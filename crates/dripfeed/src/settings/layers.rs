@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::{ConfigError, Environment, FileFormat, Format as _, Map, Source, Value};
+use dripfeed_limit::load;
 
 use super::fault::{Fault, Faults};
 use super::tree::{ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
@@ -19,7 +20,7 @@ pub(crate) struct Layers {
     pub(crate) environment: Option<HashMap<String, String>>,
     /// `section.key=value` each.
     pub(crate) arguments: Vec<String>,
-    /// Whoever reaches the intake may do everything, wherever it listens.
+    /// Anyone who reaches the intake may do everything, wherever it listens.
     pub(crate) insecure_no_auth: bool,
 }
 
@@ -56,12 +57,14 @@ struct Layer(Map<String, Value>);
 
 impl Layer {
     fn read(origin: &str, format: FileFormat, text: &str) -> Result<Self, Fault> {
-        let origin = origin.to_owned();
-        format.parse(Some(&origin), text).map(Self).map_err(|error| Fault {
-            origin: Some(origin),
-            key: None,
-            message: format!("can't be read: {}", without_source(&error.to_string())),
-        })
+        let parsed = format.parse(Some(&origin.to_owned()), text);
+        parsed.map(Self).map_err(|error| unreadable(origin, &error.to_string()))
+    }
+
+    /// By the YAML reader that reads limits, so that there is one.
+    fn read_yaml(origin: &str, text: &str) -> Result<Self, Fault> {
+        let document = load::parse_yaml(text).map_err(|error| unreadable(origin, &error.to_string()))?;
+        Self::read(origin, FileFormat::Json, &document.to_string())
     }
 }
 
@@ -78,17 +81,17 @@ impl Source for Layer {
 fn file(path: &Path) -> Result<Layer, Fault> {
     let origin = path.display().to_string();
     let fault = |message| Fault { origin: Some(origin.clone()), key: None, message };
-    let format = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("toml") => FileFormat::Toml,
-        Some("yaml" | "yml") => FileFormat::Yaml,
-        Some("json") => FileFormat::Json,
+    let read = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Toml, text),
+        Some("json") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Json, text),
+        Some("yaml" | "yml") => Layer::read_yaml,
         _ => return Err(fault("has no known format: name it .toml, .yaml or .json".to_owned())),
     };
     let bytes = fs::read(path).map_err(|error| fault(format!("can't be opened: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         fault(format!("isn't UTF-8 after byte {}: save it as UTF-8", error.utf8_error().valid_up_to()))
     })?;
-    Layer::read(&origin, format, &text)
+    read(&origin, &text)
 }
 
 fn argument(text: &str) -> Result<Layer, Fault> {
@@ -98,6 +101,11 @@ fn argument(text: &str) -> Result<Layer, Fault> {
     };
     let value = Value::new(Some(&ARGUMENT.to_owned()), value.to_owned());
     Ok(Layer(Map::from([(key.trim().to_owned(), value)])))
+}
+
+fn unreadable(origin: &str, error: &str) -> Fault {
+    let message = format!("can't be read: {}", without_source(error));
+    Fault { origin: Some(origin.to_owned()), key: None, message }
 }
 
 /// A parser's message on one line, without the lines of the file that it shows: a secret may stand in them.

@@ -29,7 +29,7 @@ pub(super) struct LeakSection {
     default_hold: Duration,
 }
 
-/// `place` is the bucket's. None when something is wrong, which is told then.
+/// `place` is the bucket's. None when something is wrong, which is reported then.
 pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, section: LeakSection) -> Option<Leak> {
     let LeakSection { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold } = section;
     let faults = reader.count();

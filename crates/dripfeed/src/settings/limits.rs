@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::read::Reader;
 use super::tree::Step;
 
-/// `path` is the bucket's. None when something is wrong, which is told then.
+/// `path` is the bucket's. None when something is wrong, which is reported then.
 pub(super) fn read(reader: &mut Reader<'_>, path: &[Step], items: Vec<Json>) -> Option<BucketLimits> {
     let read = BucketLimits::read("limits", items);
     let told = |error: dripfeed_limit::LoadError| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use dripfeed_intake::BucketSet;
+use dripfeed_auth::BucketSet;
 use dripfeed_job::{BucketName, duration};
 use dripfeed_processor::ProcessorSettings;
 use dripfeed_store::RedisSettings;

@@ -23,10 +23,15 @@ pub(super) fn zero_is_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<
     Ok(Some(n).filter(|n| *n > 0))
 }
 
+/// A duration.
+pub(super) fn time_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = from.deserialize_any(Text("a duration with its unit in quotes, such as \"10s\""))?;
+    duration::parse(&text).map_err(Error::custom)
+}
+
 /// A duration above zero.
 pub(super) fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let text = from.deserialize_any(Text("a duration with its unit in quotes, such as \"10s\""))?;
-    let time = duration::parse(&text).map_err(Error::custom)?;
+    let time = time_or_zero(from)?;
     if time.is_zero() { Err(Error::custom("must be above zero")) } else { Ok(time) }
 }
 

@@ -55,23 +55,38 @@ fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
     url.map_err(|message| reader.fault(&path, message)).ok()
 }
 
-/// In a Cluster a bucket's jobs must lie where its other keys are, because a script works on all of them.
+/// A bucket's `key` belongs to it alone: two buckets there would take each other's jobs, and another key of ours is no place
+/// for jobs. In a Cluster it lies where the bucket's other keys are, because a script works on all of them.
 pub(super) fn check_keys(
     reader: &mut Reader<'_>,
     redis: Option<&RedisSettings>,
     buckets: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
 ) {
-    if !redis.is_some_and(|redis| redis.url.is_cluster()) {
-        return;
-    }
+    let mut owners: BTreeMap<&str, &BucketName> = BTreeMap::new();
     for (name, bucket) in buckets {
         let Some(key) = bucket.as_ref().and_then(ConfiguredBucket::key) else { continue };
-        let tag = format!("{{{name}}}");
-        if !same_slot(key, &tag) {
-            let message = format!("`{key}` is in another slot of the Cluster than the bucket: begin it with `{tag}`");
+        let faults = [
+            owners.get(key).map(|other| format!("`{key}` is the key of the bucket `{other}` too: give each its own")),
+            redis.and_then(|redis| below_prefix(key, &redis.prefix)),
+            redis.filter(|redis| redis.url.is_cluster()).and_then(|_| in_another_slot(key, name)),
+        ];
+        for message in faults.into_iter().flatten() {
             reader.fault(&["buckets".into(), name.as_str().into(), "key".into()], message);
         }
+        owners.entry(key).or_insert(name);
     }
+}
+
+fn below_prefix(key: &str, prefix: &str) -> Option<String> {
+    let reserved = format!("{prefix}:{{");
+    key.starts_with(&reserved)
+        .then(|| format!("`{key}` is among dripfeed's own keys: use a name that doesn't begin with `{reserved}`"))
+}
+
+fn in_another_slot(key: &str, bucket: &BucketName) -> Option<String> {
+    let tag = format!("{{{bucket}}}");
+    (!same_slot(key, &tag))
+        .then(|| format!("`{key}` is in another slot of the Cluster than the bucket: begin it with `{tag}`"))
 }
 
 /// Braces would move the keys of a bucket into other cluster slots.

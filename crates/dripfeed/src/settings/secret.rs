@@ -34,7 +34,7 @@ pub(super) fn read_public(path: &Path) -> Result<String, String> {
 }
 
 fn read(path: &Path, permit: impl FnOnce(u32) -> Result<(), String>) -> Result<String, String> {
-    let unreadable = |error| format!("{} can't be read: {error}", path.display());
+    let unreadable = |error| format!("can't read {}: {error}", path.display());
     let mut file = fs::File::open(path).map_err(unreadable)?;
     // Asked of the open file: its name may be given to another one meanwhile.
     permit(file.metadata().map_err(unreadable)?.permissions().mode())?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dripfeed_intake::{BucketSet, ServiceSet};
+use dripfeed_auth::{BucketSet, ServiceSet};
 use dripfeed_job::BucketName;
 use dripfeed_limit::ServiceName;
 

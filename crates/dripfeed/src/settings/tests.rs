@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dripfeed_auth::ServiceSet;
 use dripfeed_bucket::{BucketSettings, Kind};
-use dripfeed_intake::ServiceSet;
 use dripfeed_job::Rate;
 use dripfeed_store::Durability;
 use tempfile::TempDir;
@@ -142,6 +142,14 @@ fn buckets_are_laid_over_the_section_defaults() {
 }
 
 #[test]
+fn a_body_larger_than_a_script_may_read_is_refused() {
+    let most = "[intake]\nmax_body = \"4MiB\"";
+    assert_eq!(told(most), "taken");
+    let more = told("[intake]\nmax_body = \"4194305B\"");
+    assert!(more.contains("intake.max_body: use at most 4MiB"), "{more}");
+}
+
+#[test]
 fn all_errors_are_told_at_once_with_file_and_key() {
     let folder = Folder::new();
     let first = folder.file(
@@ -222,6 +230,7 @@ fn a_list_refuses_what_it_cannot_do() {
             upstream = "http://127.0.0.1:1/"
             kind = "list"
             retry = { attempts = 2, first = "1s", max = "1m" }
+            keep = { when_dead_full = "hold" }
         "#,
     );
     insta::assert_snapshot!(told);
@@ -232,7 +241,7 @@ fn whom_to_trust_is_read_from_a_file() {
     let folder = Folder::new();
     let no_certificate = folder.file("none.pem", "-----BEGIN NOTHING-----\n");
     for (file, says) in [
-        (folder.0.path().join("missing.pem"), "buckets.a.upstream_ca_file: missing.pem can't be read"),
+        (folder.0.path().join("missing.pem"), "buckets.a.upstream_ca_file: can't read missing.pem"),
         (no_certificate, "buckets.a.upstream_ca_file: none.pem holds no certificate in PEM form"),
     ] {
         let bucket = format!("upstream = \"https://a.example/\"\nupstream_ca_file = \"{}\"", file.display());
@@ -510,4 +519,31 @@ fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
         "#,
     );
     insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_key_of_two_buckets_and_one_among_our_own_are_refused_and_named() {
+    let upstream = "upstream = \"http://127.0.0.1:1/\"";
+    let two = |one: &str, two: &str| {
+        format!("[buckets.a]\n{upstream}\nkey = {one:?}\n[buckets.b]\n{upstream}\nkey = {two:?}\n")
+    };
+    assert_eq!(told(&two("x:a", "x:b")), "taken");
+    assert_eq!(told(&two("dripfeed:x", "dripfeed")), "taken", "no hash tag, so no key of ours");
+    let same = told(&two("x:a", "x:a"));
+    assert!(same.contains("buckets.b.key: `x:a` is the key of the bucket `a` too"), "{same}");
+    let ours = told(&two("dripfeed:{b}:jobs", "x"));
+    assert!(ours.contains("buckets.a.key: `dripfeed:{b}:jobs` is among dripfeed's own keys"), "{ours}");
+    let prefixed = told(&format!("[redis]\nprefix = \"own\"\n{}", two("own:{@installation}:state", "dripfeed:{a}:x")));
+    assert!(prefixed.contains("buckets.a.key") && !prefixed.contains("buckets.b.key"), "{prefixed}");
+}
+
+#[test]
+fn a_bucket_of_the_defaults_fits_into_the_memory_of_the_containers() {
+    let compose = include_str!("../../../../docker-compose.yml");
+    let mib = compose.split("- --maxmemory\n").nth(1).unwrap().trim().strip_prefix("- ").unwrap();
+    let mib: u64 = mib.split("mb").next().unwrap().parse().unwrap();
+    let folder = Folder::new();
+    let file = folder.file("dripfeed.toml", "[buckets.a]\nupstream = \"http://127.0.0.1:1/\"");
+    let needed = bucket(&load(&layers([file])), "a").most_memory() + dripfeed_bucket::INSTALLATION;
+    assert!(needed <= mib << 20, "{needed} bytes are needed, {mib} MiB given");
 }

@@ -1,15 +1,18 @@
 //! The keys of a bucket that say whom it calls, and how.
 
+pub(super) mod headers;
+pub(super) mod signing;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dripfeed_processor::{BadUpstream, Trust, Upstream, UpstreamSettings};
+use dripfeed_processor::{BadUpstream, RootCerts, Upstream, UpstreamSettings};
 use http::Method;
 
-use super::headers::{self, SecretHeaders};
+use self::headers::SecretHeaders;
+use self::signing::SigningSecrets;
 use super::read::{Place, Reader};
 use super::secret;
-use super::signing::{self, SigningSecrets};
 
 /// As they stand in the section.
 pub(super) struct UpstreamKeys {
@@ -30,7 +33,8 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKey
     let in_file = !keys.headers_file.as_os_str().is_empty();
     let headers_key = if in_file { "headers_file" } else { "headers" };
     let url = reader.told(&place.key(reader.tree, "upstream"), keys.upstream.ok_or(MISSING));
-    let trust = reader.told(&place.key(reader.tree, "upstream_ca_file"), trust_of_file(&keys.upstream_ca_file));
+    let root_certs =
+        reader.told(&place.key(reader.tree, "upstream_ca_file"), root_certs_of_file(&keys.upstream_ca_file));
     let method = reader.told(&place.key(reader.tree, "method"), parse_method(&keys.method));
     let headers = if in_file { headers_of_file(&keys.headers_file, &keys.headers) } else { Ok(keys.headers) };
     let headers = reader.told(&place.key(reader.tree, headers_key), headers);
@@ -48,7 +52,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKey
         headers: headers?.0,
         signing_secrets: signing_secrets?.0,
         allow_private: keys.allow_private,
-        trust: trust?,
+        root_certs: root_certs?,
         max_answer: keys.max_answer,
     });
     upstream
@@ -74,11 +78,11 @@ fn parse_method(text: &str) -> Result<Method, String> {
     })
 }
 
-fn trust_of_file(file: &Path) -> Result<Trust, String> {
+fn root_certs_of_file(file: &Path) -> Result<RootCerts, String> {
     if file.as_os_str().is_empty() {
-        return Ok(Trust::default());
+        return Ok(RootCerts::default());
     }
-    Trust::only(&secret::read_public(file)?).map_err(|error| format!("{} {error}", file.display()))
+    RootCerts::only(&secret::read_public(file)?).map_err(|error| format!("{} {error}", file.display()))
 }
 
 fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {

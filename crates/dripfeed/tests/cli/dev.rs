@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use crate::program::{Running, dripfeed, run, write};
 
-/// `dripfeed dev` on free ports, its data in a folder of its own.
+/// `dripfeed dev` on free ports, its data in its own folder.
 fn dev(folder: &TempDir, more: &[&str]) -> Running {
     let data = folder.path().join("data").display().to_string();
     let arguments = ["dev", "--port", "0", "--echo-port", "0", "--data", &data];

@@ -50,7 +50,7 @@ fn the_exit_code_tells_whether_all_held() {
     // Which of them it is depends on the machine.
     let held = rows.iter().all(|row| row["held"].as_bool().unwrap());
     assert_eq!(ended.code, Some(i32::from(!held)), "{}", ended.err);
-    assert_eq!(ended.err.contains("not all that is promised held: redis-time"), !held, "{}", ended.err);
+    assert_eq!(ended.err.contains("bounds were exceeded: redis-time"), !held, "{}", ended.err);
     assert_eq!(charts(), ["redis-time.svg"]);
 }
 

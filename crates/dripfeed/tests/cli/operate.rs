@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::program::{Running, dripfeed, redis, run, run_with_input, write};
 
-/// An intake without a processor: what is handed in stays.
+/// An intake without a processor: what is submitted stays.
 struct Intake {
     running: Running,
     server: String,
@@ -101,6 +101,7 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     assert_eq!(json(&["set", "mail", "capacity="])["capacity"], 3, "back to the configured one");
     assert_eq!(json(&["jobs", "mail", "--state", "waiting"]).as_array().unwrap().len(), 4);
     assert_eq!(json(&["jobs", "mail", "--limit", "2"]).as_array().unwrap().len(), 2);
+    assert_eq!(run(&["jobs", "mail", "--limit", "3"]).out.lines().count(), 4, "heads and three jobs");
     assert_eq!(json(&["pause", "mail"])["paused"], true);
     assert_eq!(json(&["resume", "mail"])["paused"], false);
     assert_eq!(json(&["job", "mail", &id, "--cancel"])["state"], "cancelled");
@@ -128,6 +129,22 @@ async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
     assert_eq!(first.err.matches("`event`").count(), 1, "said once");
     assert_eq!(push().out, first.out, "the same jobs");
     assert_eq!(run(&["purge", "mail", "--yes", "--server", &intake.server]).out.trim(), "200");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn a_list_of_several_pages_is_printed_as_one() {
+    let intake = Intake::start(&BUCKET.replace("capacity = 3", "capacity = 3000")).await;
+    let lines: String = (0..1500).map(|n| format!("{{\"body\":{{\"n\": {n}}}}}\n")).collect();
+    let file = write(intake.folder.path(), "jobs.ndjson", &lines);
+    let pushed = run(&["push", "mail", "--ndjson", &file, "--server", &intake.server]);
+    assert_eq!(pushed.code, Some(0), "{}", pushed.err);
+    let jobs = |more: &[&str]| run(&[["jobs", "mail", "--server", &intake.server].as_slice(), more].concat());
+    let all: Vec<serde_json::Value> = serde_json::from_str(&jobs(&["--limit", "10000", "-o", "json"]).out).unwrap();
+    assert_eq!(all.len(), 1500);
+    let table = jobs(&["--limit", "1200"]);
+    assert_eq!(table.out.lines().count(), 1201, "the heads once");
+    assert_eq!(table.out.matches("STATE").count(), 1);
     intake.end().await;
 }
 

@@ -48,7 +48,7 @@ fn ended(Output { status, stdout, stderr }: Output) -> Ended {
     Ended { code: status.code(), out: String::from_utf8(stdout).unwrap(), err: String::from_utf8(stderr).unwrap() }
 }
 
-/// A process that runs until it is told to end; killed when a test gives up on it.
+/// A process that runs until it is asked to end; killed when a test gives up on it.
 pub(crate) struct Running {
     child: Child,
     out: Lines,
@@ -131,7 +131,7 @@ impl Lines {
     }
 }
 
-/// A Redis of the test's own, in a folder of its own.
+/// A Redis of the test's own, in its own folder.
 pub(crate) async fn redis(arguments: &[&str]) -> (TempDir, PrivateServer) {
     let folder = TempDir::new().unwrap();
     let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();

@@ -1,10 +1,12 @@
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use nix::sys::signal::Signal;
 
-use crate::program::{Running, dripfeed, redis, run, write};
+use crate::program::{Running, dripfeed, redis, run, run_with_input, write};
 
 const ONE: &str = "[buckets.one]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 10\n";
 const TWO: &str = "[buckets.two]\nupstream = \"http://127.0.0.1:1/\"\n";
@@ -34,6 +36,10 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     processor.says("bucket=two");
 
     reload("[buckets.one]\ncapacity = 0\n", "settings are kept as they were");
+    assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
+
+    let one_key = format!("{ONE}key = \"jobs\"\n{TWO}key = \"jobs\"\n");
+    reload(&one_key, "buckets.two.key: `jobs` is the key of the bucket `one` too");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
 
     reload(&format!("{ONE}[processor]\nlease = \"20s\"\n"), "[processor] has changed, which takes a restart");
@@ -81,6 +87,64 @@ async fn another_certificate_takes_no_restart() {
     intake.signal(Signal::SIGHUP);
     intake.says("intake.tls_cert");
     assert_eq!(buckets(&file).code, Some(78), "a file without certificates");
+    assert_eq!(intake.end(), Some(0));
+    redis.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_intake_that_others_reach_keeps_its_keys_when_a_file_has_none() {
+    let (folder, redis) = redis(&[]).await;
+    let hash = "0".repeat(64);
+    let keys = format!("[[keys]]\nid = \"a\"\nsha256 = \"{hash}\"\nscopes = [\"read\"]\n");
+    let open = format!("{keys}[intake]\nlisten = \"0.0.0.0:0\"\n{ONE}");
+    let file = write(folder.path(), "dripfeed.toml", &open);
+    let url = format!("redis.url={}", redis.url());
+    let intake = Running::start(&mut dripfeed(&["intake", "-c", &file, "--set", &url]));
+    let server = intake.address().replace("0.0.0.0", "127.0.0.1");
+    let needs_a_key = || run(&["buckets", "--server", &server]).code == Some(77);
+    assert!(needs_a_key());
+    // Sound by themselves; but the port of the start is still open to others.
+    fs::write(&file, format!("[intake]\nlisten = \"127.0.0.1:0\"\n{TWO}")).unwrap();
+    intake.signal(Signal::SIGHUP);
+    let line = intake.says("settings are kept as they were");
+    assert!(line.contains("there are no [[keys]]") && line.contains("0.0.0.0:"), "{line}");
+    assert!(needs_a_key());
+    assert_eq!(intake.end(), Some(0));
+    redis.stop().await.unwrap();
+}
+
+fn status(server: &str, path: &str) -> u16 {
+    let address = server.strip_prefix("http://").unwrap();
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(connection, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_stopping_intake_serves_on_until_load_balancers_have_seen_it() {
+    let (folder, redis) = redis(&[]).await;
+    let file = write(folder.path(), "dripfeed.toml", ONE);
+    let settings = [
+        format!("redis.url={}", redis.url()),
+        "intake.listen=127.0.0.1:0".to_owned(),
+        "intake.metrics_listen=127.0.0.1:0".to_owned(),
+        "intake.drain_delay=5s".to_owned(),
+    ];
+    let arguments = ["intake", "-c", &file].into_iter().chain(settings.iter().flat_map(|set| ["--set", set]));
+    let intake = Running::start(&mut dripfeed(&arguments.collect::<Vec<_>>()));
+    let server = intake.address();
+    let metrics = intake.says("metrics, without a key, on http://");
+    let metrics = metrics[metrics.find("http").unwrap()..].split_whitespace().next().unwrap().to_owned();
+    assert_eq!(status(&metrics, "/metrics"), 200);
+    assert_eq!(status(&server, "/readyz"), 200);
+    intake.signal(Signal::SIGTERM);
+    while status(&server, "/readyz") == 200 {}
+    assert_eq!(status(&server, "/readyz"), 503);
+    assert_eq!(status(&server, "/livez"), 200);
+    let pushed = run_with_input(&["push", "one", "--server", &server, "--ndjson", "-"], "{\"body\": 1}\n");
+    assert_eq!(pushed.code, Some(0), "{}", pushed.err);
     assert_eq!(intake.end(), Some(0));
     redis.stop().await.unwrap();
 }

@@ -1,6 +1,6 @@
 use dripfeed_grpc::proto::ShouldForwardsRequestRequest;
 use dripfeed_grpc::proto::rate_limiter_client::RateLimiterClient;
-use dripfeed_intake::{Tls, TlsIdentity};
+use dripfeed_http::{Tls, TlsIdentity};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -14,7 +14,7 @@ fn asked() -> ShouldForwardsRequestRequest {
 }
 
 #[tokio::test]
-async fn calls_are_answered_over_tls_and_not_in_clear_text() {
+async fn a_tls_port_serves_tls_only() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let identity = TlsIdentity::from_pem(&made.cert.pem(), &made.signing_key.serialize_pem()).unwrap();
     let stage = Stage::with(Vec::new(), Some(Tls::new(identity))).await;
@@ -32,7 +32,7 @@ async fn calls_are_answered_over_tls_and_not_in_clear_text() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_let_go_and_who_is_idle_stays() {
+async fn silent_connections_are_closed_and_idle_ones_stay() {
     let stage = Stage::set().await;
     let mut idle = stage.limiter().await;
     let mut silent = TcpStream::connect(stage.address).await.unwrap();
@@ -42,20 +42,31 @@ async fn who_says_nothing_is_let_go_and_who_is_idle_stays() {
         let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
         closed.expect("it is let go").unwrap_or_default();
     }
-    // The pings that keep it are answered by the client itself.
+    // The client library answers the keep-alive pings.
     tokio::time::sleep(HEAD_TIMEOUT * 3).await;
     refused(idle.should_forward_request(asked()).await, Code::NotFound);
 }
 
 #[tokio::test]
-async fn at_the_stop_the_last_calls_are_answered() {
+async fn running_calls_finish_at_the_stop() {
     let stage = Stage::set().await;
     stage.register(json!({ "policies": [] })).await;
     let mut client = stage.limiter().await;
     assert!(client.should_forward_request(asked()).await.unwrap().into_inner().should_forward);
     stage.stop.cancel();
-    // A connection that is kept gets an answer still.
+    // A kept connection still gets a response.
     refused(client.should_forward_request(ShouldForwardsRequestRequest::default()).await, Code::InvalidArgument);
     tokio::time::timeout(PATIENCE, stage.serving).await.expect("serve returns").unwrap().unwrap();
     client.should_forward_request(asked()).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn without_keys_an_unknown_host_name_is_refused() {
+    let stage = Stage::set().await;
+    let endpoint = Endpoint::from_shared(format!("http://{}", stage.address)).unwrap();
+    let called = endpoint.clone().origin("http://evil.example".parse().unwrap()).connect().await.unwrap();
+    let told = refused(RateLimiterClient::new(called).should_forward_request(asked()).await, Code::PermissionDenied);
+    assert!(told.contains("intake.hosts"), "{told}");
+    let ours = endpoint.origin("http://localhost".parse().unwrap()).connect().await.unwrap();
+    refused(RateLimiterClient::new(ours).should_forward_request(asked()).await, Code::NotFound);
 }

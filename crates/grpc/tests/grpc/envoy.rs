@@ -1,4 +1,4 @@
-use dripfeed_intake::Scope;
+use dripfeed_auth::Scope;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
@@ -32,14 +32,14 @@ fn left(status: &DescriptorStatus) -> (bool, u32) {
     (status.code() == Verdict::Ok, status.limit_remaining)
 }
 
-/// A count for each value of `part`.
+/// A count per value of `part`.
 fn by(part: &str, limit: u64) -> Value {
     let tier = json!({ "kind": "fixed", "limit": limit, "period": "1h", "align": "first" });
     json!({ "id": part.replace(':', "-"), "key": [part], "tiers": [tier], "message": "slow down" })
 }
 
 #[tokio::test]
-async fn an_envoy_is_told_whether_a_request_is_over_the_limit() {
+async fn envoy_gets_the_decision_on_a_request() {
     let stage = Stage::set().await;
     stage.register(json!({ "policies": [by("caller", 2)] })).await;
     let alice = || request(&[descriptor(&[("caller", "alice")])]);
@@ -66,14 +66,14 @@ async fn an_envoy_is_told_whether_a_request_is_over_the_limit() {
 }
 
 #[tokio::test]
-async fn descriptors_pass_together_or_none_is_charged() {
+async fn descriptors_are_decided_together() {
     let stage = Stage::set().await;
     stage.register(json!({ "policies": [by("caller", 5), by("header:plan", 1)] })).await;
     let asked =
         || [descriptor(&[("caller", "alice"), ("plan", "gold")]), descriptor(&[("caller", "bob"), ("plan", "free")])];
     let both = ask(&stage, request(&asked())).await;
     assert_eq!(both.overall_code(), Verdict::Ok);
-    // The plan has the least left of both.
+    // The plan has the least remaining quota of both.
     assert_eq!(both.statuses.iter().map(left).collect::<Vec<_>>(), [(true, 0), (true, 0)]);
 
     let with_another = |descriptor| [self::descriptor(&[("caller", "alice"), ("plan", "other")]), descriptor];
@@ -88,7 +88,7 @@ async fn descriptors_pass_together_or_none_is_charged() {
 }
 
 #[tokio::test]
-async fn entries_are_what_rules_count_by() {
+async fn entries_are_the_attributes_that_rules_count_by() {
     let stage = Stage::set().await;
     let endpoint = json!({
         "id": "endpoint", "match": { "methods": ["PUT"], "path": "/v1/{org}" }, "key": ["tenant", "endpoint"],
@@ -112,7 +112,7 @@ async fn entries_are_what_rules_count_by() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_heeded_is_refused() {
+async fn unsupported_fields_are_refused() {
     let stage = Stage::set().await;
     stage.register(json!({ "policies": [by("caller", 2)] })).await;
     let mut client = stage.envoy().await;
@@ -124,6 +124,7 @@ async fn what_cannot_be_heeded_is_refused() {
         (vec![RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[]) }], "descriptors[0].is_negative_hits"),
         (vec![descriptor(&[("caller", "a"), ("a b", "c")])], "descriptors[0].entries[1]"),
         (vec![descriptor(&[("remote_address", "here")])], "descriptors[0].entries[0]"),
+        (vec![descriptor(&[("a", "b"); 129])], "descriptors[0].entries"),
     ] {
         let told = refused(client.should_rate_limit(request(&bad)).await, Code::InvalidArgument);
         assert!(told.starts_with(&format!("{place}: ")), "{told}");
@@ -133,7 +134,7 @@ async fn what_cannot_be_heeded_is_refused() {
 }
 
 #[tokio::test]
-async fn an_envoy_shows_a_key_and_is_a_caller_without_another_name() {
+async fn the_key_is_the_default_caller_of_envoy() {
     let stage = Stage::with(vec![key("edge", &[Scope::Submit]), key("reader", &[Scope::Read])], None).await;
     stage.register(json!({ "policies": [by("caller", 1)] })).await;
     let mut client = stage.envoy().await;

@@ -2,11 +2,13 @@
 #![expect(unreachable_pub, reason = "nobody is outside of a test")]
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-/// TLS, silence, the stop.
+/// TLS, timeouts, shutdown.
 mod connections;
-/// As Envoy asks.
+/// Envoy's rate limit service.
 mod envoy;
-/// As the published clients call, and what our own fields add.
+/// The generated code of the protos.
+mod generated;
+/// Published clients, and our own fields.
 mod registering;
 /// The Redis, the server and the clients of one test.
 mod stage;

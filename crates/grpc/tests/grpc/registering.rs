@@ -1,9 +1,9 @@
 use std::collections::HashMap;
 
+use dripfeed_auth::Scope;
 use dripfeed_grpc::proto::{
     Rate, RegisterServiceRequest, Rule, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
 };
-use dripfeed_intake::Scope;
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -43,7 +43,7 @@ async fn ask(stage: &Stage, request: ShouldForwardsRequestRequest) -> ShouldForw
 }
 
 #[tokio::test]
-async fn a_published_client_registers_a_service_and_asks() {
+async fn a_published_client_registers_a_service_and_checks() {
     let stage = Stage::set().await;
     let registered = stage.limiter().await.register_service(rule(1, 10, 1)).await.unwrap().into_inner();
     assert_eq!((registered.status, registered.error.as_str()), (1, ""));
@@ -65,11 +65,11 @@ async fn a_published_client_registers_a_service_and_asks() {
 }
 
 #[tokio::test]
-async fn what_is_no_registration_is_refused() {
+async fn an_invalid_registration_is_refused() {
     let stage = Stage::set().await;
     let mut client = stage.limiter().await;
     let told = refused(client.register_service(rule(1, 10, 8)).await, Code::InvalidArgument);
-    assert!(told.starts_with("rule.rate.unit: 8 is no unit"), "{told}");
+    assert!(told.starts_with("rule.rate.unit: 8 is not a valid unit"), "{told}");
     refused(client.register_service(rule(0, 10, 1)).await, Code::InvalidArgument);
     client.register_service(rules("shop", &limit(2))).await.unwrap();
     let leases = json!({ "policies": [{ "id": "a", "tiers": [{ "kind": "concurrent", "limit": 1, "lease": "1s" }] }] });
@@ -83,7 +83,7 @@ async fn what_is_no_registration_is_refused() {
 }
 
 #[tokio::test]
-async fn a_check_sees_what_the_http_one_sees_and_tells_as_much() {
+async fn a_check_has_the_same_input_and_result_as_over_http() {
     let stage = Stage::set().await;
     let tier = json!({ "kind": "fixed", "limit": 2, "period": "1h", "align": "first" });
     let policy = json!({
@@ -121,7 +121,7 @@ async fn a_check_sees_what_the_http_one_sees_and_tells_as_much() {
 }
 
 #[tokio::test]
-async fn keys_and_scopes_are_those_of_the_http_calls() {
+async fn keys_and_scopes_are_the_same_as_over_http() {
     let keys = vec![key("asker", &[Scope::Submit]), key("other", &[Scope::Submit]), key("operator", &[Scope::Operate])];
     let stage = Stage::with(keys, None).await;
     let mut client = stage.limiter().await;
@@ -145,7 +145,7 @@ async fn keys_and_scopes_are_those_of_the_http_calls() {
 }
 
 #[tokio::test]
-async fn while_redis_is_away_a_closed_limit_is_unavailable_and_an_open_one_passes() {
+async fn while_redis_is_unavailable_a_closed_limit_fails_and_an_open_one_passes() {
     let mut stage = Stage::set().await;
     let mut client = stage.limiter().await;
     client.register_service(rules("shop", &limit(1))).await.unwrap();
@@ -159,4 +159,14 @@ async fn while_redis_is_away_a_closed_limit_is_unavailable_and_an_open_one_passe
         assert!(client.should_forward_request(asked.clone()).await.unwrap().into_inner().should_forward);
     }
     refused(client.register_service(rules("shop", &limit(2))).await, Code::Unavailable);
+}
+
+#[tokio::test]
+async fn a_check_has_a_bounded_number_of_headers() {
+    let stage = Stage::set().await;
+    stage.register(limit(1)).await;
+    let headers = (0..129).map(|n| (format!("x-{n}"), String::new())).collect();
+    let many = ShouldForwardsRequestRequest { headers, ..of_shop("alice") };
+    let told = refused(stage.limiter().await.should_forward_request(many).await, Code::InvalidArgument);
+    assert!(told.starts_with("headers: more than 128"), "{told}");
 }

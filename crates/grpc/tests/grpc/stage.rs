@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dripfeed_auth::{ApiKey, ApiKeys, BucketSet, Hosts, Scope, ServiceSet};
 use dripfeed_grpc::proto::rate_limiter_client::RateLimiterClient;
 use dripfeed_grpc::{GrpcSettings, router};
-use dripfeed_intake::{AccessKey, BucketSet, ConnectionLimits, Keys, Listener, Scope, ServiceSet, Tls, serve};
+use dripfeed_http::{ConnectionLimits, Listener, Tls, serve};
 use dripfeed_limit::{Rules, Services};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
@@ -19,11 +20,11 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
-/// The longest that anything in a test may take.
+/// Timeout of any wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 pub const HEAD_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Gone with the test.
+/// Removed with the test.
 pub struct Stage {
     pub redis: PrivateServer,
     pub services: Services,
@@ -38,13 +39,13 @@ impl Stage {
         Self::with(Vec::new(), None).await
     }
 
-    pub async fn with(keys: Vec<AccessKey>, tls: Option<Tls>) -> Self {
+    pub async fn with(keys: Vec<ApiKey>, tls: Option<Tls>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let redis = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
         let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
         let services = Services::open(Store::connect(&settings).await.unwrap()).await;
-        let settings = GrpcSettings { timeout: PATIENCE, x_ratelimit_headers: true };
-        let router = router(services.clone(), Arc::new(Keys::new(keys)), settings);
+        let settings = GrpcSettings { timeout: PATIENCE, x_ratelimit_headers: true, hosts: Hosts::default() };
+        let router = router(services.clone(), Arc::new(ApiKeys::new(keys)), settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -73,8 +74,8 @@ impl Stage {
 }
 
 /// A key whose secret is its id, for the service `shop`.
-pub fn key(id: &str, scopes: &[Scope]) -> AccessKey {
-    AccessKey {
+pub fn key(id: &str, scopes: &[Scope]) -> ApiKey {
+    ApiKey {
         id: id.to_owned(),
         sha256: Sha256::digest(id).into(),
         scopes: scopes.to_vec(),
@@ -89,7 +90,7 @@ pub fn with_key<T>(id: &str, message: T) -> Request<T> {
     request
 }
 
-/// Asks until Redis could be asked in the 35 ms that a decision has for it: the machine may be busy.
+/// Retries until a decision fits into its Redis timeout of 35 ms: the machine may be busy.
 pub async fn decided<T, F: Future<Output = Result<Response<T>, Status>>>(mut ask: impl FnMut() -> F) -> T {
     let begun = Instant::now();
     loop {

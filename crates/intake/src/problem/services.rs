@@ -1,4 +1,4 @@
-//! What goes wrong with the rules of services, and with checks by them.
+//! Errors of rules and rate-limit checks as problems.
 
 use std::error::Error;
 use std::time::Duration;
@@ -7,12 +7,16 @@ use dripfeed_bucket::BucketError;
 use dripfeed_limit::{BadRules, LimitError, LoadError, RegistryError};
 use dripfeed_store::{Certainty, StoreError};
 
-use super::{Code, Fault, Place, Problem};
+use super::members::{Fault, LONGEST_NAME, LONGEST_TEXT, shortened};
+use super::{Code, Place, Problem};
 
 impl Problem {
-    /// All faults of a body, each with its place; `member` is the first one's.
+    /// All faults of a body, each with its place; `member` is the place of the first.
     pub(crate) fn faults(code: Code, error: &LoadError) -> Self {
-        let fault = |fault: &dripfeed_limit::Fault| Fault { place: fault.place.clone(), reason: fault.message.clone() };
+        let fault = |fault: &dripfeed_limit::Fault| Fault {
+            place: shortened(fault.place.clone(), LONGEST_NAME),
+            reason: shortened(fault.message.clone(), LONGEST_TEXT),
+        };
         let faults: Vec<Fault> = error.faults().iter().map(fault).collect();
         let member = faults.first().map(|fault| fault.place.clone()).filter(|place| !place.is_empty());
         let mut problem = Self::new(code, error.to_string()).at(Place { member, ..Place::default() });
@@ -43,7 +47,7 @@ impl From<RegistryError> for Problem {
     fn from(error: RegistryError) -> Self {
         match error {
             RegistryError::Unread => {
-                Self::unchecked("Redis has told no rules of services yet; ask again later", Certainty::NotStored)
+                Self::unchecked("the rules haven't been loaded from Redis yet; retry later", Certainty::NotStored)
             }
             RegistryError::Closed => Self::draining(),
             RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {
@@ -51,12 +55,12 @@ impl From<RegistryError> for Problem {
             }
             RegistryError::Store(error) => BucketError::Store(error.into()).into(),
             RegistryError::Limit(LimitError::Unavailable { source, .. }) => {
-                // Without a source the reply stayed out: the charge may have been made.
+                // Without a source the reply was lost: the charge may have been made.
                 let certainty = source.as_ref().map_or(Certainty::Unknown, StoreError::certainty);
-                Self::unchecked("whether this may pass can't be told without Redis; ask again later", certainty)
+                Self::unchecked("the limit can't be checked while Redis is unavailable; retry later", certainty)
             }
             RegistryError::Limit(error) => {
-                tracing::error!(error = &error as &dyn Error, "a check can't be answered");
+                tracing::error!(error = &error as &dyn Error, "rate-limit check failed");
                 Self::internal()
             }
         }

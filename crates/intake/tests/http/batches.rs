@@ -7,7 +7,7 @@ const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson");
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 #[tokio::test]
-async fn each_item_is_judged_by_itself_and_answered_in_order() {
+async fn each_item_is_admitted_or_refused_independently_in_order() {
     let stage = Stage::set().await;
     let lines = r#"{"body": {"n":  1}}
 {"body": 2, "options": {"dealy": "1s"}}
@@ -32,7 +32,7 @@ async fn each_item_is_judged_by_itself_and_answered_in_order() {
 }
 
 #[tokio::test]
-async fn an_array_is_a_batch_too() {
+async fn a_batch_may_be_an_array() {
     let stage = Stage::set().await;
     let answer = stage.ask(BATCH, &[JSON], r#"[{"body": 1}, {"body": 2}]"#).await;
     assert_eq!(answer.status, 202, "{answer:?}");
@@ -43,7 +43,7 @@ async fn an_array_is_a_batch_too() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_refused_whole() {
+async fn malformed_json_refuses_the_whole_batch() {
     let stage = Stage::set().await;
     let deep = format!("[{{\"body\": {}{}}}]", "[".repeat(10_000), "]".repeat(10_000));
     for body in
@@ -62,7 +62,7 @@ async fn what_is_not_json_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn what_nobody_knows_in_an_item_is_refused_with_its_place() {
+async fn an_unknown_member_of_an_item_is_refused_with_its_place() {
     let stage = Stage::set().await;
     for (item, code, place) in [
         (r#"{"body": 1, "boddy": 2}"#, "bad_item", "column"),
@@ -81,7 +81,7 @@ async fn what_nobody_knows_in_an_item_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn when_none_was_admitted_the_status_tells_why() {
+async fn when_no_item_is_admitted_the_status_names_the_cause() {
     let stage = Stage::set().await;
     let bad = stage.ask(BATCH, &[JSON], "[{\"boddy\": 1}, 2]").await;
     assert_eq!(bad.status, 422);
@@ -100,7 +100,7 @@ async fn when_none_was_admitted_the_status_tells_why() {
 }
 
 #[tokio::test]
-async fn keys_of_items_are_as_those_of_single_calls() {
+async fn items_share_idempotency_keys_with_single_submissions() {
     let stage = Stage::set().await;
     let id = stage.submit_with(&[("idempotency-key", "k")], "1").await;
     let items = r#"[{"body": 1, "options": {"idempotency_key": "k"}},

@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::stage::{Stage, buried, delivered};
 
 #[tokio::test]
-async fn a_dead_letter_tells_what_it_carried_and_why_it_died() {
+async fn a_dead_letter_has_its_payload_and_outcome() {
     let stage = Stage::set().await;
     let id = stage.submit_with(&[("content-type", "text/plain")], "hello").await;
     stage.settle(buried("the upstream answered 410", 410)).await;
@@ -42,7 +42,7 @@ async fn dead_letters_are_filtered() {
 }
 
 #[tokio::test]
-async fn a_replay_is_a_new_job_within_the_bound() {
+async fn a_replay_is_a_new_job_within_capacity() {
     let stage = Stage::set().await;
     let id = stage.submit("again").await;
     stage.settle(buried("x", 404)).await;
@@ -63,7 +63,7 @@ async fn a_replay_is_a_new_job_within_the_bound() {
 }
 
 #[tokio::test]
-async fn many_are_replayed_by_filter() {
+async fn many_dead_letters_are_replayed_by_filter() {
     let stage = Stage::set().await;
     for status in [404, 404, 410] {
         stage.submit("x").await;
@@ -81,7 +81,7 @@ async fn many_are_replayed_by_filter() {
 }
 
 #[tokio::test]
-async fn a_dead_letter_is_deleted_for_good() {
+async fn a_dead_letter_is_deleted_permanently() {
     let stage = Stage::set().await;
     let id = stage.submit("x").await;
     stage.settle(buried("x", 404)).await;

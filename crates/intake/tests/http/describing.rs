@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
 
+use futures::future::join_all;
 use serde_json::Value;
 
 use crate::stage::{Stage, delivered};
 
 #[tokio::test]
-async fn every_call_of_the_contract_is_described() {
+async fn every_operation_of_the_contract_is_described() {
     let stage = Stage::set().await;
     let api = stage.get("/openapi.json").await.json();
     assert_eq!(serde_json::to_value(dripfeed_intake::openapi()).unwrap(), api);
@@ -52,7 +53,7 @@ async fn every_call_of_the_contract_is_described() {
 }
 
 #[tokio::test]
-async fn every_reference_in_the_description_leads_somewhere() {
+async fn every_reference_in_the_description_resolves() {
     fn references(value: &Value, found: &mut BTreeSet<String>) {
         match value {
             Value::Object(members) => {
@@ -73,7 +74,7 @@ async fn every_reference_in_the_description_leads_somewhere() {
 }
 
 #[tokio::test]
-async fn the_apis_browser_needs_nothing_from_elsewhere() {
+async fn the_api_explorer_loads_nothing_from_other_origins() {
     let stage = Stage::set().await;
     assert_eq!(stage.get("/docs").await.header("location"), Some("/docs/"));
     let page = stage.get("/docs/").await;
@@ -90,7 +91,7 @@ async fn the_apis_browser_needs_nothing_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_problems_type_can_be_read_about() {
+async fn a_problems_type_is_a_page() {
     let stage = Stage::set().await;
     let page = stage.get("/problems/bucket_full").await;
     assert_eq!(page.status, 200);
@@ -99,7 +100,7 @@ async fn a_problems_type_can_be_read_about() {
 }
 
 #[tokio::test]
-async fn metrics_tell_what_was_done_and_how_full_the_buckets_are() {
+async fn metrics_show_submissions_and_bucket_states() {
     let stage = Stage::set().await;
     for _ in 0..10 {
         stage.submit("x").await;
@@ -128,6 +129,36 @@ async fn metrics_tell_what_was_done_and_how_full_the_buckets_are() {
     ] {
         assert!(text.contains(line), "{line} is missing:\n{text}");
     }
+}
+
+#[tokio::test]
+async fn concurrent_scrapes_read_the_buckets_once() {
+    let stage = Stage::set().await;
+    let calls = async || {
+        let mut stats = redis::cmd("INFO");
+        stats.arg("commandstats");
+        let stats: String = stage.store.command(&stats).await.unwrap();
+        let scripts = stats.lines().filter(|line| line.starts_with("cmdstat_eval"));
+        let calls = scripts.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok());
+        calls.sum::<u64>()
+    };
+    stage.get("/v1/buckets").await;
+    let before = calls().await;
+    join_all((0..100).map(|_| stage.get("/metrics"))).await;
+    let counted = calls().await - before;
+    // At most two buckets each time; on a machine that stood still a second may have passed between two scrapes.
+    assert!((1..=20).contains(&counted), "{counted} scripts for 100 scrapes");
+}
+
+#[tokio::test]
+async fn during_the_drain_delay_an_intake_admits_and_is_not_ready() {
+    let stage = Stage::set().await;
+    assert_eq!(stage.get("/readyz").await.status, 200);
+    stage.health.leave();
+    stage.get("/readyz").await.refuses(503, "draining");
+    assert_eq!(stage.get("/livez").await.status, 200);
+    let admitted = stage.ask("POST /v1/buckets/b/jobs", &[], "x").await;
+    assert_eq!((admitted.status.as_u16(), admitted.header("connection")), (202, None));
 }
 
 #[tokio::test]

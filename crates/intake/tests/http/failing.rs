@@ -6,7 +6,7 @@ const JOBS: &str = "POST /v1/buckets/b/jobs";
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 #[tokio::test]
-async fn while_redis_is_away_callers_are_told_in_time() {
+async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
     let mut stage = Stage::set().await;
     stage.submit("x").await;
     stage.redis.kill().await.unwrap();
@@ -45,7 +45,7 @@ async fn while_redis_is_away_callers_are_told_in_time() {
 }
 
 #[tokio::test]
-async fn a_full_redis_stores_nothing_and_says_so() {
+async fn a_redis_out_of_memory_is_reported_and_stores_nothing() {
     let stage = Stage::with(vec![settings("b")], Vec::new(), &[]).await;
     let mut limit = redis::cmd("CONFIG");
     limit.arg("SET").arg("maxmemory").arg("1");
@@ -56,7 +56,7 @@ async fn a_full_redis_stores_nothing_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_keeps_nobody_waiting() {
+async fn a_hanging_redis_blocks_nobody() {
     let stage = Stage::set().await;
     stage.submit("x").await;
     stage.redis.pause().unwrap();

@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 
-use dripfeed_intake::{AccessKey, BucketSet, Scope, ServiceSet};
+use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use sha2::{Digest as _, Sha256};
 
 use crate::stage::{Stage, delivered, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 
-fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> AccessKey {
+fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> ApiKey {
     let (buckets, services) = match bucket {
         Some(name) => (
             BucketSet::Named(BTreeSet::from([name.parse().unwrap()])),
@@ -16,7 +16,7 @@ fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> AccessKey {
         None => (BucketSet::All, ServiceSet::All),
     };
     // The secret of a key is its id, here.
-    AccessKey { id: id.to_owned(), sha256: Sha256::digest(id).into(), scopes: scopes.to_vec(), buckets, services }
+    ApiKey { id: id.to_owned(), sha256: Sha256::digest(id).into(), scopes: scopes.to_vec(), buckets, services }
 }
 
 async fn stage() -> Stage {
@@ -34,7 +34,7 @@ fn bearer(id: &str) -> String {
 }
 
 #[tokio::test]
-async fn without_a_known_key_nobody_gets_in_and_all_are_told_the_same() {
+async fn without_a_valid_key_every_request_gets_the_same_401() {
     let stage = stage().await;
     let hash: String = Sha256::digest("sender").iter().map(|byte| format!("{byte:02x}")).collect();
     let texts: BTreeSet<_> = [
@@ -60,18 +60,19 @@ async fn without_a_known_key_nobody_gets_in_and_all_are_told_the_same() {
     .collect();
     assert_eq!(texts.len(), 1);
     assert_eq!(stage.length("b").await, 0);
-    for open in ["/livez", "/readyz", "/metrics", "/openapi.json", "/"] {
+    for open in ["/livez", "/readyz", "/openapi.json", "/"] {
         assert_eq!(stage.get(open).await.status, 200, "{open}");
     }
 }
 
 #[tokio::test]
-async fn a_scope_is_needed_for_each_thing() {
+async fn every_operation_requires_its_scope() {
     let stage = stage().await;
     for (line, scope) in [
         (JOBS, "sender"),
         ("POST /v1/buckets/b/jobs/batch", "sender"),
         ("GET /v1/buckets/b/proxy/x", "sender"),
+        ("GET /metrics", "reader"),
         ("GET /v1/buckets", "reader"),
         ("GET /v1/buckets/b", "reader"),
         ("GET /v1/buckets/b/jobs", "reader"),
@@ -105,18 +106,20 @@ async fn a_scope_is_needed_for_each_thing() {
 }
 
 #[tokio::test]
-async fn a_key_for_some_buckets_is_for_no_other() {
+async fn a_key_has_no_access_to_other_buckets() {
     let stage = stage().await;
     let tenant = bearer("tenant");
     let tenant = [("authorization", tenant.as_str())];
     assert_eq!(stage.ask(JOBS, &tenant, "x").await.status, 202);
-    // Whether a bucket exists isn't told either.
+    // Whether a bucket exists isn't reported either.
     for other in ["other", "nope"] {
         let answer = stage.ask(&format!("POST /v1/buckets/{other}/jobs"), &tenant, "x").await;
         answer.refuses(403, "forbidden");
         let answer = stage.ask(&format!("POST /v1/services/{other}/check"), &tenant, "{}").await;
         answer.refuses(403, "forbidden");
     }
+    // Nor reported by the labels of the metrics.
+    stage.ask("GET /metrics", &tenant, "").await.refuses(403, "forbidden");
     let list = stage.ask("GET /v1/buckets", &tenant, "").await.json();
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
     let theirs = stage.ask("POST /v1/buckets/other/jobs", &[("dripfeed-key", "sender")], "x").await.json();
@@ -126,7 +129,15 @@ async fn a_key_for_some_buckets_is_for_no_other() {
 }
 
 #[tokio::test]
-async fn the_key_names_the_caller_and_goes_no_further() {
+async fn with_keys_any_host_name_is_accepted() {
+    let stage = stage().await;
+    let reader = [("host", "queue.example"), ("dripfeed-key", "reader")];
+    assert_eq!(stage.ask("GET /v1/buckets", &reader, "").await.status, 200);
+    stage.ask("GET /v1/buckets", &reader[..1], "").await.refuses(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn the_key_names_the_caller_and_is_not_forwarded() {
     let stage = stage().await;
     let sender = bearer("sender");
     stage.ask("POST /v1/buckets/b/proxy/x", &[("authorization", &sender)], "x").await;
@@ -140,7 +151,7 @@ async fn the_key_names_the_caller_and_goes_no_further() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_unknown_at_once() {
+async fn a_revoked_key_is_refused_at_once() {
     let stage = stage().await;
     let sender = [("dripfeed-key", "sender")];
     assert_eq!(stage.ask(JOBS, &sender, "x").await.status, 202);
@@ -150,9 +161,9 @@ async fn a_revoked_key_is_unknown_at_once() {
 }
 
 #[tokio::test]
-async fn a_callers_new_key_holds_beside_the_old_one() {
+async fn old_and_new_key_of_a_caller_are_valid_together() {
     let stage = stage().await;
-    let successor = AccessKey { id: "sender".to_owned(), ..key("new", &[Scope::Submit], None) };
+    let successor = ApiKey { id: "sender".to_owned(), ..key("new", &[Scope::Submit], None) };
     stage.keys.replace([key("sender", &[Scope::Submit], None), successor.clone()]);
     for secret in ["sender", "new"] {
         stage.ask(JOBS, &[("dripfeed-key", secret)], "x").await;

@@ -4,41 +4,37 @@
 
 /// Many jobs in one request.
 mod batches;
-/// Connections: limits, silence, the stop.
-mod connections;
-/// Many silent and slow connections at once.
-mod crowds;
-/// Dead letters, and their way back.
+/// Dead letters and replays.
 mod dead_letters;
-/// The API's description, its browser, metrics and health.
+/// The API description, the API explorer, metrics and health.
 mod describing;
-/// What a failing Redis does to callers.
+/// Failures of Redis.
 mod failing;
-/// Requests whose end could be read in more than one way.
-mod framing;
-/// Who may do what.
+/// API keys and scopes.
 mod keys;
-/// Names of buckets that are none.
+/// Invalid bucket names.
 mod names;
 /// Pause, resume, purge, cancel, changes at run time.
 mod operating;
-/// Options that can't be used, by each way that they can come.
+/// Invalid options, in every form.
 mod options;
-/// Pages of other origins, and methods that change nothing.
+/// Cross-site requests, DNS rebinding, and safe methods.
 mod origins;
-/// Requests handed in as they are.
+/// Large requests, and those of many parts.
+mod parsing;
+/// Proxied requests.
 mod proxying;
+/// The API description against what the intake accepts.
+mod published;
 /// Jobs, lists, buckets, outcomes, reports.
 mod reading;
-/// An intake that listens, and a client that sends whatever it is given.
+/// A listening intake, and a client that sends raw bytes.
 mod server;
-/// Rules of services, and checks by them.
+/// Rules of services, and rate-limit checks.
 mod services;
 /// The Redis, the buckets and the intake of one test.
 mod stage;
 /// One job in one request.
 mod submitting;
-/// The same over TLS, with certificates made here.
-mod tls;
-/// Waiting for the upstream's answer.
+/// `Prefer: wait`.
 mod waiting;

@@ -2,7 +2,7 @@ use crate::server::{Server, last, refused};
 use crate::stage::{Stage, intake_settings};
 
 #[tokio::test]
-async fn what_names_no_bucket_is_not_found_and_redis_is_not_asked() {
+async fn an_invalid_bucket_name_is_not_found_without_querying_redis() {
     let mut stage = Stage::set().await;
     let server = Server::start(&stage, intake_settings()).await;
     // Asked, it would be a 503.

@@ -14,7 +14,7 @@ async fn a_bucket_is_paused_and_resumed() {
 }
 
 #[tokio::test]
-async fn a_purge_cancels_what_waits() {
+async fn a_purge_cancels_waiting_jobs() {
     let stage = Stage::set().await;
     let ids = [stage.submit("x").await, stage.submit("y").await];
     let purged = stage.post("/v1/buckets/b/purge").await;
@@ -25,7 +25,7 @@ async fn a_purge_cancels_what_waits() {
 }
 
 #[tokio::test]
-async fn what_waits_can_be_cancelled_and_nothing_else() {
+async fn only_waiting_and_parked_jobs_can_be_cancelled() {
     let stage = Stage::set().await;
     let cancel = async |id: &str| stage.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;
     let waiting = stage.submit("x").await;
@@ -43,7 +43,7 @@ async fn what_waits_can_be_cancelled_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn settings_change_at_once_and_go_back() {
+async fn settings_change_at_once_and_are_restored() {
     let stage = Stage::set().await;
     let patch = r#"{"capacity": 1, "capacity_bytes": "1MiB", "leak": {"burst": 5}, "pace": {"target": "10/s"}}"#;
     let bucket = stage.ask(PATCH, &[], patch).await;
@@ -63,7 +63,7 @@ async fn settings_change_at_once_and_go_back() {
 }
 
 #[tokio::test]
-async fn tiers_of_the_pace_change_at_once_and_are_told() {
+async fn pace_tiers_change_at_once_and_are_shown() {
     let stage = Stage::set().await;
     let day = json!([{ "kind": "fixed", "limit": 10000, "period": "1d" }]);
     let patch = json!({ "leak": { "rate": "10/s", "tiers": day } }).to_string();
@@ -75,7 +75,7 @@ async fn tiers_of_the_pace_change_at_once_and_are_told() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_set_changes_nothing() {
+async fn an_invalid_change_has_no_effect() {
     let stage = Stage::set().await;
     for patch in [
         r#"{"capacity": 0}"#,

@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 use crate::server::{Server, last, refused};
 use crate::stage::{Stage, delivered, intake_settings};
 
-/// The option by its member in a batch, and a value that can't be used.
+/// The option by its member in a batch, and an invalid value.
 fn unusable() -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let mut add = |member, values: &[&str]| all.extend(values.iter().map(|value| (member, (*value).to_owned())));
@@ -12,7 +12,23 @@ fn unusable() -> Vec<(&'static str, String)> {
     add("expires_in", &["-1s", "0s", "60", "3650d", "NaN"]);
     add("timeout", &["0s", "-1s", "2h", "30"]);
     add("method", &["BREW", "post", "CONNECT", "TRACE", "GET POST"]);
-    add("path", &["..", "/../x", "/a/../../x", "/%2e%2e/x", "/%2E./x", "/./x", "//host/x", "/a//b", "http://host/x"]);
+    add(
+        "path",
+        &[
+            "..",
+            "/../x",
+            "/a/../../x",
+            "/%2e%2e/x",
+            "/..;/x",
+            "/%2e%2e;/x",
+            "/%252e./x",
+            "/%2E./x",
+            "/./x",
+            "//host/x",
+            "/a//b",
+            "http://host/x",
+        ],
+    );
     add(
         "path",
         &["\\\\host\\x", "/\\host", "/%5chost", "@host", "/x@host", "/%2f%2fhost", "/a b", "/%", "/%zz", "/%00"],
@@ -22,8 +38,8 @@ fn unusable() -> Vec<(&'static str, String)> {
     all
 }
 
-/// Headers that may not be forwarded.
-const CONNECTION_HEADERS: [&str; 14] = [
+/// Headers that must not be forwarded.
+const REFUSED_HEADERS: [&str; 17] = [
     "Host",
     "Content-Length",
     "Transfer-Encoding",
@@ -38,13 +54,16 @@ const CONNECTION_HEADERS: [&str; 14] = [
     "Proxy-Anything",
     "Expect",
     "Dripfeed-Job-Id",
+    "X-Forwarded-For",
+    "Forwarded",
+    "X-Real-IP",
 ];
 
 fn header_of(member: &str) -> String {
     format!("Dripfeed-{}", member.replace('_', "-"))
 }
 
-/// Hands in one item with these options.
+/// Submits one item with these options.
 async fn batch(stage: &Stage, options: Value) -> Value {
     let item = json!([{"body": 1, "options": options}]).to_string();
     stage.ask("POST /v1/buckets/b/jobs/batch", &[("content-type", "application/json")], item).await.json()["items"][0]
@@ -52,7 +71,7 @@ async fn batch(stage: &Stage, options: Value) -> Value {
 }
 
 #[tokio::test]
-async fn options_that_cannot_be_used_are_refused_by_each_way_they_come() {
+async fn invalid_options_are_refused_in_every_form() {
     let stage = Stage::set().await;
     for (member, value) in unusable() {
         let header = header_of(member);
@@ -84,9 +103,9 @@ async fn options_that_cannot_be_used_are_refused_by_each_way_they_come() {
 }
 
 #[tokio::test]
-async fn headers_of_a_connection_are_not_forwarded() {
+async fn connection_headers_are_not_forwarded() {
     let stage = Stage::set().await;
-    for name in CONNECTION_HEADERS {
+    for name in REFUSED_HEADERS {
         let header = format!("Dripfeed-Forward-{name}");
         stage.ask("POST /v1/buckets/b/jobs", &[(&header, "x")], "x").await.refuses(422, "bad_option");
         let item = batch(&stage, json!({"forward": {name: "x"}})).await;
@@ -120,7 +139,7 @@ async fn headers_of_a_connection_are_not_forwarded() {
 }
 
 #[tokio::test]
-async fn a_bad_idempotency_key_is_a_bad_request_by_each_way_it_comes() {
+async fn an_invalid_idempotency_key_is_a_bad_request_in_every_form() {
     let stage = Stage::set().await;
     for key in ["", "\"\"", &"x".repeat(256), "a\tb"] {
         for line in ["POST /v1/buckets/b/jobs", "POST /v1/buckets/b/proxy/x"] {
@@ -164,7 +183,8 @@ async fn a_proxied_path_reaches_no_other_host() {
         refused(&answer, 422, "bad_option");
     }
     // A target with a host in it is ours all the same: its host is nothing that a job has.
-    let answer = server.ask(last("GET http://elsewhere/v1/buckets/b/proxy/x", "", "")).await;
+    refused(&server.ask(last("GET http://elsewhere/v1/buckets/b/proxy/x", "", "")).await, 421, "unknown_host");
+    let answer = server.ask(last("GET http://intake/v1/buckets/b/proxy/x", "", "")).await;
     assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
     let job = stage.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!((job.path.unwrap().as_str(), job.headers.is_empty()), ("/x", true));

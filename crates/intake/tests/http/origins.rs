@@ -1,6 +1,6 @@
 use crate::stage::Stage;
 
-/// Every call that changes something.
+/// Every operation that changes something.
 const CHANGES: [&str; 16] = [
     "POST /v1/buckets/b/jobs",
     "POST /v1/buckets/b/jobs/batch",
@@ -41,8 +41,34 @@ async fn pages_of_another_origin_change_nothing() {
     assert_eq!((preflight.status.as_u16(), preflight.header("access-control-allow-origin")), (405, None));
 }
 
+/// Every route except the liveness and readiness probes.
+const READS: [&str; 6] =
+    ["GET /v1/buckets", "GET /v1/buckets/b", "GET /metrics", "GET /docs/", "GET /openapi.json", "GET /"];
+
 #[tokio::test]
-async fn nothing_is_changed_by_a_method_that_only_looks() {
+async fn without_keys_an_unknown_host_name_is_refused() {
+    let stage = Stage::set().await;
+    for host in ["evil.example", "evil.example:7180", "127.0.0.1.evil.example", ""] {
+        let origin = format!("http://{host}");
+        for line in CHANGES.iter().chain(&READS) {
+            let answer = stage.ask(line, &[("host", host), ("origin", &origin)], "{}").await;
+            assert_eq!(answer.status, 421, "{host} {line}: {answer:?}");
+        }
+    }
+    let refused = stage.ask("GET /v1/buckets", &[("host", "evil.example")], "").await.refuses(421, "unknown_host");
+    assert!(refused["detail"].as_str().unwrap().contains("intake.hosts"), "{refused}");
+    let bucket = stage.get("/v1/buckets/b").await.json();
+    assert_eq!((&bucket["level"], &bucket["paused"]), (&0.into(), &false.into()));
+    for host in ["127.0.0.1:7180", "[::1]:7180", "localhost", "intake:7180"] {
+        assert_eq!(stage.ask("GET /v1/buckets", &[("host", host)], "").await.status, 200, "{host}");
+    }
+    for open in ["/livez", "/readyz"] {
+        assert_eq!(stage.ask(&format!("GET {open}"), &[("host", "pod.example")], "").await.status, 200, "{open}");
+    }
+}
+
+#[tokio::test]
+async fn safe_methods_change_nothing() {
     let stage = Stage::set().await;
     let id = stage.submit("x").await;
     for path in ["jobs/batch", "pause", "resume", "purge", "dead/1-1/replay"] {

@@ -1,9 +1,11 @@
+use dripfeed_bucket::BucketSettings;
+use dripfeed_job::forward::ClientAddress;
 use http::Method;
 
-use crate::stage::{Stage, delivered};
+use crate::stage::{Stage, delivered, settings};
 
 #[tokio::test]
-async fn a_request_is_handed_in_as_it_came() {
+async fn a_proxied_request_is_forwarded_unchanged() {
     let stage = Stage::set().await;
     let headers = [
         ("content-type", "application/x-thing"),
@@ -29,7 +31,19 @@ async fn a_request_is_handed_in_as_it_came() {
 }
 
 #[tokio::test]
-async fn any_method_and_an_empty_path_will_do() {
+async fn the_client_address_is_forwarded_only_if_configured() {
+    let believed = BucketSettings { client_address: ClientAddress::Forwarded, ..settings("b") };
+    let headers = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1"), ("x-real-ip", "192.0.2.1")];
+    for (bucket, kept) in [(settings("b"), 0), (believed, 3)] {
+        let stage = Stage::with(vec![bucket], Vec::new(), &[]).await;
+        assert_eq!(stage.ask("POST /v1/buckets/b/proxy/x", &headers, "").await.status, 202);
+        let job = stage.settle(delivered(200, "text/plain", b"")).await;
+        assert_eq!(job.headers.iter().count(), kept, "{:?}", job.headers);
+    }
+}
+
+#[tokio::test]
+async fn any_method_and_an_empty_path_are_accepted() {
     let stage = Stage::set().await;
     for (line, path) in [
         ("GET /v1/buckets/b/proxy", ""),
@@ -47,7 +61,7 @@ async fn any_method_and_an_empty_path_will_do() {
 }
 
 #[tokio::test]
-async fn what_cannot_go_on_is_refused() {
+async fn a_request_that_cant_be_forwarded_is_refused() {
     let stage = Stage::set().await;
     let own = [("dripfeed-method", "PUT"), ("dripfeed-path", "/x")];
     stage.ask("POST /v1/buckets/b/proxy/x", &own, "").await.refuses(422, "bad_option");

@@ -7,7 +7,7 @@ use crate::stage::{Stage, buried, delivered};
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 #[tokio::test]
-async fn a_job_tells_where_it_is() {
+async fn a_job_shows_its_state() {
     let stage = Stage::set().await;
     let waiting = stage.submit("x").await;
     let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
@@ -32,7 +32,7 @@ async fn a_job_tells_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_names_no_job_is_not_found() {
+async fn an_invalid_job_id_is_not_found() {
     let stage = Stage::set().await;
     let id = stage.submit("x").await;
     for id in ["1-1", "x", "01-0", "%00", "18446744073709551616-0"] {
@@ -42,7 +42,7 @@ async fn what_names_no_job_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_list_is_read_page_by_page() {
+async fn a_list_is_paginated() {
     let stage = Stage::set().await;
     for n in 0..5 {
         stage.submit(&n.to_string()).await;
@@ -68,7 +68,7 @@ async fn a_list_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_bad_query_is_refused() {
+async fn an_invalid_query_is_refused() {
     let stage = Stage::set().await;
     for n in 0..3 {
         stage.submit(&n.to_string()).await;
@@ -100,7 +100,7 @@ async fn a_bad_query_is_refused() {
 }
 
 #[tokio::test]
-async fn a_bucket_tells_how_full_and_how_fast_it_is() {
+async fn a_bucket_shows_its_level_and_rate() {
     let stage = Stage::set().await;
     stage.submit("x").await;
     stage.submit_with(&[("dripfeed-delay", "1h")], "y").await;
@@ -145,7 +145,31 @@ async fn a_bucket_tells_how_full_and_how_fast_it_is() {
 }
 
 #[tokio::test]
-async fn how_jobs_ended_is_listed_and_summed_up() {
+async fn a_bucket_that_cant_be_read_hides_no_other() {
+    let stage = Stage::set().await;
+    stage.submit("x").await;
+    // Its slot moves, or somebody broke it: to the intake it is a refusal of Redis.
+    let mut breaking = redis::cmd("SET");
+    breaking.arg("dripfeed:{other}:tally").arg("broken");
+    stage.store.command::<()>(&breaking).await.unwrap();
+    let all = stage.get("/v1/buckets").await;
+    assert_eq!(all.status, 200, "{all:?}");
+    let items = &all.json()["items"];
+    assert_eq!((&items[0]["name"], &items[0]["level"]), (&json!("b"), &json!(1)));
+    assert_eq!((&items[1]["name"], &items[1]["kind"]), (&json!("other"), &json!("stream")));
+    assert_eq!((&items[1]["error"]["code"], items[1].get("level")), (&json!("store_unavailable"), None));
+    let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+    assert!(metrics.contains(r#"dripfeed_bucket_level{bucket="b"} 1"#), "{metrics}");
+    assert!(!metrics.contains(r#"dripfeed_bucket_level{bucket="other"}"#), "{metrics}");
+
+    let mut second = redis::cmd("SET");
+    second.arg("dripfeed:{b}:tally").arg("broken");
+    stage.store.command::<()>(&second).await.unwrap();
+    stage.get("/v1/buckets").await.refuses(503, "store_unavailable");
+}
+
+#[tokio::test]
+async fn outcomes_are_listed_and_reported() {
     let stage = Stage::set().await;
     let items = "[{\"body\": 1}, {\"body\": 2}, {\"body\": 3}]";
     stage.ask(BATCH, &[("content-type", "application/json")], items).await;

@@ -1,7 +1,17 @@
+/// Connections: limits, timeouts, shutdown.
+mod connections;
+/// Request smuggling: ambiguous framing.
+mod framing;
+/// Many idle and slow connections.
+mod idle_connections;
+/// TLS, with generated certificates.
+mod tls;
+
 use std::io;
 use std::net::SocketAddr;
 
-use dripfeed_intake::{IntakeSettings, Listener, Tls};
+use dripfeed_http::{Listener, Tls};
+use dripfeed_intake::IntakeSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -37,7 +47,7 @@ impl Server {
         Connection { tcp: TcpStream::connect(self.address).await.unwrap() }
     }
 
-    /// What is answered to one request, sent byte for byte on a connection of its own. It asks to be the last.
+    /// The response to one request, sent byte for byte on a separate connection with `Connection: close`.
     pub async fn ask(&self, request: impl AsRef<[u8]>) -> String {
         let mut connection = self.connect().await;
         connection.send(request).await;
@@ -58,7 +68,7 @@ impl Connection {
         self.tcp.write_all(text.as_ref()).await.unwrap();
     }
 
-    /// Status line, fields and body of the next answer.
+    /// Status line, header fields and body of the next response.
     pub async fn answer(&mut self) -> String {
         let read = async {
             let mut text = Vec::new();
@@ -76,11 +86,11 @@ impl Connection {
         tokio::time::timeout(PATIENCE, read).await.expect("an answer comes")
     }
 
-    /// All that comes until the other end closes.
+    /// All bytes until the server closes.
     pub async fn rest(&mut self) -> String {
         let mut rest = Vec::new();
         let read = tokio::time::timeout(PATIENCE, self.tcp.read_to_end(&mut rest)).await;
-        // A reset is an end too: what we sent wasn't read.
+        // A reset ends the connection too: unread data was discarded.
         let _ = read.expect("the connection is closed");
         String::from_utf8_lossy(&rest).into_owned()
     }
@@ -91,7 +101,7 @@ pub fn head(fields: &str) -> String {
     format!("POST /v1/buckets/b/jobs HTTP/1.1\r\nHost: intake\r\n{fields}\r\n")
 }
 
-/// A whole request, the last of its connection.
+/// A complete request with `Connection: close`.
 pub fn last(line: &str, fields: &str, body: &str) -> String {
     format!(
         "{line} HTTP/1.1\r\nHost: intake\r\nConnection: close\r\nContent-Length: {}\r\n{fields}\r\n{body}",
@@ -99,7 +109,7 @@ pub fn last(line: &str, fields: &str, body: &str) -> String {
     )
 }
 
-/// The answer is this refusal.
+/// Asserts that the response is this refusal.
 #[track_caller]
 pub fn refused(answer: &str, status: u16, code: &str) {
     assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");

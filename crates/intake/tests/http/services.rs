@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use dripfeed_intake::{AccessKey, BucketSet, Scope, ServiceSet};
+use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use serde_json::{Value, json};
 use sfv::{List, Parser};
 use sha2::{Digest as _, Sha256};
@@ -15,13 +15,13 @@ async fn put(stage: &Stage, rules: &Value) -> Answer {
     stage.ask(RULES, &[], rules.to_string()).await
 }
 
-/// Rules of one policy for each caller.
+/// Rules with one policy per caller.
 fn limit(limit: u64) -> Value {
     let tier = json!({ "kind": "fixed", "limit": limit, "period": "1h", "align": "first" });
     json!({ "policies": [{ "id": "each", "key": ["caller"], "tiers": [tier], "message": "slow down" }] })
 }
 
-/// Asks until Redis could be asked in the 35 ms that a decision has for it: the machine may be busy.
+/// Retries until a decision fits into its Redis timeout of 35 ms: the machine may be busy.
 async fn check_at(router: Router, headers: &[(&str, &str)], body: &Value) -> Answer {
     let begun = Instant::now();
     loop {
@@ -42,7 +42,7 @@ fn remaining(answer: &Answer) -> u64 {
 }
 
 #[tokio::test]
-async fn rules_are_registered_read_and_forgotten() {
+async fn rules_are_registered_read_and_deleted() {
     let stage = Stage::set().await;
     let path = "/v1/services/shop/rules";
     stage.get(path).await.refuses(404, "unknown_service");
@@ -58,7 +58,7 @@ async fn rules_are_registered_read_and_forgotten() {
 }
 
 #[tokio::test]
-async fn published_service_levels_are_rules_as_they_are() {
+async fn published_service_levels_are_accepted_as_rules() {
     let stage = Stage::set().await;
     let yaml = "slas:\n  - id: put-product\n    enabled: true\n    match:\n      methods: [PUT]\n      \
                 pathPattern: /v1/organizations/{orgId}/product/{id}\n    tiers:\n      - period: 3600\n        threshold: 2\n";
@@ -74,12 +74,12 @@ async fn published_service_levels_are_rules_as_they_are() {
     assert_eq!(check(&stage, call("a")).await.status, 429);
     assert_eq!(check(&stage, call("b")).await.status, 200, "each tenant has its own");
     assert_eq!(check(&stage, json!({ "method": "GET", "path": "/" })).await.json()["policies"], json!([]));
-    // What GET told can be put again.
+    // What GET reported can be put again.
     assert_eq!(put(&stage, &rules).await.json(), rules);
 }
 
 #[tokio::test]
-async fn rules_are_taken_whole_or_not_at_all() {
+async fn rules_are_accepted_as_a_whole_or_not_at_all() {
     let stage = Stage::set().await;
     put(&stage, &limit(2)).await;
     let good = limit(5)["policies"][0].clone();
@@ -112,7 +112,7 @@ async fn rules_are_taken_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_check_tells_what_is_left_and_when_to_come_again() {
+async fn a_check_shows_remaining_quota_and_retry_after() {
     let stage = Stage::set().await;
     put(&stage, &limit(2)).await;
     let alice = || json!({ "method": "GET", "path": "/v1/x?q", "caller": "alice" });
@@ -147,7 +147,7 @@ async fn a_check_tells_what_is_left_and_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn a_refused_check_is_charged_to_nothing() {
+async fn a_refused_check_is_not_charged() {
     let stage = Stage::set().await;
     let all = json!({ "id": "all", "tiers": [{ "kind": "fixed", "limit": 100, "period": "1h" }] });
     let each = json!({ "id": "each", "key": ["header:x-region"], "tiers": [
@@ -165,7 +165,7 @@ async fn a_refused_check_is_charged_to_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_check_is_refused_with_its_place() {
+async fn an_invalid_check_is_refused_with_its_place() {
     let stage = Stage::set().await;
     put(&stage, &limit(2)).await;
     for (body, member) in [
@@ -185,7 +185,7 @@ async fn what_is_no_check_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn another_limit_works_at_once_and_keeps_what_was_consumed() {
+async fn a_changed_limit_applies_at_once_and_keeps_its_consumption() {
     let stage = Stage::set().await;
     put(&stage, &limit(3)).await;
     let alice = || json!({ "caller": "alice" });
@@ -201,7 +201,7 @@ async fn another_limit_works_at_once_and_keeps_what_was_consumed() {
 }
 
 #[tokio::test]
-async fn another_intake_has_a_change_within_a_second() {
+async fn a_change_reaches_other_intakes_within_a_second() {
     let stage = Stage::set().await;
     let (other, _) = stage.intake(intake_settings()).await;
     let other = other.router();
@@ -230,7 +230,7 @@ async fn another_intake_has_a_change_within_a_second() {
 
 /// The arithmetic of the published sliding window counter: a quarter into a window, 40 · 3/4 + 5 = 35 of 40.
 #[tokio::test]
-async fn a_sliding_window_weighs_the_one_before_as_published() {
+async fn a_sliding_window_weighs_the_previous_window_as_published() {
     const PERIOD_MS: u64 = 4000;
     let stage = Stage::set().await;
     let tier = json!({ "kind": "sliding", "limit": 40, "period": "4s" });
@@ -268,7 +268,7 @@ async fn a_sliding_window_weighs_the_one_before_as_published() {
 }
 
 #[tokio::test]
-async fn what_names_no_service_is_not_found_and_redis_is_not_asked() {
+async fn an_invalid_service_name_is_not_found_without_querying_redis() {
     let mut stage = Stage::set().await;
     stage.redis.kill().await.unwrap();
     for name in ["-b", ".", "b%2Fb", "%7Bb%7D", "b:limit", "%FF", "b%00", "\u{432}", &"x".repeat(65)] {
@@ -281,7 +281,7 @@ async fn what_names_no_service_is_not_found_and_redis_is_not_asked() {
 }
 
 #[tokio::test]
-async fn while_redis_is_away_each_rule_decides_as_it_says() {
+async fn while_redis_is_unavailable_each_rule_follows_on_store_error() {
     let mut stage = Stage::set().await;
     let policy = |method: &str, on_store_error: &str| {
         json!({
@@ -314,9 +314,9 @@ async fn while_redis_is_away_each_rule_decides_as_it_says() {
 }
 
 #[tokio::test]
-async fn who_names_no_caller_is_known_by_the_key() {
+async fn the_key_is_the_default_caller_of_a_check() {
     let services = ServiceSet::Named(BTreeSet::from(["shop".parse().unwrap()]));
-    let key = |id: &str| AccessKey {
+    let key = |id: &str| ApiKey {
         id: id.to_owned(),
         sha256: Sha256::digest(id).into(),
         scopes: vec![Scope::Submit, Scope::Operate],

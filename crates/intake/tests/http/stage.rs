@@ -4,10 +4,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
+use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
 use dripfeed_bucket::{
     Bucket, BucketSettings, Buckets, Consumer, Keep, Kind, Leak, Life, PaceTiers, Replica, Settlement, Take, Taken,
 };
-use dripfeed_intake::{AccessKey, Decisions, Gauges, Health, Intake, IntakeMetrics, IntakeSettings, Keys};
+use dripfeed_http::Health;
+use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
+use dripfeed_intake::{Intake, IntakeSettings};
+use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{Job, Retry};
 use dripfeed_limit::Services;
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -18,21 +22,21 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-/// The longest that anything in a test may take.
+/// Timeout of any wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Gone with the test.
+/// Removed with the test.
 pub struct Stage {
     pub redis: PrivateServer,
     pub store: Store,
     pub buckets: Arc<Buckets>,
-    pub keys: Arc<Keys>,
+    pub keys: Arc<ApiKeys>,
     pub health: Health,
     pub intake: Intake,
     _folder: TempDir,
 }
 
-/// An answer, read whole.
+/// A complete response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -49,7 +53,7 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// Is this refusal, told as RFC 9457 wants it.
+    /// Asserts that this is the refusal, as an RFC 9457 problem.
     #[track_caller]
     pub fn refuses(&self, status: u16, code: &str) -> Value {
         assert_eq!(self.status.as_u16(), status, "{self:?}");
@@ -77,12 +81,12 @@ pub fn request(line: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> R
 }
 
 impl Stage {
-    /// A bucket `b` of capacity 10 and one `other`, and no keys.
+    /// Buckets `b`, of capacity 10, and `other`; no keys.
     pub async fn set() -> Self {
         Self::with(vec![settings("b"), settings("other")], Vec::new(), &[]).await
     }
 
-    pub async fn with(buckets: Vec<BucketSettings>, keys: Vec<AccessKey>, redis: &[&str]) -> Self {
+    pub async fn with(buckets: Vec<BucketSettings>, keys: Vec<ApiKey>, redis: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let arguments = redis.iter().map(|argument| (*argument).to_owned()).collect();
         let options = ServerOptions { arguments, ..ServerOptions::default() };
@@ -91,7 +95,7 @@ impl Stage {
         let store = Store::connect(&settings).await.unwrap();
         let buckets = buckets.into_iter().map(|settings| Bucket::new(store.clone(), settings));
         let buckets = Arc::new(Buckets::new(buckets));
-        let keys = Arc::new(Keys::new(keys));
+        let keys = Arc::new(ApiKeys::new(keys));
         let (intake, health) = assemble(intake_settings(), &store, &keys, &buckets).await;
         Self { redis, store, buckets, keys, health, intake, _folder: folder }
     }
@@ -117,7 +121,7 @@ impl Stage {
         self.ask(&format!("POST {path}"), &[], Body::empty()).await
     }
 
-    /// Hands in a job, and gives its id.
+    /// Submits a job and returns its id.
     pub async fn submit(&self, body: &str) -> String {
         self.submit_with(&[], body).await
     }
@@ -128,19 +132,26 @@ impl Stage {
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// Jobs in the stream itself.
+    /// The length of the stream.
     pub async fn length(&self, bucket: &str) -> u64 {
         let mut xlen = redis::cmd("XLEN");
         xlen.arg(format!("dripfeed:{{{bucket}}}:jobs"));
         self.store.command(&xlen).await.unwrap()
     }
 
-    /// A replica that takes jobs of `b`.
+    /// The number of jobs with a registered wait.
+    pub async fn registered(&self, bucket: &str) -> u64 {
+        let mut zcard = redis::cmd("ZCARD");
+        zcard.arg(format!("dripfeed:{{{bucket}}}:notices"));
+        self.store.command(&zcard).await.unwrap()
+    }
+
+    /// A replica that claims jobs of `b`.
     pub async fn replica(&self) -> Replica {
         self.bucket("b").join(Consumer::new("east"), Duration::from_secs(30), Life::First).await.unwrap()
     }
 
-    /// Takes the next job of `b`.
+    /// Claims the next job of `b`.
     pub async fn take(&self, replica: &Replica) -> Taken {
         let take = tokio::time::timeout(PATIENCE, async {
             loop {
@@ -154,7 +165,7 @@ impl Stage {
         take.await.expect("a job can be taken")
     }
 
-    /// Takes the next job of `b`, settles it, and gives what it was.
+    /// Claims and settles the next job of `b`, and returns it.
     pub async fn settle(&self, settlement: Settlement) -> Job {
         let replica = self.replica().await;
         let taken = self.take(&replica).await;
@@ -168,16 +179,17 @@ impl Stage {
 async fn assemble(
     settings: IntakeSettings,
     store: &Store,
-    keys: &Arc<Keys>,
+    keys: &Arc<ApiKeys>,
     buckets: &Arc<Buckets>,
 ) -> (Intake, Health) {
     let services = Services::open(store.clone()).await;
     let mut registry = Registry::with_prefix("dripfeed");
-    let metrics = IntakeMetrics::register(&mut registry);
-    let gauges = Gauges::register(Arc::clone(buckets), &mut registry);
-    Decisions::register(services.clone(), &mut registry);
-    let health = Health::new(store.clone(), gauges, Arc::new(registry));
-    let intake = Intake::new(settings, Arc::clone(keys), Arc::clone(buckets), services, metrics, health.clone());
+    let metrics = IntakeMetrics::register(Arc::clone(buckets), &mut registry);
+    let gauges = BucketGauges::register(Arc::clone(buckets), &mut registry);
+    LimitMetrics::register(services.clone(), &mut registry);
+    let health = Health::new(store.clone());
+    let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));
+    let intake = Intake::new(settings, Arc::clone(keys), Arc::clone(buckets), services, metrics, exporter);
     (intake, health)
 }
 
@@ -199,8 +211,12 @@ pub fn intake_settings() -> IntakeSettings {
         head_timeout: PATIENCE,
         body_timeout: PATIENCE,
         drain: PATIENCE,
+        drain_delay: Duration::ZERO,
+        hosts: Hosts::new(&["intake"]).unwrap(),
         x_ratelimit_headers: false,
         max_batch: 100,
+        max_waits: 4,
+        max_waits_per_caller: 2,
     }
 }
 
@@ -227,10 +243,16 @@ pub fn settings(name: &str) -> BucketSettings {
         keep: Keep {
             outcomes: Duration::from_hours(1),
             most_outcomes: 1000,
+            outcomes_bytes: 64 << 20,
             answer_bytes: 1000,
             idempotency_keys: Duration::from_hours(1),
+            most_idempotency_keys: 100_000,
+            dead: Duration::from_hours(1),
             most_dead: 1000,
+            dead_bytes: 64 << 20,
+            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
         },
+        client_address: ClientAddress::Dropped,
         durability: Durability::Everysec,
     }
 }

@@ -9,7 +9,7 @@ use crate::stage::{Stage, delivered, settings};
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 
 #[tokio::test]
-async fn a_receipt_tells_what_was_admitted() {
+async fn a_receipt_describes_the_admitted_job() {
     let stage = Stage::set().await;
     let answer = stage.ask(JOBS, &[("content-type", "text/plain")], "hello").await;
     assert_eq!(answer.status, 202);
@@ -25,7 +25,7 @@ async fn a_receipt_tells_what_was_admitted() {
 }
 
 #[tokio::test]
-async fn the_body_and_its_description_reach_the_replica_as_they_came() {
+async fn body_and_content_headers_are_forwarded_unchanged() {
     let stage = Stage::set().await;
     let body: Vec<u8> = (0..=255).collect();
     let headers = [
@@ -70,7 +70,7 @@ async fn one_job_per_idempotency_key() {
 }
 
 #[tokio::test]
-async fn a_full_bucket_tells_when_to_come_again() {
+async fn a_full_bucket_sends_retry_after() {
     let stage = Stage::set().await;
     for n in 0..10 {
         stage.submit(&n.to_string()).await;
@@ -89,7 +89,7 @@ async fn a_full_bucket_tells_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn a_job_that_cannot_make_its_deadline_is_refused() {
+async fn a_job_that_would_expire_before_delivery_is_refused() {
     let stage = Stage::set().await;
     let headers = [("dripfeed-delay", "10s"), ("dripfeed-expires-in", "5s")];
     stage.ask(JOBS, &headers, "late").await.refuses(429, "deadline_unreachable");
@@ -97,7 +97,7 @@ async fn a_job_that_cannot_make_its_deadline_is_refused() {
 }
 
 #[tokio::test]
-async fn a_job_larger_than_the_bucket_is_too_large() {
+async fn a_job_larger_than_the_bucket_is_refused() {
     let mut small = settings("b");
     small.capacity_bytes = 1000;
     let stage = Stage::with(vec![small], Vec::new(), &[]).await;
@@ -106,7 +106,7 @@ async fn a_job_larger_than_the_bucket_is_too_large() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_however_it_comes() {
+async fn an_oversized_body_is_refused_in_every_form() {
     let stage = Stage::set().await;
     let most = 64 * 1024;
     let fits = stage.ask(JOBS, &[], vec![0; most]).await;
@@ -127,7 +127,7 @@ async fn a_paused_bucket_admits() {
 }
 
 #[tokio::test]
-async fn what_names_no_call_is_not_found() {
+async fn an_unknown_route_is_not_found() {
     let stage = Stage::set().await;
     stage.post("/v1/buckets/b/c/jobs").await.refuses(404, "not_found");
     stage.post("/v2/buckets").await.refuses(404, "not_found");

@@ -6,7 +6,7 @@ const JOBS: &str = "POST /v1/buckets/b/jobs";
 const WAIT: (&str, &str) = ("prefer", "wait=10");
 
 #[tokio::test]
-async fn who_waits_gets_the_upstreams_answer() {
+async fn a_waiting_caller_gets_the_upstreams_response() {
     let stage = Stage::set().await;
     let (answer, job) = tokio::join!(stage.ask(JOBS, &[WAIT], "x"), stage.settle(delivered(201, "text/csv", b"a,b")));
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -24,7 +24,7 @@ async fn who_waits_gets_the_upstreams_answer() {
 }
 
 #[tokio::test]
-async fn who_waits_in_vain_gets_a_receipt() {
+async fn a_wait_that_times_out_returns_a_receipt() {
     let stage = Stage::set().await;
     let answer = stage.ask(JOBS, &[("prefer", "wait=1")], "x").await;
     assert_eq!(answer.status, 202);
@@ -38,7 +38,30 @@ async fn who_waits_in_vain_gets_a_receipt() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_the_waiting() {
+async fn a_caller_over_the_wait_limit_gets_a_receipt_at_once() {
+    let stage = Stage::set().await;
+    let waiting = futures::future::join(stage.ask(JOBS, &[WAIT], "1"), stage.ask(JOBS, &[WAIT], "2"));
+    let (_, third) = tokio::join!(
+        async {
+            let (one, two) = waiting.await;
+            assert_eq!((one.status.as_u16(), two.status.as_u16()), (200, 200));
+        },
+        async {
+            while stage.registered("b").await < 2 {}
+            let third = stage.ask(JOBS, &[WAIT], "3").await;
+            for _ in 0..3 {
+                stage.settle(delivered(200, "text/plain", b"x")).await;
+            }
+            third
+        }
+    );
+    assert_eq!((third.status.as_u16(), third.header("preference-applied")), (202, None));
+    let (answer, _) = tokio::join!(stage.ask(JOBS, &[WAIT], "4"), stage.settle(delivered(201, "text/plain", b"y")));
+    assert_eq!(answer.status, 200, "there is room again");
+}
+
+#[tokio::test]
+async fn a_stop_ends_waits() {
     let stage = Stage::set().await;
     let begun = tokio::time::Instant::now();
     let answer = tokio::select! {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dripfeed_bucket::{Bucket, BucketSettings, Kind, PaceTiers};
 use serde_json::json;
 
-use self::periods::{Periods, Takes};
+use self::periods::{PERIOD, Periods, Takes};
 use crate::buckets;
 use crate::error::LabError;
 use crate::findings::{Figure as _, Findings, Line, Row, Shown, Whose};
@@ -20,7 +20,6 @@ use crate::replica::Replica;
 use crate::upstream::Upstream;
 
 const LIMIT: u64 = 200;
-const PERIOD: Duration = Duration::from_millis(500);
 const PER_S: f64 = 400.0;
 const WORKERS: usize = 3;
 const IN_FLIGHT: u32 = 50;

@@ -92,7 +92,7 @@ async fn one_caller(ground: &Ground) -> Result<Passes, LabError> {
     for_as_long_as(AT_THE_GATE, crate::asking::PAUSE, || async { passes(limiter, &call("tiger")).await }).await
 }
 
-/// The loop hands in; what gets through is what the upstream sees.
+/// The loop submits; what gets through is what the upstream sees.
 async fn bucket(ground: &Ground, kind: Kind) -> Result<Passes, LabError> {
     let served = Upstream::new(Duration::ZERO).serve().await?;
     let settings = buckets::settings(buckets::name(kind.as_str())?, kind, LIMIT, ("30/s".parse()?, BURST), 10);

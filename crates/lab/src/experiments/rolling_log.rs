@@ -1,4 +1,4 @@
-//! The rolling log with a minimum gap, under a client that never slows down; counts that a replica keeps by itself and tells
+//! The rolling log with a minimum gap, under a client that never slows down; counts that a replica keeps on its own and reports
 //! now and then; and several tiers in one round trip.
 
 mod published;

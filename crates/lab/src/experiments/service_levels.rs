@@ -1,5 +1,5 @@
 //! Service levels per tenant and endpoint, read as they were published, at three instances that get 1000 calls a second of 25
-//! tenants; one of them calls far too often. Counted by each instance and told every second, and with shares that an
+//! tenants; one of them calls far too often. Counted by each instance and reported every second, and with shares that an
 //! instance takes ahead.
 
 mod load;
@@ -18,7 +18,7 @@ use crate::ground::Ground;
 
 const SLAS: &str = include_str!("service_levels/slas.yaml");
 const SYNC: Duration = Duration::from_secs(1);
-/// What it may take on top until all is told and learned.
+/// What it may take on top until all is reported and learned.
 const TELLING: Duration = Duration::from_millis(50);
 /// Of the loud tenant, in a window of a minute.
 const THRESHOLD: u64 = 600;

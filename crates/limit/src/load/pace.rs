@@ -2,16 +2,17 @@ use serde_json::Value as Json;
 
 use super::{Fault, LoadError, join, shape, tier};
 use crate::policy::MOST_TIERS;
-use crate::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Kind, Tier};
 
 /// With a rate besides, as many as a policy may have.
 const MOST: usize = MOST_TIERS - 1;
 
 pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
-    let (mut tiers, mut faults) = (Vec::new(), Vec::new());
     if items.len() > MOST {
-        faults.push(Fault { place: place.to_owned(), message: format!("{} tiers: use at most {MOST}", items.len()) });
+        let message = format!("{} tiers: use at most {MOST}", items.len());
+        return Err(LoadError { faults: vec![Fault { place: place.to_owned(), message }] });
     }
+    let (mut tiers, mut faults) = (Vec::new(), Vec::new());
     for (at, item) in items.into_iter().enumerate() {
         let below = |fault: Fault| Fault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
         let whole = |message: String| vec![Fault { place: String::new(), message }];

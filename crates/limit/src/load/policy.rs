@@ -5,11 +5,11 @@ use http::HeaderName;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Fault, Faults, keep, shape, tier};
-use crate::consistency::{Consistency, OnStoreError};
-use crate::cost::Cost;
-use crate::matching::Match;
-use crate::policy::{Mode, Policy, PolicySettings};
+use super::{Fault, Faults, at_most, keep, shape, tier};
+use crate::policy::consistency::{Consistency, OnStoreError};
+use crate::policy::cost::Cost;
+use crate::policy::matching::Match;
+use crate::policy::{MAX_SCOPES, MOST_KEY_PARTS, MOST_TIERS, Mode, Policy, PolicySettings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +31,12 @@ struct Raw {
     #[serde(default)]
     on_store_error: RawOnStoreError,
     message: Option<String>,
+    #[serde(default = "max_scopes")]
+    max_scopes: u64,
+}
+
+fn max_scopes() -> u64 {
+    MAX_SCOPES
 }
 
 fn enabled() -> bool {
@@ -76,6 +82,8 @@ const DEFAULT_SYNC: Duration = Duration::from_secs(1);
 
 pub(super) fn read(item: Json) -> Result<Policy, Faults> {
     let raw: Raw = shape(item)?;
+    at_most(MOST_KEY_PARTS, "key", "parts", raw.key.len())?;
+    at_most(MOST_TIERS, "tiers", "tiers", raw.tiers.len())?;
     let mut faults = Faults::new();
     let id = keep(&mut faults, "id", raw.id.parse());
     let matching = keep(&mut faults, "match", Match::new(&raw.r#match.methods, raw.r#match.path.as_deref()));
@@ -112,6 +120,7 @@ pub(super) fn read(item: Json) -> Result<Policy, Faults> {
             RawOnStoreError::Local => OnStoreError::Local,
         },
         message: raw.message,
+        max_scopes: raw.max_scopes,
     };
     Policy::new(settings).map_err(|bad| vec![Fault { place: bad.place(), message: bad.to_string() }])
 }

@@ -1,15 +1,15 @@
-//! The published service levels: how often each tenant may call an endpoint, counted per window of so many seconds.
+//! The published service levels: how often each tenant may call an endpoint, counted per window of this many seconds.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Fault, Faults, keep, shape};
-use crate::matching::Match;
-use crate::policy::{Policy, PolicySettings};
-use crate::scope::KeyPart;
-use crate::tier::{Align, BadTier, Tier};
+use super::{Fault, Faults, at_most, keep, shape};
+use crate::policy::matching::Match;
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::{Align, BadTier, Tier};
+use crate::policy::{MOST_TIERS, Policy, PolicySettings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +59,7 @@ pub(super) fn read(item: Json) -> Result<Policy, Faults> {
         RawTiers::Many(tiers) => tiers,
         RawTiers::One(tier) => vec![tier],
     };
+    at_most(MOST_TIERS, "tiers", "tiers", tiers.len())?;
     let tiers = tiers.iter().enumerate();
     let tiers = tiers.filter_map(|(at, raw)| keep(&mut faults, &format!("tiers[{at}]"), tier(*raw))).collect();
     let (Some(id), Some(matching), true) = (id, matching, faults.is_empty()) else { return Err(faults) };

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::consistency::{Consistency, OnStoreError};
-use crate::cost::Cost;
 use crate::policy::Mode;
-use crate::request::Request;
-use crate::tier::{Align, Kind};
+use crate::policy::consistency::{Consistency, OnStoreError};
+use crate::policy::cost::Cost;
+use crate::policy::request::Request;
+use crate::policy::tier::{Align, Kind};
 
 const YAML: &str = "
 policies:
@@ -110,13 +110,14 @@ slas:
     assert_eq!(get.tiers()[0].kind(), &Kind::Fixed(Align::Epoch { spread: None }));
     assert!(!put.is_active());
     assert_eq!(put.settings().matching.path().unwrap().to_string(), "/v1/organizations/*/product/*");
+    let keys = crate::ScopeKeys::new("dripfeed", "shop", dripfeed_store::Salt::default());
     let scope = |org: &str| {
         let path = format!("/v1/organizations/{org}/product/7");
         let request = Request::new("GET", &path);
         let (policy, variables) = policies.of(&request).remove(0);
-        policy.values(&request, &variables)
+        policy.scope(&request, &variables, &keys).values
     };
-    assert_eq!(scope("acme")[0], "acme");
+    assert_ne!(scope("acme")[0], scope("globex")[0]);
     assert_eq!(scope("acme")[1], scope("globex")[1]);
 }
 
@@ -165,7 +166,7 @@ policies:
         "policies[5].tiers[1]: a cost of 3 never passes this tier",
         "policies[6]: this is no object",
     ];
-    // A number where a text with a unit belongs is told by its shape, before all else of that policy.
+    // A number where a text with a unit belongs is reported by its shape, before all else of that policy.
     assert_eq!(told[0], "policies[0].tiers[0].period: invalid type: integer `10`, expected a string");
     for (told, expected) in told[1..].iter().zip(&expected[4..]) {
         assert!(told.starts_with(expected), "{told}\n{expected}");

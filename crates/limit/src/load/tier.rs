@@ -3,9 +3,12 @@ use std::time::Duration;
 use dripfeed_job::duration;
 use serde::Deserialize;
 
-use crate::calendar::{Calendar, Unit};
-use crate::scope::KeyPart;
-use crate::tier::{Align, Tier};
+use crate::policy::calendar::{Calendar, Unit};
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::{Align, Tier};
+
+/// What is read as the `align` of a fixed window, as a regular expression.
+pub const FIXED_ALIGN: &str = r"^(epoch|first|calendar\(.+\))$";
 
 /// The members of all kinds. Which of them a kind has is checked in [`read`].
 #[derive(Default, Deserialize)]

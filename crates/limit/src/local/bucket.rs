@@ -1,6 +1,6 @@
-use super::{Reader, Rule, div_up, product};
-use crate::verdict::Left;
-use crate::wait::Wait;
+use super::rule::{Reader, Rule, div_up, product};
+use crate::decide::verdict::Left;
+use crate::decide::wait::Wait;
 
 /// A leaky bucket; the level is in units of µs·calls.
 #[derive(Debug)]

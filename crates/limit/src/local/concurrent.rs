@@ -1,6 +1,6 @@
-use super::{Reader, Rule};
-use crate::verdict::Left;
-use crate::wait::Wait;
+use super::rule::{Reader, Rule};
+use crate::decide::verdict::Left;
+use crate::decide::wait::Wait;
 
 /// Leases that are out.
 #[derive(Debug)]

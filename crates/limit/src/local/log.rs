@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
-use super::{Reader, Rule};
-use crate::verdict::Left;
-use crate::wait::Wait;
+use super::rule::{Reader, Rule};
+use crate::decide::verdict::Left;
+use crate::decide::wait::Wait;
 
 /// The time and cost of each call of the last period, the oldest first.
 #[derive(Debug)]

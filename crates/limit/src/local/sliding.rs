@@ -1,6 +1,6 @@
-use super::{Reader, Rule, div_up, product};
-use crate::verdict::Left;
-use crate::wait::Wait;
+use super::rule::{Reader, Rule, div_up, product};
+use crate::decide::verdict::Left;
+use crate::decide::wait::Wait;
 
 /// The count of the window before, weighed by how much of it is still covered, and that of this one.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::{Reader, Rule};
-use crate::packed::Phase;
-use crate::verdict::Left;
-use crate::wait::Wait;
+use super::rule::{Reader, Rule};
+use crate::decide::verdict::Left;
+use crate::decide::wait::Wait;
+use crate::policy::wire::Phase;
 
 /// As much as five bytes hold.
 const LARGEST: u64 = (1 << 40) - 1;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// An intake beats every 400 ms; one that missed so many beats has gone.
+/// An intake beats every 400 ms; one that missed this many beats has gone.
 const SILENCE: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Intakes {
 
     /// How many are alive, this one included.
     pub(super) fn observe(&mut self, beats: HashMap<String, u64>, now: Instant) -> u64 {
-        // An observer that stood still, or whose own heart didn't beat, can't judge the others: all begin anew.
+        // An observer that stood still, or whose own heart didn't beat, can't judge the others: all start again.
         let stood_still = self.looked.is_none_or(|looked| now.duration_since(looked) >= SILENCE)
             || beats.get(&self.own).copied() == self.seen.get(&self.own).map(|own| own.beats);
         let before = std::mem::take(&mut self.seen);

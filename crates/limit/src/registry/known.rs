@@ -12,9 +12,9 @@ use serde_json::Value as Json;
 use super::error::RegistryError;
 use super::name::ServiceName;
 use super::rules::Rules;
+use crate::decide::counts::Counts;
 use crate::limiter::Limiter;
 use crate::policy::PolicyId;
-use crate::tally::Counts;
 
 /// Changed by one at a time: who has the registry's attention.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Known {
         Some(Service { rules: Arc::new(rules), limiter })
     }
 
-    /// So many intakes share the limits.
+    /// This many intakes share the limits.
     pub(super) fn share_with(&self, intakes: u64) {
         if self.intakes.swap(intakes, Ordering::Relaxed) == intakes {
             return;

@@ -4,10 +4,10 @@ use serde_json::Value as Json;
 use thiserror::Error;
 
 use crate::load::{self, Fault, LoadError};
-use crate::policies::Policies;
 use crate::policy::Policy;
-use crate::scope::KeyPart;
-use crate::tier::Kind;
+use crate::policy::policies::Policies;
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::Kind;
 
 /// Each policy is looked at for each request.
 const MOST_POLICIES: usize = 100;
@@ -37,6 +37,8 @@ impl Rules {
     /// # Errors
     /// All that is wrong, with places; what can't be decided for a service is refused by name.
     pub fn of(document: Json) -> Result<Self, BadRules> {
+        // Looked at first: what is larger isn't read at all.
+        bounded(&document)?;
         let policies = load::document(document.clone())?;
         let faults: Vec<Fault> = impossible(&policies);
         if !faults.is_empty() {
@@ -57,13 +59,26 @@ impl Rules {
     }
 }
 
+fn bounded(document: &Json) -> Result<(), BadRules> {
+    let lists = document.as_object().into_iter().flatten();
+    let lists = lists.filter_map(|(name, items)| Some((name, items.as_array()?.len())));
+    let too_long = lists.filter(|(_, count)| *count > MOST_POLICIES);
+    let faults: Vec<Fault> = too_long
+        .map(|(name, count)| Fault {
+            place: name.clone(),
+            message: format!("{count} policies: use at most {MOST_POLICIES}"),
+        })
+        .take(1)
+        .collect();
+    if !faults.is_empty() {
+        return Err(LoadError::new(faults).into());
+    }
+    let bytes = document.to_string().len();
+    if bytes > MOST_BYTES { Err(BadRules::TooLarge(bytes)) } else { Ok(()) }
+}
+
 fn impossible(policies: &Policies) -> Vec<Fault> {
-    let count = policies.iter().count();
-    let many = (count > MOST_POLICIES).then(|| Fault {
-        place: "policies".to_owned(),
-        message: format!("{count} policies: use at most {MOST_POLICIES}"),
-    });
-    many.into_iter().chain(policies.iter().enumerate().flat_map(|(at, policy)| impossible_in(at, policy))).collect()
+    policies.iter().enumerate().flat_map(|(at, policy)| impossible_in(at, policy)).collect()
 }
 
 fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = Fault> {
@@ -71,7 +86,7 @@ fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = Fault> {
         let message = match rule.kind() {
             Kind::Backlog => "only a bucket has a backlog",
             Kind::Concurrent => {
-                "a check holds nothing that could be given back: leases take the tower layer, in the service itself"
+                "a check holds nothing that could be returned: leases take the tower layer, in the service itself"
             }
             _ => return None,
         };

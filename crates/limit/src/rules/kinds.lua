@@ -4,7 +4,7 @@
 -- A tier is a table of its settings, from a plan, and its state. What a rule can do:
 --   tier(text, at, packed, from, last, now)
 --                              makes the tier from a plan and what was packed of it at `last`, as it is `now`; without
---                              `packed`, as it begins. Tells where in both the next tier is
+--                              `packed`, as it begins. Reports where in both the next tier is
 --   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
 --   charge(tier, now, n, id)
 --   left(tier, now)            how many would pass now, and the µs until all is left again

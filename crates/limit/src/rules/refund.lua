@@ -1,4 +1,4 @@
--- Gives back what a plan was charged; no further than to empty. After `before` (µs; 0: always) it would be given back to a
+-- Returns what a plan was charged; no further than to empty. After `before` (µs; 0: always) it would be returned to a
 -- time that it wasn't taken from, so nothing is.
 local function limit_refund(text, before)
   local plan = limit_plan(text)

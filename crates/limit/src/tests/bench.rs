@@ -4,11 +4,12 @@ use std::time::Duration;
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, Script, ServerOptions, Store};
 use tempfile::TempDir;
 
-use crate::clock::Clock;
+use crate::decide::clock::Clock;
+use crate::decide::plan::KeyIndex;
+use crate::decide::redis_decide;
 use crate::lua::{PASSING, REFUND, ROOM, RULES};
-use crate::plan::KeyIndex;
 use crate::{
-    Decision, KeyPart, Limiter, Plan, Policies, Policy, PolicySettings, PolicyVerdict, Request, ScopeKeys, Tier, strict,
+    Decision, KeyPart, Limiter, Plan, Policies, Policy, PolicySettings, PolicyVerdict, Request, ScopeKeys, Tier,
 };
 
 /// 2026-01-01, at noon.
@@ -31,7 +32,7 @@ impl Bench {
         Self { store, server, _dir: dir }
     }
 
-    /// A limiter on a connection of its own, as another replica has one.
+    /// A limiter on its own connection, as another replica has one.
     pub(crate) async fn limiter(&self, policies: Vec<PolicySettings>) -> Limiter {
         Limiter::new(self.connect().await, "shop", self::policies(policies)).unwrap()
     }
@@ -52,7 +53,7 @@ impl Bench {
     }
 
     pub(crate) async fn decide_now(&self, plan: &Plan) -> Decision {
-        let answer = strict::decide(&self.store, &Clock::new(), plan, seconds(60)).await.unwrap();
+        let answer = redis_decide::decide(&self.store, &Clock::new(), plan, seconds(60)).await.unwrap();
         let told = |(scope, verdict)| PolicyVerdict::of(scope, verdict);
         Decision::of(plan.scopes().iter().zip(answer.verdicts).map(told).collect())
     }
@@ -102,15 +103,17 @@ pub(crate) enum Step<'p> {
     Decide(&'p Plan),
     Refund(&'p Plan),
     Release(&'p Plan),
-    /// Tells room, wait and refill.
+    /// Reports room, wait and refill.
     Room(&'p Plan),
     /// The same, where there is nothing that could have been lost.
     Begin(&'p Plan),
-    /// Tells when the next thirty will have passed.
+    /// Reports when the next thirty will have passed.
     Passing(&'p Plan),
     /// The same, when a clock that nobody sets says that at most a second has passed.
     RoomWithinSecond(&'p Plan),
     Spend(&'p Plan),
+    /// Room for calls that may begin up to 200 ms later; what is spent next is spent so.
+    RoomOfLate(&'p Plan),
 }
 
 impl<'p> Step<'p> {
@@ -124,6 +127,7 @@ impl<'p> Step<'p> {
             Self::Passing(_) => "passing",
             Self::RoomWithinSecond(_) => "room_within_second",
             Self::Spend(_) => "spend",
+            Self::RoomOfLate(_) => "room_of_late",
         }
     }
 
@@ -136,7 +140,8 @@ impl<'p> Step<'p> {
             | Self::Begin(plan)
             | Self::Passing(plan)
             | Self::RoomWithinSecond(plan)
-            | Self::Spend(plan) => plan,
+            | Self::Spend(plan)
+            | Self::RoomOfLate(plan) => plan,
         }
     }
 }
@@ -146,7 +151,7 @@ pub(crate) fn seconds(seconds: u64) -> Duration {
 }
 
 pub(crate) fn keys() -> ScopeKeys {
-    ScopeKeys::new("dripfeed", "tigerfeeding")
+    ScopeKeys::new("dripfeed", "tigerfeeding", dripfeed_store::Salt::default())
 }
 
 /// An enforced policy per caller.

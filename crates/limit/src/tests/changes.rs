@@ -11,7 +11,7 @@ async fn remaining(bench: &Bench, now: u64, policy: &Arc<Policy>) -> Vec<u64> {
     bench.decide(now, &plan(policy, 0)).await.policies[0].tiers.iter().map(|tier| tier.remaining).collect()
 }
 
-/// Spends seven under `before`, and tells what is left under `after`.
+/// Spends seven under `before`, and shows what is left under `after`.
 async fn left_after_seven(before: Tier, after: Tier) -> u64 {
     let bench = Bench::new().await;
     assert!(bench.decide(NOON, &plan(&policy(vec![before]), 7)).await.allowed);

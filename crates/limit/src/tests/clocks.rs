@@ -12,7 +12,7 @@ async fn a_clock_put_back_a_little_stands_still_until_it_was() {
     let policy = policy(vec![Tier::bucket(2, seconds(1), 2).unwrap()]);
     assert!(bench.passes(NOON, &policy).await);
     assert!(bench.passes(NOON - 300_000, &policy).await);
-    // What is told is by the clock as it is now.
+    // What is reported is by the clock as it is now.
     assert_eq!(bench.decide(NOON - 300_000, &plan(&policy, 1)).await.wait, Wait::After(Duration::from_millis(800)));
     assert!(!bench.passes(NOON + 499_999, &policy).await);
     assert!(bench.passes(NOON + 500_000, &policy).await);

@@ -4,6 +4,8 @@ use futures::future::join_all;
 
 use crate::{Align, Consistency, Limiter, PolicySettings, Tier};
 
+use crate::decide::redis_decide::PER_CALL;
+
 use super::bench::{Bench, call, policies, seconds, settings};
 
 const DAY: Align = Align::Epoch { spread: None };
@@ -83,6 +85,23 @@ async fn leased_what_was_not_spent_is_given_back() {
     one.close().await.unwrap();
     drop(one);
     assert_eq!(ask(&other, "acme", 1_000).await, 999);
+}
+
+#[tokio::test]
+async fn leased_many_scopes_are_given_back_a_bounded_number_per_script() {
+    const SCRIPTS: usize = 3;
+    let bench = Bench::new().await;
+    let [one, other] = replicas(&bench, 2, &leased(vec![long(1_000)])).await.try_into().unwrap();
+    let callers: Vec<String> = (0..SCRIPTS * PER_CALL).map(|n| format!("caller-{n}")).collect();
+    let asked = join_all(callers.iter().map(|caller| ask(&one, caller, 1))).await;
+    assert_eq!(asked.iter().sum::<u64>(), callers.len() as u64);
+    let before = bench.script_calls().await;
+    one.close().await.unwrap();
+    let scripts = bench.script_calls().await - before;
+    assert!(scripts >= SCRIPTS as u64, "{scripts} scripts for {} scopes", callers.len());
+    for caller in [&callers[0], &callers[PER_CALL], &callers[callers.len() - 1]] {
+        assert_eq!(ask(&other, caller, 1_000).await, 999);
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What each kind means, from the history of all that was done: no state is kept, and every fraction is exact.
 
-use crate::packed::Phase;
-use crate::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::wire::Phase;
 
 /// What was done, when, and for how much.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Definition {
         self.history.push(done);
     }
 
-    /// Checks what was told of a request for `n` at `now`, after it was added: the time to wait for it, to the microsecond; how
+    /// Checks what was reported of a request for `n` at `now`, after it was added: the time to wait for it, to the microsecond; how
     /// many more would pass; and when all would.
     pub(super) fn check(&self, now: u64, n: u64, told: &[i64]) {
         let [wait, left, resets] = told else { panic!("of one tier: {told:?}") };

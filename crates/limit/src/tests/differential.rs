@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::decide::wait::Wait;
 use crate::local::LocalScope;
-use crate::wait::Wait;
 use crate::{Align, Calendar, Kind, Plan, Policy, Tier, Unit};
 
 use super::bench::{Bench, NOON, Step, plan, policy};
@@ -38,7 +38,7 @@ enum Done {
     Other,
 }
 
-/// One scope under random operations, told in Rust.
+/// One scope under random operations, reported in Rust.
 struct Walk {
     policy: Arc<Policy>,
     scope: LocalScope,
@@ -47,9 +47,9 @@ struct Walk {
     written: bool,
     /// The last plan that was charged.
     charged: Option<Plan>,
-    /// The last wait that was told.
+    /// The last wait that was reported.
     told: u64,
-    /// None: a log that counts the denied and was given back to, which forgets what its definition would bring up again.
+    /// None: a log that counts the denied and was returned to, which forgets what its definition would bring up again.
     definition: Option<Definition>,
 }
 
@@ -73,7 +73,7 @@ impl Walk {
         if random.u8(0..3) == 0 { random.u64(0..MOST_COST) * grain + random.u64(0..grain) } else { grain }
     }
 
-    /// How much of the period passes: nothing, a little, what was told to wait, or too little of that by 1 µs. Tells by how
+    /// How much of the period passes: nothing, a little, what was to be waited for, or too little of that by 1 µs. Reports by how
     /// much the clock is put back for this step.
     fn pass(&mut self, random: &mut fastrand::Rng) -> u64 {
         let period = self.policy.tiers()[0].period_us();
@@ -130,7 +130,7 @@ impl Walk {
     fn hold_against_definition(&mut self, n: u64, id: u64, report: &[i64], ahead: u64) {
         let (at, allowed) = (self.now, report[1] == 1);
         let Some(definition) = &mut self.definition else { return };
-        // More than the limit may be in a log that counts the denied: then peeking, too, tells that nothing is left.
+        // More than the limit may be in a log that counts the denied: then peeking, too, reports that nothing is left.
         if n > 0 {
             assert_eq!(definition.passes(at, n), allowed, "{n} at {at} of {}", self.policy.tiers()[0]);
         }

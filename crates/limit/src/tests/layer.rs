@@ -96,7 +96,7 @@ async fn leases_are_out_until_the_service_has_answered_or_the_caller_left() {
     wait_for_ok(&call).await;
 }
 
-/// A lease that was just given back arrives shortly.
+/// A lease that was just returned arrives shortly.
 async fn wait_for_ok(call: &impl Fn() -> tokio::task::JoinHandle<Answer>) {
     for _ in 0..100 {
         if call().await.unwrap().unwrap().status() == StatusCode::OK {
@@ -104,7 +104,7 @@ async fn wait_for_ok(call: &impl Fn() -> tokio::task::JoinHandle<Answer>) {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("the lease wasn't given back");
+    panic!("the lease wasn't returned");
 }
 
 #[tokio::test]

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::{Counts, LimitError, Limiter, Mode, PolicySettings, Request, Tier, Wait, load};
+use crate::load;
+use crate::{Counts, KeyPart, LimitError, Limiter, Mode, Policies, Policy, PolicySettings, Request, Tier, Wait};
 
 use super::bench::{Bench, call, policies, seconds, settings};
 
@@ -112,6 +113,41 @@ async fn what_became_of_requests_is_counted_also_for_shadows() {
     assert_eq!(of("real"), Counts { allowed: 3, refused: 2, ..Counts::default() });
     // The last refusal was known already: the shadow wasn't asked.
     assert_eq!(of("shadow"), Counts { allowed: 1, shadow_refused: 3, ..Counts::default() });
+}
+
+#[tokio::test]
+async fn a_policy_that_is_gone_is_counted_no_more() {
+    let bench = Bench::new().await;
+    let policies = |ids: &[&str]| {
+        let policies = ids.iter().map(|id| Policy::new(settings(id, vec![bucket(3)])).unwrap());
+        Policies::new(policies.collect()).unwrap()
+    };
+    let limiter = Limiter::with_patience(bench.store.clone(), "shop", policies(&["a", "b"]), seconds(60)).unwrap();
+    assert_eq!(passed(&limiter, &call("acme"), 1).await, 1);
+    let counted = || limiter.tally().keys().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(counted(), ["a", "b"]);
+    limiter.replace(policies(&["b", "c"])).unwrap();
+    assert_eq!(counted(), ["b"]);
+    limiter.replace(policies(&["a"])).unwrap();
+    assert!(counted().is_empty(), "what was forgotten begins at 0");
+}
+
+#[tokio::test]
+async fn what_requests_bring_makes_a_bounded_number_of_keys_and_stands_in_none() {
+    let bench = Bench::new().await;
+    let key = vec!["header:x-api-key".parse().unwrap(), KeyPart::Ip];
+    let each = PolicySettings { key, max_scopes: 8, ..settings("each", vec![bucket(1)]) };
+    let limiter = bench.patient_limiter(vec![each]).await;
+    let mut passes = 0;
+    for n in 0..200 {
+        let mut headers = http::HeaderMap::new();
+        headers.insert("x-api-key", format!("canary-{n}").parse().unwrap());
+        let request = Request { headers: Some(&headers), ip: Some([192, 0, 2, n].into()), ..Request::default() };
+        passes += passed(&limiter, &request, 1).await;
+    }
+    let keys: Vec<String> = bench.store.command(redis::cmd("KEYS").arg("*")).await.unwrap();
+    assert_eq!((passes, keys.len()), (8, 8), "{keys:?}");
+    assert!(!keys.iter().any(|key| key.contains("canary") || key.contains("192.0")), "{keys:?}");
 }
 
 #[tokio::test]

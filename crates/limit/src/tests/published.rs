@@ -20,7 +20,7 @@ fn most_of_others(passed: &[Passed], tenant: usize, replicas: usize, time: Durat
     (0..replicas).map(of).sum::<usize>() - (0..replicas).map(of).min().unwrap_or(0)
 }
 
-/// The two-layer counter: 1,000 calls a second of 25 tenants at 3 instances, which tell Redis once a second.
+/// The two-layer counter: 1,000 calls a second of 25 tenants at 3 instances, which report to Redis once a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_calls_a_second_cost_75_of_redis_at_most_and_pass_the_limit_by_no_more_than_is_stated() {
     const TENANTS: usize = 25;
@@ -55,7 +55,7 @@ async fn a_thousand_calls_a_second_cost_75_of_redis_at_most_and_pass_the_limit_b
         *by_tenant.entry(*tenant).or_default() += 1;
     }
     for (tenant, count) in by_tenant {
-        // One sync until the others tell, one until a replica learns it, and the time that both take.
+        // One sync until the others report, one until a replica learns it, and the time that both take.
         let others = most_of_others(&passed, tenant, REPLICAS, 2 * sync + Duration::from_millis(500));
         assert!((LIMIT..=LIMIT + others).contains(&count), "{count} of {LIMIT} passed, {others} unseen in two syncs");
     }
@@ -71,7 +71,7 @@ async fn a_rolling_log_with_a_minimum_gap_counts_those_that_come_too_soon() {
         let steps: Vec<_> = times.iter().map(|ms| (NOON + ms * 1_000, Step::Decide(&plan))).collect();
         bench.run(&steps).await.iter().map(|report| report[1] == 1).collect()
     };
-    assert_eq!(passed(&[0, 400, 899, 1_399]).await, [true, false, false, true], "a blocked call starts the gap anew");
+    assert_eq!(passed(&[0, 400, 899, 1_399]).await, [true, false, false, true], "a blocked call starts the gap again");
     assert_eq!(passed(&[1_899, 2_399, 2_899, 3_399, 3_899, 4_399]).await, [true; 6]);
     // The last ten seconds have ten then, blocked ones among them; this one is the eleventh, so the first is forgotten early.
     assert_eq!(passed(&[4_899, 10_400]).await, [false, true], "the one at 400 ms has left");

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use dripfeed_store::Script;
 
+use crate::decide::plan::{KeyIndex, Plan};
 use crate::lua::{NOW, RULES};
-use crate::plan::{KeyIndex, Plan};
 use crate::{Align, Decision, Mode, Policies, Policy, PolicySettings, Tier, Wait};
 
 use super::bench::{Bench, NOON, SECOND, Step, call, keys, plan, plan_of, policy, seconds, settings};
@@ -309,6 +309,32 @@ async fn a_pace_that_begins_has_everything() {
     assert_eq!((rooms[0][0], rooms[2][0]), (10, 9));
 }
 
+#[tokio::test]
+async fn calls_that_begin_late_drain_from_then_on() {
+    let bench = Bench::new().await;
+    let pace = Plan::pace(vec![Tier::bucket(10, seconds(1), 4).unwrap()], "pace".to_owned());
+    let steps = [(NOON, Step::Begin(&pace)), (NOON, Step::RoomOfLate(&pace)), (NOON, Step::Spend(&pace))];
+    assert_eq!(bench.run(&steps).await[1][0], 4);
+    // 200 ms until it begins, and 100 ms for it to drain; of a prompt one 100 ms alone.
+    for (ms, left) in [(0, 1), (99, 1), (100, 2), (200, 3), (299, 3), (300, 4)] {
+        let room = bench.run_one(NOON + ms * 1000, Step::Room(&pace)).await;
+        assert_eq!(room[0], left, "after {ms} ms");
+    }
+}
+
+#[tokio::test]
+async fn a_window_grants_nothing_that_could_begin_after_it() {
+    let bench = Bench::new().await;
+    let window = |align| Plan::pace(vec![Tier::fixed(10, seconds(1), align).unwrap()], "pace".to_owned());
+    let pace = window(Align::Epoch { spread: None });
+    let steps = [(NOON, Step::Begin(&pace)), (NOON, Step::RoomOfLate(&pace)), (NOON, Step::Spend(&pace))];
+    bench.run(&steps).await;
+    for (ms, left, wait) in [(800, 9, 0), (801, 0, 199_000), (999, 0, 1000), (1000, 10, 0)] {
+        let room = bench.run_one(NOON + ms * 1000, Step::RoomOfLate(&pace)).await;
+        assert_eq!(room[..2], [left, wait], "after {ms} ms");
+    }
+}
+
 /// When calls pass by the rules alone, asked for one by one.
 async fn passing_one_by_one(bench: &Bench, pace: &Plan, most: usize) -> Vec<i64> {
     let (mut now, mut times) = (NOON, Vec::new());
@@ -365,7 +391,7 @@ impl Bench {
 #[tokio::test]
 async fn later_requests_of_one_script_see_what_the_earlier_were_charged() {
     let bench = Bench::new().await;
-    // As a bucket admits a batch: each request by itself, and all is written once.
+    // As a bucket admits a batch: each request on its own, and all is written once.
     let verb = "
         local answers = {}
         for i, plan in ipairs(ARGV) do

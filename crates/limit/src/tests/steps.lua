@@ -1,8 +1,12 @@
--- Steps of a test, each at a time of its own, as if each were a script run.
+-- Steps of a test, each at its own time, as if each were a script run.
 --
 -- ARGV  triples: µs of the clock, what to do, a plan
 -- Result  a report per step
 local reports = {}
+local function room_of(text, how)
+  local room, wait, refill = limit_room(text, how)
+  return { room, wait, refill }
+end
 local queue = { length = 0, wait = function(excess) return excess * 1000 end }
 for i = 1, #ARGV, 3 do
   now_us = tonumber(ARGV[i])
@@ -16,11 +20,13 @@ for i = 1, #ARGV, 3 do
   elseif what == 'release' then
     limit_release(text)
   elseif what == 'room' then
-    report = { limit_room(text) }
+    report = room_of(text, {})
+  elseif what == 'room_of_late' then
+    report = room_of(text, { late = 200000, undrained = 200000 })
   elseif what == 'room_within_second' then
-    report = { limit_room(text, { elapsed = 1000000 }) }
+    report = room_of(text, { elapsed = 1000000 })
   elseif what == 'begin' then
-    report = { limit_room(text, { begins = true }) }
+    report = room_of(text, { begins = true })
     limit_spend(text, 0)
   elseif what == 'passing' then
     local look = limit_look(text)

@@ -3,11 +3,11 @@ use std::time::Duration;
 
 use redis::cmd;
 
-use crate::clock::Clock;
-use crate::plan::KeyIndex;
+use crate::decide::clock::Clock;
+use crate::decide::plan::KeyIndex;
+use crate::decide::redis_decide;
 use crate::{
-    Align, Calendar, Consistency, KeyPart, Match, Mode, Policies, Policy, PolicySettings, Request, ScopeKeys, Tier,
-    Unit, strict,
+    Align, Calendar, Consistency, KeyPart, Match, Mode, Policies, Policy, PolicySettings, Request, Tier, Unit,
 };
 
 use super::bench::{Bench, call, plan_of, seconds, settings};
@@ -47,7 +47,7 @@ async fn every_key_has_a_time_to_live() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
         assert!(ttl > 0 && ttl <= 49 * 3_600_000, "{}: {ttl}", scope.key);
     }
-    strict::refund(&bench.store, &Clock::new(), &[(plan.clone(), 0)], strict::GiveBack::All).await.unwrap();
+    redis_decide::refund(&bench.store, &Clock::new(), &[(plan.clone(), 0)], redis_decide::GiveBack::All).await.unwrap();
     for scope in plan.scopes() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
         assert_ne!(ttl, -1, "{} stays for ever", scope.key);
@@ -81,7 +81,7 @@ async fn whatever_a_limiter_does_leaves_no_key_without_a_time_to_live() {
     }
     limiter.close().await.unwrap();
     let keys: Vec<String> = bench.store.command(cmd("KEYS").arg("*")).await.unwrap();
-    // What was counted and taken back at once isn't told to Redis.
+    // What was counted and taken back at once isn't asked of Redis.
     assert!(keys.len() >= 3 * policies - 1, "{keys:?}");
     for key in keys {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&key)).await.unwrap();
@@ -101,7 +101,7 @@ async fn three_tiers_of_one_scope_take_at_most_200_bytes() {
     ];
     let matching = Match::new(&["PUT"], Some("/v1/organizations/{org}/product/{id}")).unwrap();
     let request = Request::new("PUT", "/v1/organizations/acme/product/7");
-    let keys = ScopeKeys::new("dripfeed", "tigerfeeding");
+    let keys = super::bench::keys();
     for tiers in lists {
         let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
         let settings = PolicySettings { key, matching: matching.clone(), ..settings("put-product", tiers) };

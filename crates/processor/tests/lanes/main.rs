@@ -12,7 +12,7 @@ mod faults;
 mod journey;
 /// Settings that change under running lanes.
 mod reload;
-/// Whether the wait that a refusal tells is honest.
+/// Whether the wait that a refusal reports is honest.
 mod retry_after;
 /// Calls that an upstream can verify.
 mod signing;

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Bucket, BucketSettings, EndedJob, Keep, Kind, Leak, PaceTiers};
+use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{JobId, Retry, Submission};
 use dripfeed_processor::{Connector, Processor, ProcessorSettings, Upstream};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -111,10 +112,16 @@ pub fn settings(name: &str) -> BucketSettings {
         keep: Keep {
             outcomes: Duration::from_hours(1),
             most_outcomes: 1000,
+            outcomes_bytes: 64 << 20,
             answer_bytes: 100,
             idempotency_keys: Duration::from_hours(1),
+            most_idempotency_keys: 100_000,
+            dead: Duration::from_hours(1),
             most_dead: 1000,
+            dead_bytes: 64 << 20,
+            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
         },
+        client_address: ClientAddress::Dropped,
         durability: Durability::Everysec,
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use dripfeed_processor::{Trust, Upstream, UpstreamSettings};
+use dripfeed_processor::{RootCerts, Upstream, UpstreamSettings};
 use http::{HeaderMap, Method, StatusCode};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -77,7 +77,7 @@ impl Feed {
             headers: Vec::new(),
             signing_secrets: secrets.iter().map(|secret| secret.parse().unwrap()).collect(),
             allow_private: true,
-            trust: Trust::default(),
+            root_certs: RootCerts::default(),
             max_answer: 1 << 20,
         };
         Upstream::new(settings).unwrap()

@@ -5,13 +5,11 @@ use std::{collections::HashMap, fmt};
 use redis::{InfoDict, Value, cluster_routing::Slot, from_redis_value, pipe};
 use tokio::time::timeout;
 
-use crate::{
-    connector::Connector,
-    error::{During, StoreError},
-    newest::Agreed,
-    settings::RedisSettings,
-    url::{HostPort, Route},
-};
+use crate::connect::connector::Connector;
+use crate::connect::highest_epoch::Agreed;
+use crate::error::{During, StoreError};
+use crate::settings::RedisSettings;
+use crate::url::{HostPort, Route};
 
 #[derive(Debug, Default)]
 pub(crate) struct Topology {

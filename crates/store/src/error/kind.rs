@@ -4,7 +4,7 @@ use std::{error::Error, fmt, io, sync::Arc};
 
 use redis::{ErrorKind as RedisErrorKind, RedisError};
 
-/// The kinds of failure that callers tell apart.
+/// The kinds of failure that callers distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// No connection, or it broke.
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     WrongType,
     /// A script failed: a bug.
     Script,
-    /// Redis rejected the command itself; [`StoreError::code`] tells why (`NOGROUP`, `ERR` …).
+    /// Redis rejected the command itself; `StoreError::code` reports why (`NOGROUP`, `ERR` …).
     Rejected,
     /// It was asked for the slots of a Cluster, and is none.
     NoCluster,

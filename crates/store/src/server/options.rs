@@ -1,4 +1,6 @@
-use crate::append_fsync::AppendFsync;
+use std::ffi::OsString;
+
+use crate::durability::append_fsync::AppendFsync;
 
 /// What a private server is asked for.
 #[derive(Debug, Clone)]
@@ -11,12 +13,20 @@ pub struct ServerOptions {
     pub tcp_port: Option<u16>,
     /// More arguments for the server, such as `--maxmemory 2mb`: they win over ours.
     pub arguments: Vec<String>,
+    /// Variables of its environment, by name, besides those of this process.
+    pub environment: Vec<(&'static str, OsString)>,
 }
 
 impl Default for ServerOptions {
     /// What `dripfeed dev` uses: append-only, flushed every second, no port.
     fn default() -> Self {
-        Self { append_only: true, append_fsync: AppendFsync::Everysec, tcp_port: None, arguments: Vec::new() }
+        Self {
+            append_only: true,
+            append_fsync: AppendFsync::Everysec,
+            tcp_port: None,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
 
-use super::{Address, AddressError, HostPort, Login, Place, Route, Sentinels, Tls};
+use super::address::{Address, HostPort, Login, Place, Route, Sentinels, Tls};
+use super::error::AddressError;
 
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;

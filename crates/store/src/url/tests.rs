@@ -2,6 +2,8 @@
 
 use secrecy::ExposeSecret;
 
+use std::path::Path;
+
 use super::*;
 
 fn parsed(url: &str) -> Address {

@@ -1,7 +1,7 @@
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use tempfile::TempDir;
 
-/// A server in a folder of its own, with a store on it.
+/// A server in its own folder, with a store on it.
 pub(crate) struct Bench {
     pub(crate) store: Store,
     pub(crate) server: PrivateServer,

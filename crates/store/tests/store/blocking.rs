@@ -58,7 +58,7 @@ async fn push(bench: &Bench, value: u32) {
     bench.store.command::<u32>(&push).await.unwrap();
 }
 
-/// Waits until so many clients are blocked, as the server sees it.
+/// Waits until this many clients are blocked, as the server sees it.
 async fn until_blocked(bench: &Bench, clients: u32) {
     let seen = async {
         loop {

@@ -5,7 +5,7 @@
 mod bench;
 /// Blocking reads on connections of their own.
 mod blocking;
-/// What servers give, and what is told when they give less.
+/// What servers give, and what is reported when they give less.
 mod durability;
 /// The private server itself.
 mod private_server;

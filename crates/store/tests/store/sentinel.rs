@@ -82,7 +82,7 @@ pub(crate) fn sentinel(dir: &Path, listening: &str, master_port: u16) -> Child {
 }
 
 pub(crate) async fn in_time<T>(event: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), event).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(90), event).await.unwrap()
 }
 
 #[tokio::test]

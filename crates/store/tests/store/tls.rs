@@ -34,7 +34,7 @@ impl Papers {
         self.dir.path().join(name).display().to_string()
     }
 
-    /// What a server is told, of its certificate and whom it trusts.
+    /// What a server is reported, of its certificate and whom it trusts.
     fn for_the_server(&self) -> Vec<[String; 2]> {
         [("tls-cert-file", "server.pem"), ("tls-key-file", "server.key"), ("tls-ca-cert-file", "both.pem")]
             .map(|(setting, file)| [setting.to_owned(), self.path(file)])

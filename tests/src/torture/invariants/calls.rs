@@ -48,6 +48,11 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
         let attempts = calls.len() - throttled.min(calls.len()) - duplicates;
         let allowed = seen.stage.setup.attempts as usize;
         report.must(attempts <= allowed, || format!("{job} got {attempts} attempts of {allowed}: {calls:?}"));
+        if ended.get(&job).is_some_and(|ended| ended.result == "cancelled") {
+            let delivered = calls.iter().find(|call| call.answer == Some(Answer::Ok));
+            let excused = delivered.is_none_or(|call| causes.on(call.slot, call.at, call.at).is_some());
+            report.must(excused, || format!("{job} was delivered and ended as cancelled: {calls:?}"));
+        }
         let success = ended.get(&job).filter(|ended| ended.result == "delivered");
         let Some(success) = success else { continue };
         for call in calls.iter().filter(|call| call.wall_ms > success.at_ms + CLOCKS_MS) {

@@ -28,14 +28,16 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
         let tries = if submitted.keyed { submitted.unknown_tries.min(1) } else { submitted.unknown_tries };
         let most = match submitted.fate {
             Fate::Stored(id) => {
-                // A stream that begins anew may give an id of the same millisecond again.
+                // A stream that starts again may give an id of the same millisecond again.
                 if let Some(other) = number_of.insert(id, number).filter(|_| !wiped) {
                     report.violations.push(format!("{number} and {other} were both told that they are {id}"));
                 }
                 if !wiped && !ended.contains_key(&id) {
                     lost.push((number, id, "it has no outcome".to_owned()));
                 }
-                if !wiped && ids.is_none_or(|ids| !ids.contains(&id)) && !seen.lenience.poison.contains(&number) {
+                let cancelled = seen.lenience.purged && ended.get(&id).is_some_and(|end| end.result == "cancelled");
+                let uncalled = wiped || cancelled || seen.lenience.poison.contains(&number);
+                if !uncalled && ids.is_none_or(|ids| !ids.contains(&id)) {
                     let end =
                         ended.get(&id).map(|end| format!("it was never called, and is {}: {}", end.result, end.reason));
                     lost.push((number, id, end.unwrap_or_default()));

@@ -7,7 +7,11 @@ const WINDOWS_MS: [u64; 3] = [100, 1000, 10_000];
 
 pub(super) fn check(seen: &Seen<'_>, report: &mut Report) {
     let (rate, burst) = (u64::from(seen.stage.setup.rate), u64::from(seen.stage.setup.burst));
-    let mut arrivals: Vec<Instant> = seen.calls.iter().map(|call| call.at).collect();
+    is_kept(seen.calls.iter().map(|call| call.at).collect(), rate, burst, report);
+}
+
+/// `rate` per second.
+pub(crate) fn is_kept(mut arrivals: Vec<Instant>, rate: u64, burst: u64, report: &mut Report) {
     arrivals.sort_unstable();
     for window in WINDOWS_MS {
         let (fullest, most) = (fullest(&arrivals, Duration::from_millis(window)), rate * window / 1000 + burst);

@@ -79,7 +79,7 @@ async fn members(stage: &Stage) -> usize {
     let begun = Instant::now();
     loop {
         let members: usize = stage.ask(&["HLEN", &Stage::key("replicas")]).await;
-        if members == stage.processors.len() || begun.elapsed() > stage.setup.lease * 4 {
+        if members == stage.processors.len() || begun.elapsed() > stage.setup.lease * 4 * stage.setup.slack {
             return members;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

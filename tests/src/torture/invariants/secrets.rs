@@ -14,7 +14,7 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
         let text = String::from_utf8_lossy(&metrics.body);
         report.must(metrics.status == 200 && !text.contains(CANARY), || format!("metrics with a canary:\n{text}"));
     }
-    // The dead letters hold jobs whole, for a replay; what is told about them must not.
+    // The dead letters hold jobs whole, for a replay; what is reported about them must not.
     for (job, end) in ended {
         report.must(!end.reason.contains(CANARY), || format!("a canary in the outcome of {job}: {}", end.reason));
     }

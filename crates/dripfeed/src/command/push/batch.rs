@@ -1,5 +1,5 @@
-//! One batch on its way in: sent again, as far as it was refused for now or its fate is unknown, until each of its jobs
-//! is accepted or refused for good. Every item has an idempotency key, so none becomes two jobs.
+//! Submits a batch. Jobs that were refused for now, or whose outcome is unknown, are sent again until each is accepted
+//! or refused permanently. Every item has an idempotency key, so none becomes two jobs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use super::progress::Progress;
 use crate::client::{Problem, RequestError, Server};
 use crate::exit::Failure;
 
-/// A server that was there before is believed to come back within that time.
+/// How long an unreachable server is retried, once it has answered.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between tries, when nobody says how long to wait; and the least, whoever says less.
+/// Between tries, when nobody says how long to wait; and the least, even if the server says less.
 const USUAL_WAIT: Duration = Duration::from_secs(1);
 const LEAST_WAIT: Duration = Duration::from_millis(20);
 
@@ -141,11 +141,14 @@ impl<'a> Sender<'a> {
 fn judgements(mut document: Json) -> Result<Vec<Json>, Failure> {
     match document["items"].take() {
         Json::Array(items) => Ok(items),
-        _ => Err(anyhow::anyhow!("the server's answer to a batch has no `items`: is it a dripfeed?").into()),
+        _ => Err(anyhow::anyhow!(
+            "unexpected response to a batch: no `items`; does --server point to a dripfeed intake?"
+        )
+        .into()),
     }
 }
 
-/// Adds to `ended` what is settled; gives back what is to be sent again, and when.
+/// Adds to `ended` what is settled; returns what is to be sent again, and when.
 fn sort(items: Batch, judged: Vec<Json>, ended: &mut Vec<(u64, Ending)>) -> (Batch, Option<Duration>) {
     let mut later = Batch::new();
     let mut wait: Option<Duration> = None;

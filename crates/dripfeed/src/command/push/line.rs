@@ -20,8 +20,8 @@ impl<'a> Line<'a> {
     /// What is wrong with the line.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
         let mut members: BTreeMap<String, &RawValue> =
-            serde_json::from_str(text).map_err(|error| format!("isn't a JSON object: {error}"))?;
-        let body = members.remove("body").ok_or("has no member `body`")?;
+            serde_json::from_str(text).map_err(|error| format!("is not a JSON object: {error}"))?;
+        let body = members.remove("body").ok_or("has no field `body`")?;
         let options = members.remove("options").map_or(Ok(BTreeMap::new()), read_options)?;
         Ok(Self { body: body.get(), options, others: members.into_keys().collect() })
     }
@@ -40,7 +40,7 @@ impl<'a> Line<'a> {
 
 fn read_options(options: &RawValue) -> Result<BTreeMap<String, &str>, String> {
     let members = BTreeMap::<String, &RawValue>::deserialize(options);
-    let members = members.map_err(|_| "has `options` that are no JSON object")?;
+    let members = members.map_err(|_| "`options` is not a JSON object")?;
     Ok(members.into_iter().map(|(name, value)| (name, value.get())).collect())
 }
 

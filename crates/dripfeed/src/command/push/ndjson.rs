@@ -1,4 +1,4 @@
-//! Hands in a file of jobs, line by line in batches, until all are in.
+//! Submits a file of jobs in batches, until all are accepted or refused.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -35,14 +35,12 @@ pub(super) async fn push(
     let pushed = all(lines, &sender, &progress, asking.output).await;
     output::say(progress.summary());
     if pushed.is_err() || progress.failures() > 0 {
-        output::say(format_args!(
-            "to push what is missing without doubling what is in: the same command with --run-id {run_id}"
-        ));
+        output::say(format_args!("to resume without duplicates, run the same command with --run-id {run_id}"));
     }
     pushed?;
     match progress.failures() {
         0 => Ok(()),
-        failed => Err(Failure::new(Exit::Failure, format!("{failed} lines were not handed in"))),
+        failed => Err(Failure::new(Exit::Failure, format!("{failed} lines were not submitted"))),
     }
 }
 
@@ -77,13 +75,13 @@ fn print(line: u64, ending: &Ending, format: Format) -> std::io::Result<()> {
     }
 }
 
-/// Reads lines into batches, and tells of those that hold no job.
+/// Reads lines into batches, and reports those without a job.
 struct Reader<'a, R> {
     lines: Lines<R>,
     number: u64,
     run_id: &'a str,
     progress: &'a Progress,
-    /// Members that were told to mean nothing.
+    /// Unknown fields that were reported.
     told: BTreeSet<String>,
     /// Read, but too large for the batch before.
     next: Option<Item>,
@@ -140,8 +138,7 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
     fn tell_others(&mut self, others: &[String]) {
         for name in others {
             if self.told.insert(name.clone()) {
-                self.progress
-                    .say(&format!("the member `{name}` is left alone: only `body` and `options` are handed in"));
+                self.progress.say(&format!("ignoring unknown field `{name}`: only `body` and `options` are submitted"));
             }
         }
     }
@@ -152,7 +149,7 @@ async fn open(file: &Path) -> Result<Box<dyn AsyncBufRead + Unpin>, Failure> {
         return Ok(Box::new(BufReader::new(tokio::io::stdin())));
     }
     let opened = File::open(file).await;
-    let opened = opened.map_err(|error| anyhow::anyhow!("{} can't be opened: {error}", file.display()))?;
+    let opened = opened.map_err(|error| anyhow::anyhow!("can't open {}: {error}", file.display()))?;
     Ok(Box::new(BufReader::new(opened)))
 }
 

@@ -6,34 +6,34 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 /// What they mean and which values they take is the server's to say.
 #[derive(Args, Debug)]
 pub(super) struct Options {
-    /// One job per key, however often it is sent
+    /// Idempotency key: one job per key
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Not before this time from now: 10s, 5m
+    /// Delay the first attempt: 10s, 5m
     #[arg(long, value_name = "DURATION")]
     delay: Option<String>,
-    /// Not before this time, RFC 3339
+    /// Delay the first attempt until this time, RFC 3339
     #[arg(long, value_name = "TIME")]
     not_before: Option<String>,
-    /// Not started by then, the job expires: 60s
+    /// Expire the job unless it has started within: 60s
     #[arg(long, value_name = "DURATION")]
     expires_in: Option<String>,
-    /// Instead of the bucket's method
+    /// HTTP method [default: the bucket's]
     #[arg(long)]
     method: Option<String>,
-    /// Appended to the bucket's upstream
+    /// Path below the bucket's upstream
     #[arg(long)]
     path: Option<String>,
-    /// A header for the upstream; repeatable
+    /// Header for the upstream; repeatable
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
-    /// Attempts after the first
+    /// Retries after the first attempt
     #[arg(long, value_name = "NUMBER")]
     retries: Option<String>,
-    /// For one attempt: 30s
+    /// Timeout of one attempt: 30s
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
-    /// Wait so many seconds for the upstream's answer
+    /// Seconds to wait for the upstream's answer
     #[arg(long, value_name = "SECONDS")]
     wait: Option<u32>,
 }
@@ -52,16 +52,14 @@ impl Options {
         ]
     }
 
-    /// In a file of jobs each line says its own.
+    /// In a file of jobs each line has its options.
     ///
     /// # Errors
     /// When one is given.
     pub(super) fn none_given(&self) -> Result<(), &'static str> {
         let given = self.named().iter().any(|(_, value)| value.is_some()) || !self.headers.is_empty();
         if given || self.wait.is_some() {
-            return Err(
-                "with --ndjson the options of a job stand on its line: {\"body\": …, \"options\": {\"delay\": \"10s\"}}",
-            );
+            return Err("with --ndjson, options belong on each line: {\"body\": …, \"options\": {\"delay\": \"10s\"}}");
         }
         Ok(())
     }
@@ -77,10 +75,10 @@ impl Options {
         }
         for header in &self.headers {
             let (name, value) =
-                header.split_once(':').ok_or_else(|| format!("`{header}` is no header: write NAME: VALUE"))?;
+                header.split_once(':').ok_or_else(|| format!("`{header}` is not a header: write NAME: VALUE"))?;
             let name: HeaderName = format!("dripfeed-forward-{}", name.trim())
                 .parse()
-                .map_err(|_| format!("`{name}` is no header name"))?;
+                .map_err(|_| format!("`{name}` is not a header name"))?;
             headers.append(name, readable(header, value.trim())?);
         }
         if let Some(seconds) = self.wait {
@@ -91,5 +89,5 @@ impl Options {
 }
 
 fn readable(name: &str, value: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(value).map_err(|_| format!("the value of {name} can't be sent: use visible ASCII characters"))
+    HeaderValue::from_str(value).map_err(|_| format!("invalid value of {name}: use visible ASCII characters"))
 }

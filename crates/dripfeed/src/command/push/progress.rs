@@ -50,7 +50,7 @@ impl Progress {
     pub(super) fn waits(&self, wait: Duration, why: &str) {
         self.waits.set(self.waits.get() + 1);
         if self.bar.is_hidden() && self.waits.get() == 1 {
-            output::say(format_args!("{why}; waiting, and going on"));
+            output::say(format_args!("{why}; retrying"));
         }
         self.bar.set_message(format!("{why}; waiting {}", dripfeed_job::duration::show(wait)));
     }
@@ -65,7 +65,7 @@ impl Progress {
         let seconds = self.begun.elapsed().as_secs_f64();
         let waits = match self.waits.get() {
             0 => String::new(),
-            waits => format!("; waited {waits} times because there was no room, or no answer"),
+            waits => format!("; waited {waits} times for room or an answer"),
         };
         format!("{accepted} jobs accepted, {failed} lines failed, in {seconds:.1} s{waits}")
     }

@@ -7,16 +7,17 @@ use std::time::{Duration, Instant};
 use dripfeed_store::{Script, Store};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::PERIOD;
 use crate::clock::Clock;
 use crate::error::LabError;
+
+pub(super) const PERIOD: Duration = Duration::from_millis(500);
 
 static TAKEN: LazyLock<Script> = LazyLock::new(|| Script::new("taken", &[include_str!("taken.lua")]));
 
 /// Often enough to see each job while it is in flight.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// When each job was taken, in ms of the Redis clock: more than once, when it was given back or its replica died.
+/// When each job was taken, in ms of the Redis clock: more than once, when it was returned or its replica died.
 #[derive(Default)]
 pub(super) struct Takes(BTreeMap<String, BTreeSet<i64>>);
 
@@ -41,7 +42,7 @@ impl Takes {
         }
     }
 
-    /// Redis reads its clock once more to tell the time than to tell the age, so a take may seem a millisecond later than it
+    /// Redis reads its clock once more to report the time than to report the age, so a take may seem a millisecond later than it
     /// was: of two looks at one the earlier is right.
     fn saw(&mut self, id: String, ms: i64) {
         let takes = self.0.entry(id).or_default();

@@ -30,7 +30,7 @@ pub(super) enum Queue {
     List,
 }
 
-/// The callers take turns, each at a gate of its own.
+/// The callers take turns, each at its own gate.
 pub(super) async fn gates(ground: &Ground) -> Result<Passes, LabError> {
     let store = &ground.connect().await?;
     let callers = usize::try_from(LIMIT).unwrap_or(1);

@@ -1,5 +1,5 @@
 //! What a check costs in Redis, by its own count, when nothing else is asked of it. A window is filled from empty to its
-//! limit, a queue to its bound. Other work on the machine only ever adds to it, so the lowest of some fillings is told.
+//! limit, a queue to its bound. Other work on the machine only ever adds to it, so the lowest of some fillings is reported.
 
 use std::future::Future;
 
@@ -55,7 +55,7 @@ pub(super) async fn rows(ground: &Ground) -> Result<[Row; 2], LabError> {
     ])
 }
 
-/// Asks until each of the windows or queues is full; tells of the one that cost least.
+/// Asks until each of the windows or queues is full; reports the one that cost least.
 async fn us_per_check<F>(store: &Store, ask: impl Fn(usize) -> F) -> Result<f64, LabError>
 where
     F: Future<Output = Result<bool, LabError>>,

@@ -1,4 +1,4 @@
-//! Each instance counts by itself. Every second it adds, for each tenant, what it has counted to a counter in Redis, and
+//! Each instance counts on its own. Every second it adds, for each tenant, what it has counted to a counter in Redis, and
 //! learns what all have: one call per tenant, endpoint, instance and second.
 
 use std::collections::HashMap;

@@ -46,7 +46,9 @@ pub(super) async fn example(ground: &Ground) -> Result<Example, LabError> {
 }
 
 async fn decide(ground: &Ground, policies: &Policies, now_us: u64) -> Result<Decision, LabError> {
-    let plan = Plan::new(policies, &ScopeKeys::new(ground.store().prefix(), "example"), &call("tiger"));
+    let store = ground.store();
+    let scopes = ScopeKeys::new(store.prefix(), "example", store.salt().clone());
+    let plan = Plan::new(policies, &scopes, &call("tiger"));
     let mut keys = KeyIndex::default();
     let packed = plan.pack(&mut keys, now_us);
     let mut call = DECIDE_AT.on(keys.keys());

@@ -1,0 +1,97 @@
+//! Authenticates a caller by the key in its headers.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, header};
+
+use crate::api_keys::{ApiKey, ApiKeys, Identity};
+use crate::scopes::Scope;
+use crate::selector::BucketSet;
+
+/// Carries the key when `Authorization` is for the upstream.
+pub const DRIPFEED_KEY: HeaderName = HeaderName::from_static("dripfeed-key");
+
+/// An authenticated caller.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// None: no keys are configured, and everyone may do everything.
+    key: Option<Arc<ApiKey>>,
+    /// `Authorization` carried the key to dripfeed, and isn't forwarded to the upstream.
+    pub authorization_is_ours: bool,
+}
+
+impl ApiKeys {
+    /// Authenticates by `Authorization: Bearer …` or `Dripfeed-Key: …`. None: keys are configured, and the request has no valid
+    /// one.
+    #[must_use]
+    pub fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
+        let (key, authorization_is_ours) = match own_key(headers) {
+            Some(key) => (Some(key), false),
+            None => (bearer(headers), true),
+        };
+        match self.identify(key) {
+            Identity::Open => Some(Caller { key: None, authorization_is_ours: false }),
+            Identity::Known(key) => Some(Caller { key: Some(key), authorization_is_ours }),
+            Identity::Unknown => None,
+        }
+    }
+}
+
+impl Caller {
+    /// The id of the key. None: no keys are configured.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.key.as_ref().map(|key| key.id.as_str())
+    }
+
+    #[must_use]
+    pub fn may(&self, scope: Scope) -> bool {
+        self.key.as_ref().is_none_or(|key| key.scopes.contains(&scope))
+    }
+
+    #[must_use]
+    pub fn may_use(&self, bucket: &str) -> bool {
+        self.key.as_ref().is_none_or(|key| key.buckets.has(bucket))
+    }
+
+    #[must_use]
+    pub fn may_use_all_buckets(&self) -> bool {
+        self.key.as_ref().is_none_or(|key| key.buckets == BucketSet::All)
+    }
+
+    #[must_use]
+    pub fn may_use_service(&self, service: &str) -> bool {
+        self.key.as_ref().is_none_or(|key| key.services.has(service))
+    }
+}
+
+fn own_key(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(DRIPFEED_KEY).map(|value| value.as_bytes())
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let (scheme, key) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn the_bearer_scheme_is_case_insensitive() {
+        let read = |value: &str| {
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]);
+            bearer(&headers).map(<[u8]>::to_vec)
+        };
+        for value in ["Bearer k", "bearer k", "BEARER  k "] {
+            assert_eq!(read(value), Some(b"k".to_vec()), "{value}");
+        }
+        for value in ["Basic k", "Bearer", "k"] {
+            assert_eq!(read(value), None, "{value}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a key may do.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Submit jobs; check requests against rate limits.
+    Submit,
+    /// Read everything.
+    Read,
+    /// Change, pause, cancel, replay, delete; register services.
+    Operate,
+}
+
+impl Scope {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Read => "read",
+            Self::Operate => "operate",
+        }
+    }
+}
+
+/// What an operation requires of its caller, as a type: a handler that takes it can't forget the check.
+pub trait Permission: Send + Sync {
+    const SCOPE: Scope;
+    /// Whether the operation changes something. Then a page of another origin must not trigger it.
+    const CHANGES: bool;
+}
+
+#[derive(Debug)]
+pub struct Submit;
+#[derive(Debug)]
+pub struct Read;
+#[derive(Debug)]
+pub struct Operate;
+
+impl Permission for Submit {
+    const SCOPE: Scope = Scope::Submit;
+    const CHANGES: bool = true;
+}
+
+impl Permission for Read {
+    const SCOPE: Scope = Scope::Read;
+    const CHANGES: bool = false;
+}
+
+impl Permission for Operate {
+    const SCOPE: Scope = Scope::Operate;
+    const CHANGES: bool = true;
+}

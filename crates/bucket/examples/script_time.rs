@@ -1,0 +1,165 @@
+//! How long scripts keep Redis from others, with the largest bodies that an intake takes by default, as multiples of one `XADD`
+//! and one `XRANGE` of such a body in the same run: `cargo run --release -p dripfeed-bucket --example script_time`. Fails when one
+//! takes more than six times as long. Timed at the client, on the way there and back too, so an unoptimized build measures itself.
+//! Best on a machine that does nothing else.
+#![expect(clippy::print_stdout, reason = "what it measured is what it is for")]
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::{
+    Bucket, BucketSettings, Consumer, Keep, Kind, Leak, Life, PaceTiers, Replica, SCRIPT_BYTES, Settlement, Take, Taken,
+};
+use dripfeed_job::forward::ClientAddress;
+use dripfeed_job::{Retry, Start, Submission};
+use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+
+type Failed = Box<dyn Error>;
+
+const ROUNDS: usize = 30;
+const BODY: usize = 1 << 20;
+/// As many as a replica with many slots asks for.
+const WANTED: usize = 128;
+const MOST: f64 = 6.0;
+
+fn settings(kind: Kind) -> Result<BucketSettings, Failed> {
+    Ok(BucketSettings {
+        name: kind.as_str().parse()?,
+        kind,
+        key: None,
+        capacity: 10_000,
+        capacity_bytes: 1 << 30,
+        max_share: None,
+        leak: Leak {
+            rate: None,
+            burst: 1,
+            concurrency: 10,
+            tiers: PaceTiers::default(),
+            adaptive: true,
+            max_in_flight: None,
+            max_hold: Duration::from_hours(1),
+            default_hold: Duration::from_secs(1),
+        },
+        retry: Retry { attempts: 3, first: Duration::from_secs(1), max: Duration::from_mins(1) },
+        deliveries: 5,
+        keep: Keep {
+            outcomes: Duration::from_hours(1),
+            most_outcomes: 100_000,
+            outcomes_bytes: 64 << 20,
+            answer_bytes: 4096,
+            idempotency_keys: Duration::from_hours(1),
+            most_idempotency_keys: 100_000,
+            dead: Duration::from_hours(1),
+            most_dead: 1000,
+            dead_bytes: 1 << 30,
+            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
+        },
+        client_address: ClientAddress::Dropped,
+        durability: Durability::Process,
+    })
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+async fn timed<T>(what: impl Future<Output = Result<T, Failed>>) -> Result<(f64, T), Failed> {
+    let begun = Instant::now();
+    let done = what.await?;
+    Ok((begun.elapsed().as_secs_f64() * 1e3, done))
+}
+
+async fn write_and_read(store: &Store, body: &[u8]) -> Result<(), Failed> {
+    let id: String = store.command(redis::cmd("XADD").arg("plain").arg("*").arg("body").arg(body)).await?;
+    store.command::<redis::Value>(redis::cmd("XRANGE").arg("plain").arg(&id).arg(&id)).await?;
+    Ok(store.command(redis::cmd("XDEL").arg("plain").arg(id)).await?)
+}
+
+struct Bench {
+    bucket: Bucket,
+    replica: Replica,
+}
+
+impl Bench {
+    async fn of(store: &Store, kind: Kind) -> Result<Self, Failed> {
+        let bucket = Bucket::new(store.clone(), settings(kind)?);
+        let replica = bucket.join(Consumer::new("a"), Duration::from_mins(1), Life::First).await?;
+        Ok(Self { bucket, replica })
+    }
+
+    async fn submit(&self, jobs: usize, start: Start) -> Result<(), Failed> {
+        let large = || Submission { body: vec![b'x'; BODY].into(), start, ..Submission::default() };
+        for admission in self.bucket.admit_many((0..jobs).map(|_| large()).collect()).await {
+            admission?;
+        }
+        Ok(())
+    }
+
+    /// Empty when there is nothing to be called now.
+    async fn take(&self) -> Result<Vec<Taken>, Failed> {
+        match self.replica.take(WANTED).await? {
+            Take::Jobs(jobs) => Ok(jobs),
+            Take::Idle(_) | Take::Fenced => Ok(Vec::new()),
+        }
+    }
+
+    /// One batch that fills a call.
+    async fn admits(&self) -> Result<f64, Failed> {
+        let (time, ()) = timed(self.submit(SCRIPT_BYTES / BODY, Start::AtOnce)).await?;
+        self.bucket.purge().await?;
+        Ok(time)
+    }
+
+    /// As many jobs as a take hands out.
+    async fn takes(&self) -> Result<f64, Failed> {
+        self.submit(2 * SCRIPT_BYTES / BODY, Start::AtOnce).await?;
+        let (time, jobs) = timed(self.take()).await?;
+        for taken in jobs {
+            self.replica.settle(taken.claim, Settlement::Complete { status: 200, answer: None }).await?;
+        }
+        self.bucket.purge().await?;
+        Ok(time)
+    }
+
+    /// Nothing is due, beside large jobs.
+    async fn idles(&self) -> Result<f64, Failed> {
+        self.submit(2, Start::After(Duration::from_hours(1))).await?;
+        self.take().await?;
+        let (time, _) = timed(self.take()).await?;
+        self.bucket.purge().await?;
+        Ok(time)
+    }
+}
+
+async fn often(mut once: impl AsyncFnMut() -> Result<f64, Failed>) -> Result<f64, Failed> {
+    let mut times = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        times.push(once().await?);
+    }
+    Ok(median(times))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let options = ServerOptions { append_only: false, append_fsync: AppendFsync::No, ..ServerOptions::default() };
+    let server = PrivateServer::start(dir.path(), options).await?;
+    let store = Store::connect(&RedisSettings::new(server.address(), "dripfeed", Durability::Process)).await?;
+    let body = vec![b'x'; BODY];
+    let base = often(async || Ok(timed(write_and_read(&store, &body)).await?.0)).await?;
+    println!("XADD and XRANGE of {BODY} bytes: {base:.2} ms");
+    let (stream, list) = (Bench::of(&store, Kind::Stream).await?, Bench::of(&store, Kind::List).await?);
+    let measured = [
+        ("admit, stream", often(async || stream.admits().await).await?),
+        ("admit, list", often(async || list.admits().await).await?),
+        ("take, stream", often(async || stream.takes().await).await?),
+        ("take, list", often(async || list.takes().await).await?),
+        ("take beside parked jobs", often(async || stream.idles().await).await?),
+    ];
+    for (what, time) in measured {
+        println!("{what:24} {time:6.2} ms  {:5.2} ×", time / base);
+    }
+    let slow = measured.iter().filter(|(_, time)| time / base > MOST).count();
+    if slow == 0 { Ok(()) } else { Err(format!("{slow} take more than {MOST} times as long").into()) }
+}

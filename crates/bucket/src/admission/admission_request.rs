@@ -1,0 +1,115 @@
+//! A submission, the request that brought it, and the limits that it is judged by.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use dripfeed_job::Submission;
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::path::UpstreamPath;
+use dripfeed_limit::{Plan, Request};
+use http::{HeaderMap, Method};
+use serde_json::Value as Json;
+
+use crate::admission::parsing::parse;
+use crate::error::BucketError;
+use crate::script::redis_bucket::Core;
+use crate::settings::limits::BucketLimits;
+
+/// What limits may count by, beside the submission itself.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// Of the request that brought it.
+    pub headers: HeaderMap,
+    /// The caller's. None: it isn't known, and counts as one for all.
+    pub address: Option<IpAddr>,
+}
+
+pub(crate) struct Asked {
+    pub(crate) submission: Submission,
+    terms: Terms,
+}
+
+/// What a submission is judged by beside the room there is.
+enum Terms {
+    /// The limits of that moment.
+    Limits { origin: Arc<Origin>, limits: BucketLimits, plan: Arc<Plan> },
+    /// None: another bucket has accepted it, and charged it to its own limits. Its deadline stays, whatever the eta is; ms since
+    /// the epoch.
+    Accepted { deadline_ms: Option<u64> },
+}
+
+impl Asked {
+    /// What another bucket has accepted before.
+    pub(crate) const fn accepted(submission: Submission, deadline_ms: Option<u64>) -> Self {
+        Self { submission, terms: Terms::Accepted { deadline_ms } }
+    }
+
+    /// As admit.lua reads it.
+    pub(crate) fn deadline(&self) -> String {
+        match self.terms {
+            Terms::Accepted { deadline_ms } => deadline_ms.map(|ms| format!("@{ms}")).unwrap_or_default(),
+            Terms::Limits { .. } => {
+                self.submission.expires_in.map(|lifetime| ms_up(lifetime).to_string()).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// How a batch is judged: a plan for each submission, by the same limits.
+pub(crate) struct Planning {
+    limits: BucketLimits,
+    pub(crate) plans: Vec<Arc<Plan>>,
+}
+
+impl Planning {
+    pub(crate) fn is_by(&self, limits: &BucketLimits) -> bool {
+        self.limits.are(limits)
+    }
+}
+
+impl Core {
+    pub(crate) async fn ask(&self, submission: Submission, origin: Arc<Origin>) -> Result<Asked, BucketError> {
+        let limits = self.in_force().limits.clone();
+        let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);
+        Ok(Asked { submission, terms: Terms::Limits { origin, limits, plan } })
+    }
+
+    /// Where the limits are still those of the asking, its plans hold.
+    pub(crate) async fn plan_all(&self, asked: &[Asked], limits: &BucketLimits) -> Result<Planning, BucketError> {
+        let mut plans = Vec::with_capacity(asked.len());
+        for Asked { submission, terms } in asked {
+            plans.push(match terms {
+                Terms::Limits { limits: before, plan, .. } if before.are(limits) => plan.clone(),
+                Terms::Limits { origin, .. } => Arc::new(self.plan(limits, submission, origin).await?),
+                Terms::Accepted { .. } => {
+                    Arc::new(self.plan(&BucketLimits::default(), submission, &Origin::default()).await?)
+                }
+            });
+        }
+        Ok(Planning { limits: limits.clone(), plans })
+    }
+
+    async fn plan(&self, limits: &BucketLimits, submission: &Submission, origin: &Origin) -> Result<Plan, BucketError> {
+        let policies = limits.policies();
+        let body = if policies.see_bodies() { parsed_body(submission).await? } else { None };
+        let request = Request {
+            // What a bucket's own method is, its callers don't see.
+            method: submission.method.as_ref().unwrap_or(&Method::POST).as_str(),
+            path: submission.path.as_ref().map_or("/", UpstreamPath::as_str),
+            headers: Some(&origin.headers),
+            caller: submission.caller.as_deref(),
+            ip: origin.address,
+            body: body.as_ref(),
+            ..Request::default()
+        };
+        Ok(Plan::new(policies, &self.scopes, &request))
+    }
+}
+
+/// None: it is no JSON.
+async fn parsed_body(submission: &Submission) -> Result<Option<Json>, BucketError> {
+    // Many small ones, as a batch has, are as much work as a large one.
+    tokio::task::consume_budget().await;
+    let body = submission.body.clone();
+    parse(body.len(), move || serde_json::from_slice(&body).ok()).await
+}

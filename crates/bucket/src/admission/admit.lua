@@ -1,0 +1,194 @@
+-- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and bytes?
+-- deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
+--
+-- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
+--       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
+--       9 key ends (zset), both as in record.lua  10… once (string), one per idempotency key, then where a pace has its state (string), the scopes of limits (string), then a stream's parked
+--       (zset) | where a list's takers are counted (hash)
+-- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
+--       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
+--       7 ms to keep idempotency keys after their jobs' end  8 the most of them  9 ms to keep the token
+--       10 which planning of its caller this is
+--       11 number of an entry's fields, then their names; then per job:
+--         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
+--         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for its eta), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due`
+--         and `expires`, where the kind has them, are written here
+-- Result  { 'changed', … } | { 'judged', by which planning, answer… }, the answer to each job one of
+--         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits or nothing }
+--         { 'repeated', id, level, 0 }
+--         { 'bucket_full' | 'idempotency_keys_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
+--         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, the most, report or nothing }
+local keys = { jobs = KEYS[1], tally = KEYS[4] }
+local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local KEYED_JOBS, KEY_ENDS = KEYS[8], KEYS[9]
+local ONCE = 9
+
+-- The first call looks, too: it may come after the one that repeats it.
+local answered = redis.call('GET', TOKEN)
+if answered then return cmsgpack.unpack(answered) end
+
+local changed = control_read(CONTROL, ARGV[1])
+if changed then return changed end
+local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
+local most_of_one = tonumber(ARGV[6])
+local key_ms, most_keys, token_ttl = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9]
+local NAMES = 11
+local fields = tonumber(ARGV[NAMES])
+local due_at, expires_at
+for i = 1, fields do
+  if ARGV[NAMES + i] == 'due' then due_at = 2 * i end
+  if ARGV[NAMES + i] == 'expires' then expires_at = 2 * i end
+end
+
+local pace = pace_read(PACE)
+local look = pace_look(pace, ARGV[5])
+local level, pending = count_jobs(keys.jobs)
+local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
+local waiting, found = level - pending, level
+local accepted, added, refused = 0, 0, {}
+
+local function refuse(reason, retry_us)
+  refused[reason] = (refused[reason] or 0) + 1
+  return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
+end
+
+-- An answer, with what was said about its caller.
+local function tell(answer, holding, verdict)
+  answer[#answer + 1] = holding and holding.held or -1
+  answer[#answer + 1] = holding and holding.most or -1
+  if verdict then answer[#answer + 1] = limit_report(verdict) end
+  return answer
+end
+
+local function put(job, size, due, expires)
+  local entry = {}
+  for i = 1, fields do
+    entry[2 * i - 1] = ARGV[NAMES + i]
+    entry[2 * i] = ARGV[job + i]
+  end
+  if due_at then entry[due_at] = due and whole(due) or '' end
+  entry[expires_at] = expires and whole(expires) or ''
+  local id = append(keys, entry)
+  if level == 0 then meter_restart(METER, 'leak') end
+  level, waiting, bytes = level + 1, waiting + 1, bytes + size
+  accepted, added = accepted + 1, added + size
+  return id
+end
+
+-- µs until there is room for a job of `size` bytes; nil when there is.
+local function room_in(size)
+  if level >= capacity then return wait_for_room(METER, pace, look, level, level - capacity + 1) end
+  if bytes + size <= capacity_bytes then return nil end
+  -- How many jobs must leave, were all of the mean size.
+  local excess = bytes + size - capacity_bytes
+  local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
+  return wait_for_room(METER, pace, look, level, math.max(1, leaving))
+end
+
+-- For limits on the backlog: µs until this many jobs have left.
+local function wait_to_leave(jobs)
+  return wait_for_room(METER, pace, look, level, jobs)
+end
+
+-- µs until all limits and the share let pass, at least `full`; nil: never.
+local function wait_for_all(verdict, holding, full)
+  local wait = full or 0
+  if verdict and not verdict.allowed then
+    if verdict.retry < 0 then return nil end
+    wait = math.max(wait, verdict.retry)
+  end
+  if has_its_share(holding) then wait = math.max(wait, wait_for_share(METER, pace, look, level, holding)) end
+  return wait
+end
+
+-- Keys that are past their end are forgotten by and by (retention.lua): until then they count, and name nothing.
+local FORGETTING = 5000
+local keys_held
+local function count_keys()
+  keys_held = keys_held or redis.call('HLEN', KEYED_JOBS) + redis.call('ZCARD', KEY_ENDS)
+  return keys_held
+end
+
+-- The job and fingerprint that a key names; nil where it names none. An earlier version wrote keys with a TTL.
+local function named_by(name)
+  local seen = redis.call('GET', name)
+  local ends = seen and tonumber(redis.call('ZSCORE', KEY_ENDS, name) or nil)
+  if seen and not (ends and ends <= now_ms) then return string.match(seen, '^(%S+) (%S+)$') end
+end
+
+-- µs until there is room for one more key; nil when there is.
+local function key_room_in(name)
+  if count_keys() < most_keys or redis.call('ZSCORE', KEY_ENDS, name) then return nil end
+  local first = redis.call('ZRANGE', KEY_ENDS, 0, 0, 'WITHSCORES')
+  if first[2] then return math.max(FORGETTING, tonumber(first[2]) - now_ms + FORGETTING) * 1000 end
+  return wait_for_room(METER, pace, look, level, 1) + (key_ms + FORGETTING) * 1000
+end
+
+local function name_job(name, id, fingerprint)
+  local again = redis.call('ZREM', KEY_ENDS, name)
+  redis.call('SET', name, id .. ' ' .. fingerprint)
+  redis.call('HSET', KEYED_JOBS, id, name)
+  keys_held = count_keys() + (again == 1 and 0 or 1)
+end
+
+-- `job` is the position before the job's first field value.
+local function admit(job)
+  local once, fingerprint, start = tonumber(ARGV[job - 6]), ARGV[job - 5], ARGV[job - 4]
+  local lifetime, size, caller, plan = tonumber(ARGV[job - 3]), tonumber(ARGV[job - 2]), ARGV[job - 1], ARGV[job]
+  local deadline = tonumber(string.match(ARGV[job - 3], '^@(%d+)$'))
+  if once > 0 then
+    local id, other = named_by(KEYS[ONCE + once])
+    if id then
+      if other ~= fingerprint then return refuse('idempotency_conflict') end
+      return { 'repeated', id, level, 0 }
+    end
+  end
+  if size > capacity_bytes then return refuse('never_fits') end
+  local full = room_in(size)
+  local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
+  local holding = holding_of(most_of_one, HOLDERS, caller, found)
+  local denied = verdict and not verdict.allowed
+  if denied then limit_charge(verdict) end
+  if denied or has_its_share(holding) then
+    local reason = denied and 'caller_limit' or 'max_share'
+    return tell(refuse(reason, wait_for_all(verdict, holding, full)), holding, verdict)
+  end
+  if full then return refuse('bucket_full', full) end
+  local keys_full = once > 0 and key_room_in(KEYS[ONCE + once])
+  if keys_full then return refuse('idempotency_keys_full', keys_full) end
+  local due
+  if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
+  elseif start ~= '' then due = tonumber(start) end
+  if due and due <= now_ms then due = nil end
+  local eta = math.max(wait_for_turn(METER, pace, look, waiting), due and (due - now_ms) * 1000 or 0)
+  if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
+  local id = put(job, size, due, deadline or lifetime and now_ms + lifetime)
+  if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
+  if verdict then limit_charge(verdict) end
+  count_held(caller, 1)
+  if holding then holding.held = holding.held + 1 end
+  return tell({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
+end
+
+local answers = { 'judged', ARGV[10] }
+local per_job = 7 + fields
+for first = NAMES + 1 + fields, #ARGV, per_job do
+  answers[#answers + 1] = admit(first + 6)
+end
+
+if accepted > 0 then
+  redis.call('HINCRBY', TALLY, 'accepted', accepted)
+  redis.call('HINCRBY', TALLY, 'bytes', whole(added))
+  meter_count(METER, 'accepted', accepted)
+end
+-- A refusal, too, is the answer to a first call that is still on its way.
+if accepted > 0 or ARGV[2] == '1' then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
+write_holders(HOLDERS)
+limit_flush()
+local denied = 0
+for reason, count in pairs(refused) do
+  redis.call('HINCRBY', TALLY, 'refused:' .. reason, count)
+  denied = denied + count
+end
+if denied > 0 then meter_count(METER, 'refused', denied) end
+return answers

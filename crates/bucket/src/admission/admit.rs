@@ -1,0 +1,224 @@
+//! Admit: limits, room and duplicates are checked and the jobs appended in one script.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::entry::{self, FIELDS};
+use dripfeed_job::fingerprint::fingerprint;
+use dripfeed_job::{JobId, Start, Submission, element};
+use dripfeed_limit::{Decision, KeyIndex, Plan, lua};
+use dripfeed_store::{Call, Certainty, StoreError};
+use redis::Value;
+
+use crate::admission::admission_request::{Asked, Planning};
+use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused};
+use crate::error::BucketError;
+use crate::pace;
+use crate::script::batches::{Batches, Limits};
+use crate::script::budget::SCRIPT_BYTES;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
+use crate::settings::Kind;
+use crate::settings::effective_settings::InForce;
+
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("admit", |kind| {
+        let own = [kind.entry, kind.consumers, kind.count, kind.append];
+        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, kind.due, WAIT, HOLDERS, SHARE];
+        [&shared[..], &own, &[include_str!("admit.lua")]].concat()
+    })
+});
+
+/// What the script knows a list's element by: the deadline that it writes, and the content.
+const ELEMENT: [&str; 2] = ["expires", "element"];
+
+/// Two calls on their way: while Redis works on one, the other is on the wire. Together they are as much as one script may have.
+const LIMITS: Limits = Limits { items: 500, bytes: SCRIPT_BYTES / 2, calls: 2 };
+
+/// How long a batch of unknown outcome is asked for again. Who submitted is reported within two seconds.
+const PATIENCE: Duration = Duration::from_millis(1200);
+/// How long Redis remembers the answer to a batch: longer than anybody asks for it, and than a call whose connection was given
+/// up may still be on its way. Not much longer: every batch leaves one.
+const REMEMBERED: Duration = Duration::from_secs(10);
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
+pub(crate) type Admissions = Batches<Asked, Result<Judgement, BucketError>>;
+
+pub(crate) fn start(core: Arc<Core>) -> Admissions {
+    let weigh = |asked: &Asked| asked.submission.body.len();
+    Batches::start(LIMITS, weigh, move |asked: Vec<Asked>| {
+        let core = core.clone();
+        async move {
+            #[cfg(feature = "planted-bugs")]
+            if let Some(answers) = crate::script::fault_injection::answered_before_write(asked.len()) {
+                tokio::spawn(async move { core.admit(&asked).await });
+                return answers.into_iter().map(Ok).collect();
+            }
+            match core.admit(&asked).await {
+                Ok(judged) => judged.into_iter().map(Ok).collect(),
+                Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
+            }
+        }
+    })
+}
+
+impl Core {
+    /// One script call, asked again under the same token while its outcome is unknown.
+    async fn admit(&self, asked: &[Asked]) -> Result<Vec<Judgement>, BucketError> {
+        let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
+        let started = Instant::now();
+        let mut unknown: Option<StoreError> = None;
+        // An answer may be that to an earlier call, by limits that have changed since.
+        let mut plannings: Vec<Planning> = Vec::new();
+        loop {
+            let force = self.in_force();
+            if !plannings.last().is_some_and(|last| last.is_by(&force.limits)) {
+                plannings.push(self.plan_all(asked, &force.limits).await?);
+            }
+            let call = self.call(&force, asked, &plannings, &token, unknown.is_some());
+            match self.store.run_durably::<Value>(&call).await {
+                Ok(reply) => match self.heed(Reply::new("admit", reply)?)? {
+                    Some(reply) => return read(reply, &plannings, force.settings.capacity),
+                    None if started.elapsed() < PATIENCE => continue,
+                    None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
+                },
+                Err(error) if error.is_unanswered() && error.certainty() == Certainty::Unknown => unknown = Some(error),
+                // What may have been stored before isn't surely unstored by a later refusal.
+                Err(error) => match unknown {
+                    None => return Err(error.into()),
+                    Some(_) if started.elapsed() < PATIENCE => {}
+                    Some(first) => return Err(first.into()),
+                },
+            }
+            if started.elapsed() >= PATIENCE
+                && let Some(error) = unknown
+            {
+                return Err(error.into());
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
+    }
+
+    fn call(
+        &self,
+        force: &InForce,
+        asked: &[Asked],
+        plannings: &[Planning],
+        token: &str,
+        again: bool,
+    ) -> Call<'static> {
+        let settings = &force.settings;
+        let mut once_index = HashMap::new();
+        let mut keys = vec![
+            self.keys.jobs(),
+            self.keys.pace(),
+            self.keys.meter(),
+            self.keys.tally(),
+            self.keys.control(),
+            self.keys.holders(),
+            token.to_owned(),
+            self.keys.keyed_jobs(),
+            self.keys.key_ends(),
+        ];
+        for name in asked.iter().filter_map(|asked| self.once_of(&asked.submission)) {
+            let next = once_index.len() + 1;
+            once_index.entry(name).or_insert_with_key(|name| {
+                keys.push(name.clone());
+                next
+            });
+        }
+        let mut keys = KeyIndex::after(keys);
+        let paced = pace::pack(force.pace.as_ref(), &mut keys);
+        let now_us = pace::now_us();
+        let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
+        let plans: Vec<Vec<u8>> = plannings.last().iter().flat_map(|planning| &planning.plans).map(&mut pack).collect();
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_level(keys.into_keys()));
+        call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&paced[..]).arg(settings.share_of_one());
+        call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
+        call.arg(ms_up(REMEMBERED)).arg(plannings.len());
+        let names = match self.kind {
+            Kind::Stream => &FIELDS[..],
+            Kind::List => &ELEMENT[..],
+        };
+        call.arg(names.len()).arg(names);
+        for (asked, plan) in asked.iter().zip(&plans) {
+            let submission = &asked.submission;
+            let once = self.once_of(submission).and_then(|name| once_index.get(&name)).copied();
+            call.arg(once.unwrap_or(0)).arg(once.map(|_| fingerprint(submission)).unwrap_or_default());
+            call.arg(match submission.start {
+                Start::AtOnce => String::new(),
+                Start::After(delay) => format!("+{}", ms_up(delay)),
+                Start::At(ms) => ms.to_string(),
+            });
+            call.arg(asked.deadline());
+            let values = match self.kind {
+                Kind::Stream => Vec::from(entry::encode(submission)),
+                Kind::List => vec![entry::Value::default(), entry::Value::Text(element::encode(submission))],
+            };
+            call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
+            call.arg(submission.caller.as_deref().unwrap_or_default()).arg(&plan[..]);
+            for value in &values {
+                call.arg(value.as_bytes());
+            }
+        }
+        call
+    }
+
+    /// The name of its idempotency key in Redis.
+    fn once_of(&self, submission: &Submission) -> Option<String> {
+        let key = submission.idempotency_key.as_ref()?;
+        Some(self.keys.once(submission.caller.as_deref(), key.as_str()))
+    }
+}
+
+fn read(mut reply: Reply, plannings: &[Planning], capacity: u64) -> Result<Vec<Judgement>, BucketError> {
+    reply.text()?;
+    let number = reply.text()?;
+    let planning = number.parse().ok().and_then(|number: usize| plannings.get(number.checked_sub(1)?));
+    let Some(planning) = planning else { return reply.unknown(&number) };
+    planning.plans.iter().map(|plan| read_one(&mut reply.array()?, plan, capacity)).collect()
+}
+
+fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {
+    let admission = read_admission(answer, capacity)?;
+    let holding = if answer.is_empty() { None } else { read_holding(answer)? };
+    if answer.is_empty() {
+        return Ok(Judgement { admission, limits: None, holding });
+    }
+    let mut report = answer.array()?;
+    let mut numbers = Vec::new();
+    while !report.is_empty() {
+        numbers.push(report.number()?);
+    }
+    let Some(limits) = Decision::read(plan, &numbers) else { return answer.unknown("the report of its limits") };
+    Ok(Judgement { admission, limits: Some(limits), holding })
+}
+
+/// None: no share is in force for this caller.
+fn read_holding(answer: &mut Reply) -> Result<Option<Holding>, BucketError> {
+    let (held, most) = (answer.number()?, answer.number()?);
+    Ok(u64::try_from(held).ok().zip(u64::try_from(most).ok()).map(|(held, most)| Holding { held, most }))
+}
+
+fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
+    let word = answer.text()?;
+    if word == "admitted" || word == "repeated" {
+        return Ok(Admission::Admitted(Admitted {
+            id: answer.parse::<JobId>()?,
+            level: answer.count()?,
+            capacity,
+            eta: Duration::from_millis(answer.count()?),
+            repeated: word == "repeated",
+        }));
+    }
+    let Some(reason) = Reason::ALL.into_iter().find(|reason| reason.word() == word) else {
+        return answer.unknown(&word);
+    };
+    // -1: waiting doesn't help.
+    let retry_after = u64::try_from(answer.number()?).ok().map(Duration::from_millis);
+    Ok(Admission::Refused(Refused { reason, retry_after, level: answer.count()?, capacity }))
+}

@@ -1,0 +1,84 @@
+//! Where input is parsed: what is small at once; what is large on a thread that neither accepts nor answers others, and only so
+//! much of it at a time.
+
+use std::num::NonZero;
+use std::sync::{Arc, LazyLock};
+use std::thread::available_parallelism;
+
+use tokio::sync::Semaphore;
+
+use crate::error::BucketError;
+
+/// Parsing this much takes about a millisecond.
+const AT_ONCE_BYTES: usize = 64 * 1024;
+
+/// The half of the processors at most: the other half accepts and answers.
+static PARSERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let processors = available_parallelism().map_or(1, NonZero::get);
+    Arc::new(Semaphore::new((processors / 2).max(1)))
+});
+
+/// Does `work`, which parses this many bytes.
+///
+/// # Errors
+/// When the process is about to end.
+///
+/// # Panics
+/// When `work` does.
+pub async fn parse<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, BucketError> {
+    if bytes <= AT_ONCE_BYTES {
+        return Ok(work());
+    }
+    let place = Arc::clone(&PARSERS).acquire_owned().await.map_err(|_| BucketError::Closing)?;
+    let working = tokio::task::spawn_blocking(move || {
+        let parsed = work();
+        // Kept to the end of the work, also when nobody waits for it any more.
+        drop(place);
+        parsed
+    });
+    match working.await {
+        Ok(parsed) => Ok(parsed),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(BucketError::Closing),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_what_is_large_goes_to_another_thread() {
+        let here = thread::current().id();
+        assert_eq!(parse(AT_ONCE_BYTES, || thread::current().id()).await.unwrap(), here);
+        assert_ne!(parse(AT_ONCE_BYTES + 1, || thread::current().id()).await.unwrap(), here);
+    }
+
+    #[tokio::test]
+    async fn so_many_large_ones_are_parsed_at_once_and_no_more() {
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let parsed = (0..50).map(|_| {
+            let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+            parse(AT_ONCE_BYTES + 1, move || {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                thread::yield_now();
+                now.fetch_sub(1, Ordering::SeqCst);
+            })
+        });
+        assert!(join_all(parsed).await.into_iter().all(|parsed| parsed.is_ok()));
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        assert!((1..=(processors / 2).max(1)).contains(&most.load(Ordering::SeqCst)));
+    }
+}

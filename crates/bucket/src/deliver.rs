@@ -1,0 +1,10 @@
+//! From the claim of a job to its settlement, and what becomes of a dead replica's jobs.
+
+pub(crate) mod doorbell;
+pub(crate) mod orphaned_claims;
+pub(crate) mod permit;
+pub(crate) mod recover;
+pub(crate) mod replica;
+pub(crate) mod settle;
+pub(crate) mod take;
+pub(crate) mod take_size;

@@ -1,0 +1,162 @@
+//! A permit: the right to one call, granted by the take of its job, for a short time.
+//!
+//! **The ceiling.** In any window of w seconds at most rate · w + burst calls begin, over all replicas. It holds however late replies
+//! of Redis are, and however long a process is stopped between a reply and its calls:
+//!
+//! - A take says before it is sent within which time its calls will begin (`valid`). The replica counts that time from before the take
+//!   was sent, by its monotonic clock. So a call that is granted at T, by the clock of Redis, begins at some S with
+//!   T ≤ S ≤ E = T + `valid`, or not at all: a permit that is older isn't used, and its job goes back as due, without an attempt or a
+//!   delivery counted. What was charged for it stays charged; another take is charged again.
+//! - **Buckets and gates.** Let τ be the time of one token, b the burst, and V the time at which all that was charged will have drained.
+//!   A grant of n needs V + nτ ≤ T + bτ, and then sets V = max(V, E) + nτ: a call doesn't drain before it has begun. Take any window
+//!   from a to c with m calls in it, and of their grants the first and the last. The first one's call began at a or later, so after
+//!   it V ≥ a + τ, and before the last one V ≥ a + (m − 1)τ. The last one's call began at c or earlier, so it was granted by then:
+//!   a + mτ ≤ c + bτ, which is m ≤ (c − a)/τ + b. Nothing is assumed of the order of calls, of who makes them, or of who dies.
+//! - Of `valid`, up to [`PROMPT`] isn't charged by E (`undrained`), but kept free in the burst (pace.rs), which comes to the same: m ≤
+//!   (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. Where all of `valid` is charged, that room is for what the machine
+//!   needs to send many requests at once. A burst that is too small for that keeps at least 1: its calls
+//!   may be closer together than a period by PROMPT. Otherwise a pace of 1000 a second without a burst could never be used.
+//! - **Windows** (`fixed`) count a call in the window in which it begins: at the end of a window nothing is granted whose E is in the
+//!   next one. Where `valid` is more than half of a window, that would close it. Then a window begins with the count of the one
+//!   before it, while grants of that one may still be used (`unsent` in pace.lua).
+//!
+//! Grants without a `valid` that is long enough are charged and not used. So replicas follow what they see (`Lateness`): with replies
+//! that stay late, one take is lost, and the next is granted with the time it needs. A pace is then used in full where its burst
+//! lasts longer than replies take, and otherwise as far as the ceiling lets it.
+//!
+//! A call begins when its request is given to the connections of its upstream. Making a new connection takes time that isn't counted.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
+pub(crate) const PROMPT: Duration = Duration::from_millis(25);
+
+/// The longest `valid`, as in pace.lua; and half of the lease, so that nobody calls who was declared dead meanwhile.
+const LATEST: Duration = Duration::from_secs(10);
+
+/// What was seen last is believed: of this many replies at least, and of so long.
+const REPLIES: usize = 8;
+const TIME: Duration = Duration::from_secs(1);
+const MOST_REPLIES: usize = 256;
+
+/// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all.
+pub(crate) fn undrained(valid: Duration) -> Duration {
+    valid.min(valid.saturating_sub(PROMPT) * 2)
+}
+
+/// The right to one call, used up by it.
+#[derive(Debug)]
+pub struct Permit {
+    asked: Instant,
+    valid: Duration,
+    lateness: Lateness,
+}
+
+impl Permit {
+    pub(crate) const fn new(asked: Instant, valid: Duration, lateness: Lateness) -> Self {
+        Self { asked, valid, lateness }
+    }
+
+    /// Whether the call may begin now. It may not when Redis or this process took too long: then the job is returned.
+    #[must_use]
+    pub fn spend(self) -> bool {
+        let age = self.asked.elapsed();
+        self.lateness.saw_call(age);
+        age < self.valid
+    }
+}
+
+/// How late the replies to one replica's takes are, and the calls after them, counted from before the take was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Lateness {
+    /// When a reply came, and how late it was or the latest call after it; the last is at the back.
+    seen: Arc<Mutex<VecDeque<(Instant, Duration)>>>,
+    longest: Duration,
+}
+
+impl Lateness {
+    /// Of a replica that is declared dead no earlier than half of this lease after it was last heard of.
+    pub(crate) fn new(lease: Duration) -> Self {
+        Self { seen: Arc::default(), longest: LATEST.min(lease / 2).max(PROMPT) }
+    }
+
+    pub(crate) fn saw_reply(&self, age: Duration) {
+        self.saw_reply_at(age, Instant::now());
+    }
+
+    fn saw_call(&self, age: Duration) {
+        if let Some((_, latest)) = self.seen().back_mut() {
+            *latest = age.max(*latest);
+        }
+    }
+
+    /// Within which time the calls of the next take can begin: half as much again as what was seen of late.
+    pub(crate) fn valid(&self) -> Duration {
+        let latest = self.seen().iter().map(|(_, latest)| *latest).max().unwrap_or_default();
+        (latest * 3 / 2).clamp(PROMPT, self.longest)
+    }
+
+    /// Where there is no pace to be kept.
+    pub(crate) const fn longest(&self) -> Duration {
+        self.longest
+    }
+
+    fn saw_reply_at(&self, age: Duration, now: Instant) {
+        let mut seen = self.seen();
+        seen.push_back((now, age));
+        let is_old = |came: Instant| now.saturating_duration_since(came) >= TIME;
+        while seen.len() > MOST_REPLIES || seen.len() > REPLIES && seen.front().is_some_and(|(came, _)| is_old(*came)) {
+            seen.pop_front();
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, VecDeque<(Instant, Duration)>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permit_is_used_in_time_or_not_at_all() {
+        let lateness = Lateness::new(Duration::from_mins(1));
+        let minute = Duration::from_mins(1);
+        let Some(before) = Instant::now().checked_sub(minute) else { return };
+        assert!(Permit::new(before, minute * 2, lateness.clone()).spend());
+        assert!(!Permit::new(before, minute, lateness).spend());
+    }
+
+    #[test]
+    fn the_next_take_is_granted_the_time_that_those_before_it_needed() {
+        let (lateness, start) = (Lateness::new(Duration::from_mins(1)), Instant::now());
+        let ms = Duration::from_millis;
+        assert_eq!(lateness.valid(), PROMPT);
+        lateness.saw_reply_at(ms(800), start);
+        assert_eq!(lateness.valid(), ms(1200));
+        // Of few replies none is forgotten, however long ago it came.
+        for second in 1..8 {
+            lateness.saw_reply_at(ms(2), start + Duration::from_secs(second));
+        }
+        assert_eq!(lateness.valid(), ms(1200));
+        lateness.saw_reply_at(ms(2), start + Duration::from_secs(8));
+        assert_eq!(lateness.valid(), PROMPT);
+        lateness.saw_call(ms(40));
+        assert_eq!(lateness.valid(), ms(60));
+        lateness.saw_call(Duration::from_mins(1));
+        assert_eq!(lateness.valid(), LATEST);
+        for reply in 0..2 * MOST_REPLIES {
+            lateness.saw_reply_at(ms(1), start + Duration::from_secs(8));
+            assert_eq!(lateness.valid() == PROMPT, reply + 1 >= MOST_REPLIES, "{reply}");
+        }
+    }
+
+    #[test]
+    fn a_long_time_is_charged_in_full() {
+        let ms = Duration::from_millis;
+        assert_eq!([25, 30, 50, 800].map(|valid| undrained(ms(valid))), [0, 10, 50, 800].map(ms));
+    }
+}

@@ -1,0 +1,207 @@
+//! A processor's membership in a bucket.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::deliver::doorbell::Doorbell;
+use crate::deliver::orphaned_claims::Held;
+use crate::deliver::permit::Lateness;
+use crate::deliver::recover::{Recovery, Watch, beat_interval};
+use crate::deliver::settle::{self, Ended, Feedback, Settled, Settlement, Settlements};
+use crate::deliver::take::{Asking, Claim, Idle, Take};
+use crate::deliver::take_size::Appetite;
+use crate::error::BucketError;
+use crate::script::redis_bucket::Core;
+use crate::script::scripts::{AT_MAXMEMORY, Scripts};
+
+static JOIN: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("join", |kind| vec![AT_MAXMEMORY, kind.consumers, include_str!("join.lua")]));
+
+/// Between two tries to settle a job that Redis refuses to settle even alone.
+const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
+
+/// A replica's name in the group, unique per process and life.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Consumer(String);
+
+impl Consumer {
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether a process is new in the group, or comes again after it was declared dead or Redis lost its membership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    First,
+    Again,
+}
+
+/// One life of a replica in a bucket's group. Cheap to clone; all clones are one member.
+#[derive(Clone)]
+pub struct Replica(Arc<Member>);
+
+struct Member {
+    core: Arc<Core>,
+    consumer: Consumer,
+    lease: Duration,
+    settlements: Settlements,
+    doorbell: Doorbell,
+    watch: tokio::sync::Mutex<Watch>,
+    held: Held,
+    lateness: Lateness,
+    takes: AtomicU64,
+    appetite: Appetite,
+    /// When the group was joined, or jobs last asked for.
+    asked: Mutex<Instant>,
+    /// Jobs found past their deadline, not reported yet.
+    expired: AtomicU64,
+}
+
+impl Core {
+    pub(crate) async fn join(
+        self: Arc<Self>,
+        consumer: Consumer,
+        lease: Duration,
+        life: Life,
+    ) -> Result<Replica, BucketError> {
+        let joined = Instant::now();
+        let keys = self.keys.and_takers(vec![
+            self.keys.jobs(),
+            self.keys.replicas(),
+            self.keys.pace(),
+            self.keys.pace_tiers(),
+        ]);
+        let mut call = JOIN.of(self.kind).on(&keys);
+        call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
+        self.store.run::<String>(&call).await?;
+        Ok(Replica(Arc::new(Member {
+            settlements: settle::start(self.clone(), consumer.as_str().to_owned()),
+            core: self,
+            consumer,
+            lease,
+            doorbell: Doorbell::default(),
+            watch: tokio::sync::Mutex::new(Watch::new(lease)),
+            held: Held::default(),
+            lateness: Lateness::new(lease),
+            takes: AtomicU64::new(0),
+            appetite: Appetite::default(),
+            asked: Mutex::new(joined),
+            expired: AtomicU64::new(0),
+        })))
+    }
+}
+
+impl Replica {
+    #[must_use]
+    pub fn consumer(&self) -> &Consumer {
+        &self.0.consumer
+    }
+
+    /// Up to `most` jobs that may be called now.
+    pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
+        let member = &self.0;
+        let consumer = member.consumer.as_str();
+        member.core.give_back_strays(consumer, &member.held, &member.takes).await?;
+        let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
+        let asked = Instant::now();
+        let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = member.appetite.of(most);
+        let asking = Asking { consumer, number, most, before, held: &member.held, lateness: &member.lateness };
+        let taking = member.core.take(&asking).await;
+        let taking = taking.inspect_err(|error| {
+            // Without an answer, jobs may be ours that we know nothing of.
+            member.held.doubt();
+            if matches!(error, BucketError::Store(error) if error.is_unanswered()) {
+                member.appetite.unanswered(most);
+            }
+        })?;
+        member.appetite.answered();
+        member.expired.fetch_add(taking.expired, Ordering::Relaxed);
+        *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+        Ok(taking.take)
+    }
+
+    /// A claim may have been lost before it was settled: what this replica holds without knowing it is returned with the next
+    /// take.
+    pub fn doubt(&self) {
+        self.0.held.doubt();
+    }
+
+    /// Jobs that this replica found past their deadline, and so ended, since this was last asked.
+    #[must_use]
+    pub fn expired(&self) -> u64 {
+        self.0.expired.swap(0, Ordering::Relaxed)
+    }
+
+    /// Until it may be worth taking again. May be dropped at any time.
+    pub async fn wait(&self, idle: &Idle) {
+        let core = &self.0.core;
+        match &idle.bell {
+            Some(last_id) => self.0.doorbell.wait(&core.store, &core.keys.jobs(), last_id, idle.wait).await,
+            None => tokio::time::sleep(idle.wait).await,
+        }
+    }
+
+    /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.
+    pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> {
+        self.settle_with(claim, settlement, Feedback::default()).await
+    }
+
+    /// The same, where the attempt reported something of the upstream.
+    pub async fn settle_with(
+        &self,
+        claim: Claim,
+        settlement: Settlement,
+        feedback: Feedback,
+    ) -> Result<Settled, BucketError> {
+        let mut ended = Ended::new(claim, settlement, feedback);
+        let mut pause = FIRST_PAUSE_ALONE;
+        loop {
+            match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {
+                Ok(settled) => return Ok(settled),
+                Err(alone) => ended = *alone,
+            }
+            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE_ALONE);
+        }
+    }
+
+    /// Shows that this replica lives, looks at the others, and takes over what dead ones held.
+    pub async fn beat(&self) -> Result<Recovery, BucketError> {
+        let mut watch = self.0.watch.lock().await;
+        self.0.core.beat(self.0.consumer.as_str(), &mut watch).await
+    }
+
+    /// How often to `beat`.
+    #[must_use]
+    pub fn beat_interval(&self) -> Duration {
+        beat_interval(self.0.lease)
+    }
+
+    /// Leaves the group; what is still held is due at once for the others, without counting an attempt.
+    pub async fn leave(&self) -> Result<(), BucketError> {
+        self.0.core.take_over(self.0.consumer.as_str(), "*").await.map(drop)
+    }
+
+    /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.
+    #[must_use]
+    pub fn concurrency(&self) -> u32 {
+        self.0.core.in_force().settings.leak.concurrency
+    }
+}

@@ -1,0 +1,285 @@
+//! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership fences
+//! the whole batch.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{Ending, Outcome};
+use dripfeed_store::{Call, StoreError};
+
+use crate::deliver::take::Claim;
+use crate::script::batches::{Batches, Limits};
+use crate::script::budget::{BUDGET, SCRIPT_BYTES};
+use crate::script::redis_bucket::Core;
+use crate::script::scripts::{
+    ADAPT, AT_MAXMEMORY, BURY, BYTES, HOLDERS, LETTERS, METER, NOTICES, NOW, PACE, RECORD, Scripts,
+};
+use crate::settings::Leak;
+
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("settle", |kind| {
+        let own = [kind.entry, kind.consumers, kind.held];
+        let shared = [AT_MAXMEMORY, NOW, METER, HOLDERS, NOTICES, BYTES, RECORD, BUDGET, LETTERS, PACE, ADAPT];
+        [&shared[..], &own[..], &[BURY, include_str!("settle.lua")]].concat()
+    })
+});
+
+/// One call at a time, so that its number shows whether it was carried out.
+const LIMITS: Limits = Limits { items: 500, bytes: SCRIPT_BYTES, calls: 1 };
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A batch that Redis has refused so often is split.
+const REFUSALS: u32 = 3;
+
+/// What is to become of a claimed job.
+#[derive(Clone, Debug)]
+pub enum Settlement {
+    Complete {
+        status: u16,
+        answer: Option<AnswerBody>,
+    },
+    /// The attempt failed: due again after the wait. A list has no second attempt: there it is buried.
+    Retry {
+        after: Duration,
+    },
+    /// The upstream asks everyone to wait: the bucket holds, the job is due then, the attempt isn't counted. None: the
+    /// upstream named no time.
+    Hold {
+        wait: Option<Duration>,
+    },
+    /// Not called, or not to the end, by our own doing: due at once for any replica, the attempt isn't counted.
+    GiveBack,
+    Bury {
+        reason: String,
+        status: Option<u16>,
+        answer: Option<AnswerBody>,
+        called: bool,
+    },
+}
+
+/// What an attempt reports its upstream, whatever becomes of the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Feedback {
+    /// No whole answer came in time.
+    pub timed_out: bool,
+    /// Nothing more is granted for so long: the bucket holds.
+    pub exhausted_for: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Recorded,
+    /// The replica had been declared dead: another one has the job, nothing was changed.
+    Fenced,
+}
+
+pub(crate) struct Ended {
+    claim: Claim,
+    settlement: Settlement,
+    feedback: Feedback,
+    lasted: Duration,
+}
+
+impl Ended {
+    pub(crate) fn new(claim: Claim, settlement: Settlement, feedback: Feedback) -> Self {
+        let lasted = claim.taken.elapsed();
+        Self { claim, settlement, feedback, lasted }
+    }
+
+    /// How the upstream took the call, in the words of the script.
+    fn taken(&self) -> &'static str {
+        match self.settlement {
+            _ if !self.was_called() => "",
+            Settlement::Hold { .. } => "refused",
+            _ if self.feedback.timed_out => "late",
+            _ => "answered",
+        }
+    }
+
+    /// For how long the bucket is to hold, in ms.
+    fn hold_ms(&self, leak: &Leak) -> u64 {
+        let asked = match self.settlement {
+            Settlement::Hold { wait } => Some(wait.unwrap_or(leak.default_hold)),
+            _ => self.feedback.exhausted_for,
+        };
+        asked.map_or(0, |asked| ms_up(asked.min(leak.max_hold)))
+    }
+
+    fn was_called(&self) -> bool {
+        !matches!(self.settlement, Settlement::GiveBack | Settlement::Bury { called: false, .. })
+    }
+}
+
+/// An ended attempt that comes back is one that Redis refuses to settle, alone: nothing of it was changed.
+pub(crate) type Settlements = Batches<Ended, Result<Settled, Box<Ended>>>;
+
+pub(crate) fn start(core: Arc<Core>, consumer: String) -> Settlements {
+    let numbers = Arc::new(AtomicU64::new(0));
+    Batches::start(LIMITS, weigh, move |batch: Vec<Ended>| {
+        let (core, consumer, numbers) = (core.clone(), consumer.clone(), numbers.clone());
+        async move { core.settle_in_parts(&consumer, &numbers, batch).await }
+    })
+}
+
+/// What the script reads, sends or writes of it: a buried job is read whole, an element is sent.
+fn weigh(ended: &Ended) -> usize {
+    let is_read = ended.claim.element.is_some() || matches!(ended.settlement, Settlement::Bury { .. });
+    let job = if is_read { ended.claim.size } else { 0 };
+    match &ended.settlement {
+        Settlement::Complete { answer: Some(answer), .. } | Settlement::Bury { answer: Some(answer), .. } => {
+            job + answer.body.len()
+        }
+        _ => job,
+    }
+}
+
+impl Core {
+    /// In one call. Where Redis refuses that time and again, in halves, until the job that can't be settled stands alone: the
+    /// others don't wait for it.
+    async fn settle_in_parts(
+        &self,
+        consumer: &str,
+        numbers: &AtomicU64,
+        batch: Vec<Ended>,
+    ) -> Vec<Result<Settled, Box<Ended>>> {
+        let mut answers = Vec::with_capacity(batch.len());
+        // The next is the last.
+        let mut parts = vec![batch];
+        while let Some(mut part) = parts.pop() {
+            let number = numbers.fetch_add(1, Ordering::Relaxed) + 1;
+            for ended in &mut part {
+                ended.claim.hold.settle_in(number);
+            }
+            if let Ok(settled) = self.settle(consumer, number, &part).await {
+                answers.extend(part.iter().map(|_| Ok(settled)));
+                continue;
+            }
+            for ended in &mut part {
+                ended.claim.hold.keep();
+            }
+            if part.len() > 1 {
+                let rest = part.split_off(part.len() / 2);
+                parts.extend([rest, part]);
+            } else {
+                answers.extend(part.into_iter().map(|ended| Err(Box::new(ended))));
+            }
+        }
+        answers
+    }
+
+    /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An error
+    /// when the script failed time and again: it checks before it writes, so nothing was changed.
+    async fn settle(&self, consumer: &str, number: u64, batch: &[Ended]) -> Result<Settled, StoreError> {
+        let call = self.settle_call(consumer, number, batch);
+        let mut pause = FIRST_PAUSE;
+        let mut reported = false;
+        // A call without an answer may have been carried out: then this batch is what must be asked about.
+        let (mut refusals, mut is_unknown) = (0, false);
+        loop {
+            match self.store.run_durably::<String>(&call).await {
+                Ok(word) if word == "fenced" => return Ok(Settled::Fenced),
+                Ok(_) => return Ok(Settled::Recorded),
+                Err(error) => {
+                    if !reported {
+                        let bucket = &self.settings().name;
+                        let job = (batch.len() == 1).then(|| batch.first().map(|ended| ended.claim.id.to_string()));
+                        let job = job.flatten();
+                        let jobs = batch.len();
+                        let error = &error as &dyn std::error::Error;
+                        tracing::warn!(%bucket, jobs, job, error, "Settling failed; it is tried again until it succeeds");
+                        reported = true;
+                    }
+                    is_unknown |= error.is_unanswered();
+                    refusals += u32::from(!error.is_transient());
+                    if refusals >= REFUSALS && !is_unknown {
+                        return Err(error);
+                    }
+                }
+            }
+            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn settle_call(&self, consumer: &str, number: u64, batch: &[Ended]) -> Call<'static> {
+        let force = self.in_force();
+        let (keys, settings) = (&self.keys, &force.settings);
+        let common = vec![
+            keys.jobs(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.replicas(),
+            keys.batches(),
+            keys.outcomes(),
+            keys.ended(),
+            keys.dead(),
+            keys.letters(),
+            keys.holders(),
+            keys.keyed_jobs(),
+            keys.key_ends(),
+            keys.notices(),
+        ];
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
+        call.arg(consumer).arg(number);
+        call.arg(settings.keep.packed());
+        call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && force.pace.is_some()));
+        for ended in batch {
+            match &ended.claim.element {
+                None => call.arg(ended.claim.id.to_string()),
+                Some(element) => call.arg(&element[..]),
+            };
+            verb(&mut call, ended, &settings.leak);
+            call.arg(ended.hold_ms(&settings.leak)).arg(ended.taken()).arg(ended.claim.taken_ms);
+        }
+        call
+    }
+}
+
+fn verb(call: &mut Call<'_>, ended: &Ended, leak: &Leak) {
+    let failures = ended.claim.failures;
+    let record = |result, reason: Option<&str>, status, attempts, answer: Option<&AnswerBody>| {
+        let (reason, caller) = (reason.map(str::to_owned), ended.claim.caller.clone());
+        let outcome = Outcome { result, reason, status, attempts, caller, answer: answer.cloned() };
+        // Strings and numbers always serialize.
+        serde_json::to_string(&outcome).unwrap_or_default()
+    };
+    match &ended.settlement {
+        Settlement::Complete { status, answer } => {
+            let record = record(Ending::Delivered, None, Some(*status), failures + 1, answer.as_ref());
+            let caller = ended.claim.caller.as_deref().unwrap_or_default();
+            call.arg("complete").arg(record).arg(ended.claim.bytes).arg(caller);
+        }
+        // An element: this is a list.
+        Settlement::Retry { .. } if ended.claim.element.is_some() => {
+            let reason = "the attempt failed, and a list has no second one";
+            call.arg("bury").arg(record(Ending::Dead, Some(reason), None, failures + 1, None)).arg(reason).arg("");
+        }
+        Settlement::Retry { after } => {
+            call.arg("park").arg(ms_up(*after)).arg("1").arg("");
+        }
+        Settlement::Hold { .. } => {
+            call.arg("park").arg(ended.hold_ms(leak)).arg("0").arg("");
+        }
+        Settlement::GiveBack => {
+            call.arg("park").arg(0).arg("").arg("");
+        }
+        Settlement::Bury { reason, status, answer, called } => {
+            let attempts = failures + u32::from(*called);
+            let record = record(Ending::Dead, Some(reason), *status, attempts, answer.as_ref());
+            call.arg("bury").arg(record).arg(reason).arg("");
+        }
+    }
+}
+
+/// Of the attempts in which the upstream was called, in µs; 0 when none exists.
+fn mean_us(batch: &[Ended]) -> u64 {
+    let called = || batch.iter().filter(|ended| ended.was_called());
+    let calls = called().count() as u128;
+    let sum: u128 = called().map(|ended| ended.lasted.as_micros()).sum();
+    u64::try_from(sum.checked_div(calls).unwrap_or(0)).unwrap_or(u64::MAX)
+}

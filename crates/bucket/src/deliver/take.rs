@@ -1,0 +1,245 @@
+//! Pace and take, in one script: a token is got before a job is read.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::{Job, JobId, Unreadable, element, entry};
+use dripfeed_limit::{KeyIndex, lua};
+use dripfeed_store::Call;
+
+use crate::deliver::orphaned_claims::{Held, Hold};
+use crate::deliver::permit::{Lateness, Permit, undrained};
+use crate::error::BucketError;
+use crate::pace;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::{Answered, Core};
+use crate::script::reply::Reply;
+use crate::script::scripts::{
+    AT_MAXMEMORY, BURY, BYTES, CONTROL, HOLD, HOLDERS, LETTERS, METER, NOTICES, NOW, PACE, RECORD, SPEND, Scripts,
+};
+use crate::settings::Kind;
+use crate::settings::effective_settings::InForce;
+
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("take", |kind| {
+        let own = [kind.entry, kind.consumers, kind.count, kind.held, BURY, kind.unburied, kind.take];
+        let shared = [
+            AT_MAXMEMORY,
+            NOW,
+            METER,
+            lua::RULES,
+            lua::ROOM,
+            PACE,
+            HOLD,
+            SPEND,
+            CONTROL,
+            HOLDERS,
+            NOTICES,
+            BYTES,
+            RECORD,
+            BUDGET,
+            LETTERS,
+        ];
+        [&shared[..], &own, &[include_str!("take.lua")]].concat()
+    })
+});
+
+/// More at once would keep Redis from others.
+const MOST: usize = 500;
+
+/// A question may be so much longer on its way to Redis than the one before: without this allowance the time between them,
+/// as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put forward gains no
+/// more than that, for which pace.rs keeps room.
+const JITTER: Duration = Duration::from_millis(25);
+
+/// What a replica got.
+#[derive(Debug)]
+pub enum Take {
+    Jobs(Vec<Taken>),
+    /// Nothing may be called now.
+    Idle(Idle),
+    /// The replica was declared dead: it takes and settles nothing more, and joins again under another name.
+    Fenced,
+}
+
+#[derive(Debug)]
+pub struct Taken {
+    pub claim: Claim,
+    pub permit: Permit,
+    /// An entry that is no job is to be buried with the reason.
+    pub job: Result<Job, Unreadable>,
+}
+
+/// The right to settle one job, used up by it.
+#[derive(Debug)]
+pub struct Claim {
+    pub(crate) id: JobId,
+    /// In a list a job is known by its whole element.
+    pub(crate) element: Option<Bytes>,
+    /// Counted against the bucket's bytes.
+    pub(crate) bytes: u64,
+    /// Of all that is stored: a foreign job has a size, and isn't counted.
+    pub(crate) size: usize,
+    pub(crate) failures: u32,
+    pub(crate) caller: Option<String>,
+    pub(crate) taken: Instant,
+    /// The same by the Redis clock, in ms.
+    pub(crate) taken_ms: u64,
+    pub(crate) hold: Hold,
+}
+
+impl Claim {
+    #[must_use]
+    pub const fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// Attempts that failed before this one.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+/// Why nothing came, and how long it isn't worth asking again unless the bell rings.
+#[derive(Clone, Debug)]
+pub struct Idle {
+    /// Nothing but a new entry is wanting: the stream's last id when it was looked at.
+    pub(crate) bell: Option<String>,
+    pub(crate) wait: Duration,
+}
+
+/// One question to the script.
+pub(crate) struct Asking<'a> {
+    pub(crate) consumer: &'a str,
+    /// Counts this replica's takes.
+    pub(crate) number: u64,
+    pub(crate) most: usize,
+    /// When this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what may have leaked
+    /// since.
+    pub(crate) before: Instant,
+    pub(crate) held: &'a Held,
+    pub(crate) lateness: &'a Lateness,
+}
+
+/// When a take was asked for, and how long the permits that come of it are good.
+struct Granting<'a> {
+    asked: Instant,
+    valid: Duration,
+    lateness: &'a Lateness,
+}
+
+/// One answer of the script.
+pub(crate) struct Taking {
+    pub(crate) take: Take,
+    /// Jobs that ended on the way because their deadline had passed.
+    pub(crate) expired: u64,
+}
+
+impl Core {
+    pub(crate) async fn take(&self, asking: &Asking<'_>) -> Result<Taking, BucketError> {
+        let (asked, lateness) = (Instant::now(), asking.lateness);
+        let paced = lateness.valid();
+        let valid = |force: &InForce| if force.pace.is_some() { paced } else { lateness.longest() };
+        // What could be forgotten isn't called: its caller would be asked to send it again, and two jobs be called.
+        let (force, reply) =
+            self.ask_in_force("take", Answered::Durably, |force| self.take_call(force, asking, valid(force))).await?;
+        lateness.saw_reply(asked.elapsed());
+        let granting = Granting { asked, valid: valid(&force), lateness };
+        read(reply, self.kind, &granting, asking.held)
+    }
+
+    fn take_call(&self, force: &InForce, asking: &Asking<'_>, valid: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &force.settings);
+        let common = vec![
+            keys.jobs(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.replicas(),
+            keys.outcomes(),
+            keys.ended(),
+            keys.takes(),
+            keys.holders(),
+            keys.keyed_jobs(),
+            keys.key_ends(),
+            keys.dead(),
+            keys.letters(),
+            keys.notices(),
+        ];
+        let mut index = KeyIndex::after(common);
+        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(index.into_keys(), asking.consumer));
+        call.arg(&force.version).arg(asking.consumer).arg(asking.most.min(MOST));
+        call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
+        call.arg(us(asking.before.elapsed() + JITTER));
+        call.arg(settings.keep.packed()).arg(ms_up(settings.leak.max_hold));
+        call.arg(asking.number).arg(us(valid)).arg(us(undrained(valid)));
+        call
+    }
+}
+
+fn us(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn read(mut reply: Reply, kind: Kind, granting: &Granting<'_>, held: &Held) -> Result<Taking, BucketError> {
+    match reply.text()?.as_str() {
+        "fenced" => Ok(Taking { take: Take::Fenced, expired: 0 }),
+        "idle" => {
+            let wait = Duration::from_micros(reply.count()?);
+            let on_new = reply.text()? == "1";
+            let last_id = reply.text()?;
+            let expired = reply.count()?;
+            Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), expired })
+        }
+        "jobs" => {
+            let (expired, taken_ms) = (reply.count()?, reply.count()?);
+            let mut jobs = Vec::new();
+            while !reply.is_empty() {
+                jobs.push(read_job(&mut reply.array()?, kind, granting, taken_ms, held)?);
+            }
+            Ok(Taking { take: Take::Jobs(jobs), expired })
+        }
+        word => reply.unknown(word),
+    }
+}
+
+fn read_job(
+    reply: &mut Reply,
+    kind: Kind,
+    granting: &Granting<'_>,
+    taken_ms: u64,
+    held: &Held,
+) -> Result<Taken, BucketError> {
+    let id = reply.parse::<JobId>()?;
+    let (job, bytes, size, element) = match kind {
+        Kind::Stream => {
+            let fields = reply.array()?.pairs()?;
+            let size = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+            (entry::decode(id, &fields), entry::counted_bytes(&fields), size, None)
+        }
+        Kind::List => {
+            let element = reply.bytes()?;
+            (element::decode(id, &element), element::counted_bytes(&element), element.len(), Some(element))
+        }
+    };
+    let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
+    let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
+    let permit = Permit::new(granting.asked, granting.valid, granting.lateness.clone());
+    let claim = Claim {
+        id,
+        element,
+        bytes,
+        size,
+        failures,
+        caller,
+        taken: Instant::now(),
+        taken_ms,
+        hold: held.hold(id.to_string().into()),
+    };
+    Ok(Taken { claim, permit, job })
+}

@@ -1,0 +1,6 @@
+//! What is kept of jobs that have ended: outcomes, dead letters, idempotency keys, and who waits for them.
+
+pub(crate) mod await_outcome;
+pub(crate) mod dead_letters;
+pub(crate) mod outcomes;
+pub(crate) mod retention;

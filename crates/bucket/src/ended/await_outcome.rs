@@ -1,0 +1,158 @@
+//! Waits for the end of a job. Who waits is registered in Redis, and the script that ends the job publishes that (notices.lua); a
+//! message that is lost is made up for by looking now and again. One look for all who wait.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use dripfeed_job::JobId;
+use dripfeed_job::duration::ms_up;
+use dripfeed_store::{Heard, Script, Subscription};
+use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::ended::outcomes::{EndedJob, parse};
+use crate::error::BucketError;
+use crate::script::batches::{Batches, Limits};
+use crate::script::redis_bucket::Core;
+use crate::script::scripts::NOW;
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("await_outcome", &[NOW, include_str!("await_outcome.lua")]));
+
+const LIMITS: Limits = Limits { items: 500, bytes: usize::MAX, calls: 1 };
+/// Between two looks for one job.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long a look registers who waits: some looks may fail.
+const REGISTERED: Duration = Duration::from_secs(10);
+
+const ENDED: &[u8] = b"ended ";
+
+type Lookups = Batches<JobId, Result<Option<EndedJob>, BucketError>>;
+
+/// Those who wait for jobs of one bucket. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Waiting {
+    core: Arc<Core>,
+    lookups: Lookups,
+    bells: Arc<Bells>,
+}
+
+/// By the job: how many wait for it, and what wakes them.
+#[derive(Default)]
+struct Bells {
+    waiting: Mutex<HashMap<JobId, (usize, Arc<Notify>)>>,
+    /// From the first wait on.
+    listening: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+impl Waiting {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        let looking = core.clone();
+        let lookups = Batches::start(
+            LIMITS,
+            |_| 1,
+            move |ids: Vec<JobId>| {
+                let core = looking.clone();
+                async move {
+                    match core.look_and_register(&ids).await {
+                        Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
+                        Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
+                    }
+                }
+            },
+        );
+        Self { core, lookups, bells: Arc::default() }
+    }
+
+    /// None when the job hasn't ended within the time.
+    pub(crate) async fn wait(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
+        self.bells.listen(|| self.core.store.subscribe(&self.core.keys.notices()));
+        let place = self.bells.enter(id);
+        let ended = async {
+            loop {
+                let mut rings = std::pin::pin!(place.bell.notified());
+                // Before the look: what ends after it rings.
+                rings.as_mut().enable();
+                if let Some(ended) = self.lookups.put(id).await.ok_or(BucketError::Closing)?? {
+                    return Ok(ended);
+                }
+                let _ = tokio::time::timeout(LOOK, rings).await;
+            }
+        };
+        tokio::time::timeout(within, ended).await.ok().transpose()
+    }
+}
+
+/// Of one who waits.
+struct Place<'b> {
+    bells: &'b Bells,
+    id: JobId,
+    bell: Arc<Notify>,
+}
+
+impl Bells {
+    fn listen(self: &Arc<Self>, subscribe: impl FnOnce() -> Subscription) {
+        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        listening.get_or_insert_with(|| AbortOnDropHandle::new(tokio::spawn(ring(Arc::downgrade(self), subscribe()))));
+    }
+
+    fn enter(&self, id: JobId) -> Place<'_> {
+        let mut waiting = self.waiting();
+        let (number, bell) = waiting.entry(id).or_default();
+        *number += 1;
+        Place { bells: self, id, bell: Arc::clone(bell) }
+    }
+
+    fn ring(&self, id: JobId) {
+        if let Some((_, bell)) = self.waiting().get(&id) {
+            bell.notify_waiters();
+        }
+    }
+
+    fn ring_all(&self) {
+        self.waiting().values().for_each(|(_, bell)| bell.notify_waiters());
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<JobId, (usize, Arc<Notify>)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.bells.waiting();
+        if let Some((number, _)) = waiting.get_mut(&self.id) {
+            *number -= 1;
+            if *number == 0 {
+                waiting.remove(&self.id);
+            }
+        }
+    }
+}
+
+/// Wakes those whose jobs have ended, by the messages of the bucket.
+async fn ring(bells: Weak<Bells>, mut subscription: Subscription) {
+    while let Some(heard) = subscription.next().await {
+        let Some(bells) = bells.upgrade() else { return };
+        match heard {
+            Heard::Missed => bells.ring_all(),
+            Heard::Message(message) => {
+                let ids = message.strip_prefix(ENDED).and_then(|ids| std::str::from_utf8(ids).ok()).unwrap_or_default();
+                ids.split(' ').filter_map(|id| id.parse().ok()).for_each(|id| bells.ring(id));
+            }
+        }
+    }
+}
+
+impl Core {
+    async fn look_and_register(&self, ids: &[JobId]) -> Result<Vec<Option<EndedJob>>, BucketError> {
+        let mut call = SCRIPT.on(&[self.keys.outcomes(), self.keys.notices()]);
+        call.arg(ms_up(REGISTERED));
+        for id in ids {
+            call.arg(id.to_string());
+        }
+        let records: Vec<Vec<u8>> = self.store.run(&call).await?;
+        Ok(ids.iter().zip(records).map(|(id, record)| parse(*id, &record)).collect())
+    }
+}

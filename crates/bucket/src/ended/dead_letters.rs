@@ -1,0 +1,288 @@
+//! Dead letters: buried jobs, whole, with the reason and the upstream's last answer. A replay keeps the bound and the pace.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dripfeed_job::{JobId, Outcome, Rate, element};
+use dripfeed_limit::{KeyIndex, lua};
+use dripfeed_store::{Call, Script};
+use redis::Value;
+
+use crate::admission::{Admitted, Reason, Refused};
+use crate::error::BucketError;
+use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
+use crate::pace;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::{Answered, Core};
+use crate::script::reply::Reply;
+use crate::script::scripts::{AT_MAXMEMORY, BYTES, CONTROL, HOLDERS, LETTERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
+use crate::settings::Kind;
+use crate::settings::effective_settings::InForce;
+
+static REPLAY: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("replay", |kind| {
+        let own = [kind.entry, kind.consumers, kind.count, kind.append];
+        let shared = [
+            NOW,
+            METER,
+            lua::RULES,
+            lua::PASSING,
+            PACE,
+            CONTROL,
+            kind.due,
+            WAIT,
+            HOLDERS,
+            SHARE,
+            BYTES,
+            BUDGET,
+            LETTERS,
+        ];
+        [&shared[..], &own, &[include_str!("replay.lua")]].concat()
+    })
+});
+static FORGET: LazyLock<Script> =
+    LazyLock::new(|| Script::new("forget", &[AT_MAXMEMORY, NOW, BYTES, BUDGET, LETTERS, include_str!("forget.lua")]));
+
+static LIST_DEAD: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("list_dead", |kind| vec![NOW, BUDGET, kind.entry, include_str!("list_dead.lua")]));
+
+const LIST: &str = "dead";
+/// In one call.
+const MOST_IDS: usize = 500;
+
+/// What of letters a script answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Whole,
+    /// Those of their jobs alone: bodies stay in Redis.
+    Ids,
+}
+
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    /// The job's id.
+    pub id: JobId,
+    /// Ms since the epoch.
+    pub died_ms: u64,
+    /// Reason, last status, attempts, last answer.
+    pub outcome: Outcome,
+    pub caller: Option<String>,
+    pub content_type: Option<String>,
+    pub body: Bytes,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadFilter {
+    /// Only reasons that contain this text.
+    pub reason: Option<String>,
+    /// Only with this last status.
+    pub status: Option<u16>,
+    pub caller: Option<String>,
+    pub died_since_ms: Option<u64>,
+    pub died_until_ms: Option<u64>,
+}
+
+impl DeadFilter {
+    /// Where those that match begin, as XRANGE writes it.
+    fn first(&self) -> String {
+        self.died_since_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    As(Admitted),
+    Refused(Refused),
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayedMany {
+    pub replayed: u64,
+    /// Matched, but there was no room, or none for their caller.
+    pub left: u64,
+}
+
+impl Core {
+    /// A page ends early when the letters in it have as many bytes as one script may read.
+    pub(crate) async fn dead_letters(
+        &self,
+        filter: &DeadFilter,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<DeadLetter>, BucketError> {
+        let settings = self.settings();
+        let bucket = settings.name.as_str();
+        let mut from = match after {
+            Some(cursor) => format!("({}", cursor.position::<JobId>(LIST, bucket)?),
+            None => filter.first(),
+        };
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        for _ in 0..CALLS {
+            let mut reply = self.letters(filter, &from, limit - items.len(), bytes, Shown::Whole).await?;
+            let last = reply.text()?;
+            while !reply.is_empty() {
+                let mut letter = reply.array()?;
+                let (id, fields) = (letter.parse()?, letter.array()?.pairs()?);
+                bytes += fields.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+                items.extend(read(id, &fields));
+            }
+            if last.is_empty() {
+                return Ok(Page { items, next: None });
+            }
+            from = format!("({last}");
+            if items.len() >= limit || bytes >= PAGE_BYTES {
+                break;
+            }
+        }
+        let last = from.strip_prefix('(').unwrap_or(&from);
+        Ok(Page { items, next: Some(Cursor::new(LIST, bucket, last)) })
+    }
+
+    /// The answer of list_dead.lua: at most `most`, from there on, for a page that has `bytes` already.
+    async fn letters(
+        &self,
+        filter: &DeadFilter,
+        from: &str,
+        most: usize,
+        bytes: usize,
+        shown: Shown,
+    ) -> Result<Reply, BucketError> {
+        let mut call = LIST_DEAD.of(self.kind).on(&[self.keys.dead()]);
+        call.arg(from).arg(most).arg(bytes).arg(u8::from(shown == Shown::Ids));
+        call.arg(filter.reason.as_deref().unwrap_or_default());
+        call.arg(filter.status.map_or_else(String::new, |status| status.to_string()));
+        call.arg(filter.caller.as_deref().unwrap_or_default());
+        call.arg(filter.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
+        Reply::new("list_dead", self.store.run::<Value>(&call).await?)
+    }
+
+    /// The ids of all jobs whose letters match, oldest first.
+    async fn dead_ids(&self, filter: &DeadFilter) -> Result<Vec<JobId>, BucketError> {
+        let mut ids = Vec::new();
+        let mut from = filter.first();
+        loop {
+            let mut reply = self.letters(filter, &from, MOST_IDS, 0, Shown::Ids).await?;
+            let last = reply.text()?;
+            while !reply.is_empty() {
+                ids.extend(reply.shown()?.parse::<JobId>().ok());
+            }
+            if last.is_empty() {
+                return Ok(ids);
+            }
+            from = format!("({last}");
+        }
+    }
+
+    pub(crate) async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
+        let mut get = redis::cmd("HGET");
+        get.arg(self.keys.letters()).arg(id.to_string());
+        let Some(entry): Option<String> = self.store.command(&get).await? else { return Ok(None) };
+        let mut range = redis::cmd("XRANGE");
+        range.arg(self.keys.dead()).arg(&entry).arg(&entry);
+        let mut found = Reply::new("XRANGE", self.store.command::<Value>(&range).await?)?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let mut letter = found.array()?;
+        Ok(read(letter.parse()?, &letter.array()?.pairs()?))
+    }
+
+    /// The new job is due after `delay`.
+    pub(crate) async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
+        let (force, mut reply) =
+            self.ask_in_force("replay", Answered::Durably, |force| self.replay_call(force, id, delay)).await?;
+        let capacity = force.settings.capacity;
+        match reply.text()?.as_str() {
+            "absent" => Ok(Replayed::Unknown),
+            "admitted" => {
+                let (id, level, eta) = (reply.parse()?, reply.count()?, Duration::from_millis(reply.count()?));
+                Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
+            }
+            word => {
+                let known = [Reason::BucketFull, Reason::ShareTaken].into_iter().find(|reason| reason.word() == word);
+                let Some(reason) = known else { return reply.unknown(word) };
+                let retry_after = Some(Duration::from_millis(reply.count()?));
+                Ok(Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity }))
+            }
+        }
+    }
+
+    fn replay_call(&self, force: &InForce, id: JobId, delay: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &force.settings);
+        let common = vec![
+            keys.jobs(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.dead(),
+            keys.letters(),
+            keys.holders(),
+        ];
+        let mut index = KeyIndex::after(common);
+        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let mut call = REPLAY.of(self.kind).on(&keys.and_level(index.into_keys()));
+        call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&plan[..]).arg(settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call
+    }
+
+    /// Those that match, oldest first, as far as there is room. With a rate the n-th is due after n of its periods, so the
+    /// bucket itself keeps the rate and nobody has to stay for it.
+    pub(crate) async fn replay_many(
+        &self,
+        filter: &DeadFilter,
+        rate: Option<Rate>,
+    ) -> Result<ReplayedMany, BucketError> {
+        if self.kind == Kind::List && rate.is_some() {
+            return Err(BucketError::Unsupported("replay at a rate"));
+        }
+        let ids = self.dead_ids(filter).await?;
+        let mut done = ReplayedMany::default();
+        for (number, id) in ids.iter().enumerate() {
+            let delay = rate.map_or(Duration::ZERO, |rate| {
+                Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
+            });
+            match self.replay(*id, delay).await? {
+                Replayed::As(_) => done.replayed += 1,
+                // Others may still have theirs.
+                Replayed::Refused(Refused { reason: Reason::ShareTaken, .. }) => done.left += 1,
+                Replayed::Refused(_) => {
+                    done.left += (ids.len() - number) as u64;
+                    break;
+                }
+                // Somebody else replayed or deleted it meanwhile.
+                Replayed::Unknown => {}
+            }
+        }
+        Ok(done)
+    }
+
+    pub(crate) async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
+        let mut call = FORGET.on(&[self.keys.dead(), self.keys.letters(), self.keys.tally()]);
+        call.arg(id.to_string());
+        Ok(self.store.run_durably::<u8>(&call).await? == 1)
+    }
+}
+
+fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
+    let get = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
+    // Where somebody else had written the job, what is no UTF-8 is replaced.
+    let text = |name| Some(String::from_utf8_lossy(&get(name)?).into_owned()).filter(|text| !text.is_empty());
+    // The letter of a list's job has the job as its element; one that isn't readable is shown as it is.
+    if let Some(element) = get("element") {
+        let members = element::fields(&element).unwrap_or_else(|_| vec![(Bytes::from_static(b"body"), element)]);
+        let own = fields.iter().filter(|(name, _)| name != "element").cloned();
+        return read(entry, &own.chain(members).collect::<Vec<_>>());
+    }
+    Some(DeadLetter {
+        id: text("job")?.parse().ok()?,
+        died_ms: entry.accepted_ms(),
+        outcome: serde_json::from_str(&text("outcome")?).ok()?,
+        caller: text("caller"),
+        content_type: text("content_type"),
+        body: get("body").or_else(|| get("request_details")).unwrap_or_default(),
+    })
+}

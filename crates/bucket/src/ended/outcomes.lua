@@ -1,0 +1,29 @@
+-- Lists how jobs ended, in the order of their ends, up to the bytes that a script may read.
+--
+-- KEYS  1 outcomes (hash)  2 ended (zset)
+-- ARGV  1 the ms and 2 the job id after which to begin (order.lua)  3 the most outcomes  4 an ending, or '' for all
+--       5 bytes read for the page
+-- Result  { the ms and the job id after which to go on, '' at the end, bytes read for the page, { job id, record }… }
+local OUTCOMES, ENDED = KEYS[1], KEYS[2]
+local ms, id, most, ending = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+bytes_read = tonumber(ARGV[5])
+-- In one call, so that a rare ending doesn't keep Redis from others.
+local LOOKED_AT = 500
+local wanted = '"result":"' .. ending .. '"'
+
+local places = ended_after(ENDED, ms, id, LOOKED_AT)
+local found, at_end = {}, #places < 2 * LOOKED_AT
+for i = 1, #places, 2 do
+  if #found >= most or not may_read() then
+    at_end = false
+    break
+  end
+  id, ms = places[i], places[i + 1]
+  local record = redis.call('HGET', OUTCOMES, id)
+  if record then
+    count_read(record)
+    -- Within a text of the record the quotes would be escaped.
+    if ending == '' or string.find(record, wanted, 1, true) then found[#found + 1] = { id, record } end
+  end
+end
+return { at_end and '' or ms, at_end and '' or id, bytes_read, unpack(found) }

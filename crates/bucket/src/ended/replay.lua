@@ -1,0 +1,57 @@
+-- Puts a dead letter back as a new job, if there is room; the letter goes.
+--
+-- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
+--       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's takers
+--       are counted (hash)
+-- ARGV  1 version of what is in force (control.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
+--       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 ms until the new job is due (0: at once)
+-- Result  { 'changed', … } | { 'absent' } | { 'admitted', new id, level, eta in ms }
+--         { 'bucket_full' | 'max_share', retry after in ms, level }
+local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7] }
+local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
+local HOLDERS, delay = KEYS[8], tonumber(ARGV[7])
+local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
+local changed = control_read(KEYS[5], ARGV[1])
+if changed then return changed end
+local letter = redis.call('HGET', keys.letters, ARGV[2])
+local found = letter and redis.call('XRANGE', keys.dead, letter, letter)[1]
+if not found then return { 'absent' } end
+
+local pace = pace_read(PACE)
+local look = pace_look(pace, ARGV[5])
+local level, pending = count_jobs(keys.jobs)
+local entry = {}
+for i = 1, #found[2], 2 do
+  local name, value = found[2][i], found[2][i + 1]
+  if name == 'due' then value = delay == 0 and '' or whole(now_ms + delay) end
+  -- Its first deadline has passed with its first life.
+  if name == 'expires' then value = '' end
+  if name ~= 'job' and name ~= 'reason' and name ~= 'outcome' then
+    entry[#entry + 1] = name
+    entry[#entry + 1] = value
+  end
+end
+local size = counted_bytes(entry)
+local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
+if level >= capacity or bytes + size > capacity_bytes then
+  local wait = wait_for_room(METER, pace, look, level, math.max(1, level - capacity + 1))
+  return { 'bucket_full', math.ceil(wait / 1000), level }
+end
+local caller = size > 0 and caller_of(entry)
+local holding = holding_of(tonumber(ARGV[6]), HOLDERS, caller, level)
+if has_its_share(holding) then
+  return { 'max_share', math.ceil(wait_for_share(METER, pace, look, level, holding) / 1000), level }
+end
+local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, delay)
+local id = append(keys, entry)
+-- What has nothing in it can't come back.
+if not id then return { 'absent' } end
+if level == 0 then meter_restart(METER, 'leak') end
+delete_letter(keys, letter, found[2])
+redis.call('HINCRBY', TALLY, 'accepted', 1)
+redis.call('HINCRBY', TALLY, 'replayed', 1)
+redis.call('HINCRBY', TALLY, 'bytes', whole(size))
+count_held(caller, 1)
+write_holders(HOLDERS)
+meter_count(METER, 'accepted', 1)
+return { 'admitted', id, level + 1, math.floor(eta) }

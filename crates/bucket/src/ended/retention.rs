@@ -1,0 +1,72 @@
+//! Retention: ended work is kept for as long, in as many pieces and in as many bytes as is set. Every script that ends jobs
+//! forgets more than it adds; this is for buckets in which nothing ends, and for idempotency keys.
+
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
+
+use dripfeed_store::Call;
+use redis::Value;
+
+use crate::error::BucketError;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{BYTES, LETTERS, NOW, RECORD, Scripts};
+
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("retention", |kind| {
+        // What the kind knows of its jobs.
+        let own = [kind.entry, kind.consumers, kind.count, kind.view, kind.gone];
+        [&[NOW, BYTES, RECORD, BUDGET, LETTERS], &own[..], &[include_str!("retention.lua")]].concat()
+    })
+});
+
+/// Calls in one round: a backlog is worked off over several.
+const ROUNDS: usize = 100;
+/// Idempotency keys forgotten in one call.
+const MOST_KEYS: usize = 500;
+
+/// What a bucket has dropped of its dead letters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Dead letters that were deleted for others, or for their age, since the bucket began.
+    pub dead_dropped: u64,
+}
+
+impl Core {
+    pub(crate) async fn enforce_retention(&self) -> Result<Retention, BucketError> {
+        let mut retention = Retention::default();
+        // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before returns.
+        let mut names = Vec::new();
+        // One page of the keyed jobs in each run: sooner or later each is looked at.
+        let mut keyed = self.keyed_looked_at.load(Ordering::Relaxed).to_string();
+        for _ in 0..ROUNDS {
+            let call = self.retention_call(names, &keyed);
+            let mut reply = Reply::new("retention", self.store.run::<Value>(&call).await?)?;
+            let gone = reply.count()?;
+            retention.dead_dropped = reply.count()?;
+            if let Ok(next) = reply.text()?.parse() {
+                self.keyed_looked_at.store(next, Ordering::Relaxed);
+            }
+            keyed.clear();
+            names = Vec::new();
+            while !reply.is_empty() {
+                names.push(reply.text()?);
+            }
+            if gone == 0 && names.is_empty() {
+                break;
+            }
+        }
+        Ok(retention)
+    }
+
+    fn retention_call(&self, names: Vec<String>, keyed: &str) -> Call<'static> {
+        let keys = &self.keys;
+        let mut common =
+            vec![keys.tally(), keys.outcomes(), keys.ended(), keys.dead(), keys.letters(), keys.key_ends()];
+        common.extend([keys.keyed_jobs(), keys.jobs()]);
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_takers([common, names].concat()));
+        call.arg(self.in_force().settings.keep.packed()).arg(MOST_KEYS).arg(keyed);
+        call
+    }
+}

@@ -1,0 +1,222 @@
+//! Counts a bucket at one moment, and shows how fast it fills and leaks.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use dripfeed_job::{Ending, JobId, Share};
+use dripfeed_limit::{KeyIndex, lua};
+use dripfeed_store::Call;
+
+use crate::admission::Reason;
+use crate::error::BucketError;
+use crate::pace::{self, Target};
+use crate::script::budget::BUDGET;
+use crate::script::keys::PARKED;
+use crate::script::redis_bucket::{Answered, Core};
+use crate::script::reply::Reply;
+use crate::script::scripts::{CONTROL, NOW, PACE, SPEND, Scripts};
+use crate::settings::Kind;
+use crate::settings::effective_settings::InForce;
+use crate::settings::limits::BucketLimits;
+use crate::settings::overrides::Changes;
+
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("census", |kind| {
+        let own = [BUDGET, kind.entry, kind.view, kind.consumers, kind.count, kind.census];
+        [&[NOW, lua::RULES, lua::ROOM, PACE, SPEND, CONTROL], &own[..], &[include_str!("census.lua")]].concat()
+    })
+});
+
+/// Rates over less than this would jump about.
+const LEAST_WINDOW_US: u64 = 1_000_000;
+/// Who waits longer for the next token than this sees a bucket that stands still.
+const USED_UP: Duration = Duration::from_secs(2);
+/// The speed of a rate that isn't cut.
+const WHOLE: f64 = 1000.0;
+
+#[derive(Clone, Debug)]
+pub struct Census {
+    pub level: u64,
+    pub capacity: u64,
+    pub bytes: u64,
+    pub capacity_bytes: u64,
+    /// The most of the capacity for one caller. None: all of it.
+    pub max_share: Option<Share>,
+    pub limits: BucketLimits,
+    pub waiting: u64,
+    pub in_flight: u64,
+    pub parked: u64,
+    pub dead: u64,
+    /// Of the oldest job in the bucket; None when it is empty.
+    pub oldest_age: Option<Duration>,
+    pub accepted_per_s: f64,
+    pub refused_per_s: f64,
+    pub settled_per_s: f64,
+    pub pace: Pace,
+    pub paused: bool,
+    pub replicas: Vec<ReplicaCensus>,
+    /// What was changed at run time and differs from the configuration.
+    pub changes: Changes,
+    /// Since the bucket began.
+    pub accepted: u64,
+    pub refused: Vec<(Reason, u64)>,
+    pub ended: Vec<(Ending, u64)>,
+    pub recovered: u64,
+    /// Of the dead letters together.
+    pub dead_bytes: u64,
+    /// Dead letters that were deleted for others or for their age, and that were replayed, since the bucket began.
+    pub dead_dropped: u64,
+    pub dead_replayed: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// None: no rate is set.
+    pub target: Option<Target>,
+    /// None: no rate is set, and nothing was measured.
+    pub effective_per_s: Option<f64>,
+    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for longer),
+    /// `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `dead_full` (no dead letter may go for another),
+    /// `no_rate`.
+    pub reason: &'static str,
+    /// Until the upstream's wish to wait is over.
+    pub held_for: Option<Duration>,
+    /// Calls that may be made at once. None: no rate is set.
+    pub tokens: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicaCensus {
+    pub consumer: String,
+    pub in_flight: u64,
+}
+
+impl Core {
+    pub(crate) async fn census(&self) -> Result<Census, BucketError> {
+        let takers = match self.kind {
+            Kind::Stream => Vec::new(),
+            Kind::List => self.takers().await?,
+        };
+        let (force, reply) =
+            self.ask_in_force("census", Answered::AtOnce, |force| self.census_call(force, &takers)).await?;
+        read(reply, &force)
+    }
+
+    fn census_call(&self, force: &InForce, takers: &[String]) -> Call<'static> {
+        let keys = &self.keys;
+        let common =
+            vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
+        let mut index = KeyIndex::after(common);
+        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let mut all = index.into_keys();
+        match self.kind {
+            Kind::Stream => all.push(keys.parked()),
+            Kind::List => {
+                all.extend(takers.iter().map(|consumer| keys.taken(consumer)));
+                all.push(keys.takers());
+            }
+        }
+        let mut call = SCRIPTS.of(self.kind).on(&all);
+        call.arg(&force.version).arg(&plan[..]);
+        call
+    }
+}
+
+fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
+    let now_us = reply.count()?;
+    let (level, parked, pending, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
+    let oldest = reply.text()?.parse::<JobId>().ok();
+    let tokens = u64::try_from(reply.number()?).ok();
+    let next_token = Duration::from_micros(reply.count()?);
+    let hold_ms = reply.count()?;
+    let (speed, why) = (reply.parse::<f64>()?, reply.text()?);
+    let replicas = read_replicas(reply.array()?)?;
+    let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
+    let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
+    let paused = reply.count()? == 1;
+
+    let count = |name: &str| tally.get(name).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
+    let total = |name: &str| u64::try_from(count(name)).unwrap_or(0);
+    let per_s = |series: &str| meter.get(series).map_or(0.0, |text| per_second(text, now_us));
+    let held_for =
+        Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
+    let settings = &force.settings;
+    let target = Target::of(&settings.leak);
+    let (effective_per_s, reason) = match (&target, held_for) {
+        _ if paused => (Some(0.0), "paused"),
+        _ if settings.keep.is_held_by(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),
+        (_, Some(_)) => (Some(0.0), "held"),
+        (Some(_), None) if next_token > USED_UP => (Some(0.0), "used_up"),
+        (Some(target), None) if settings.leak.adaptive && speed < WHOLE => {
+            (Some(target.per_second * speed / WHOLE), slowed_by(&why))
+        }
+        (Some(target), None) => (Some(target.per_second), "target"),
+        (None, None) => (meter.get("settled").map(|text| per_second(text, now_us)), "no_rate"),
+    };
+    Ok(Census {
+        level,
+        capacity: settings.capacity,
+        bytes: total("bytes"),
+        capacity_bytes: settings.capacity_bytes,
+        max_share: settings.max_share,
+        limits: force.limits.clone(),
+        waiting: level.saturating_sub(pending),
+        in_flight: pending.saturating_sub(parked),
+        parked,
+        dead,
+        oldest_age: oldest.map(|id| Duration::from_millis((now_us / 1000).saturating_sub(id.accepted_ms()))),
+        accepted_per_s: per_s("accepted"),
+        refused_per_s: per_s("refused"),
+        settled_per_s: per_s("settled"),
+        pace: Pace { target, effective_per_s, reason, held_for, tokens },
+        paused,
+        replicas,
+        changes: force.changes.clone(),
+        accepted: total("accepted"),
+        refused: Reason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
+        ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),
+        recovered: total("recovered"),
+        dead_bytes: total("dead_bytes"),
+        dead_dropped: total("dead_dropped"),
+        dead_replayed: total("replayed"),
+    })
+}
+
+fn slowed_by(why: &str) -> &'static str {
+    if why == "timeouts" { "timeouts" } else { "refusals" }
+}
+
+fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
+    let mut replicas = Vec::new();
+    while !reply.is_empty() {
+        let (consumer, in_flight) = (reply.shown()?, reply.count()?);
+        if consumer != PARKED {
+            replicas.push(ReplicaCensus { consumer, in_flight });
+        }
+    }
+    replicas.sort_by(|a: &ReplicaCensus, b| a.consumer.cmp(&b.consumer));
+    Ok(replicas)
+}
+
+/// Reads a series of meter.lua: `t0 c0 t1 c1 c`.
+#[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
+fn per_second(series: &str, now_us: u64) -> f64 {
+    let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();
+    let [t0, c0, _, _, c] = numbers[..] else { return 0.0 };
+    let window = now_us.saturating_sub(t0).max(LEAST_WINDOW_US);
+    c.saturating_sub(c0) as f64 * 1e6 / window as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_tells_its_rate_over_its_window() {
+        let close = |left: f64, right: f64| (left - right).abs() < 1e-9;
+        assert!(close(per_second("0 0 5000000 50 80", 10_000_000), 8.0));
+        assert!(close(per_second("0 10 0 10 20", 100), 10.0));
+        assert!(close(per_second("broken", 100), 0.0));
+    }
+}

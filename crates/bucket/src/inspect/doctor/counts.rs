@@ -1,0 +1,164 @@
+//! Whether the totals agree with each other, and the counts with the jobs.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use redis::Value;
+
+use super::finding::{FindingKind, Found};
+use crate::error::BucketError;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{AT_MAXMEMORY, NOW, Scripts};
+use crate::settings::Kind;
+
+static TOTALS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("totals", |kind| vec![AT_MAXMEMORY, NOW, kind.consumers, kind.count, include_str!("totals.lua")])
+});
+
+/// While jobs come and go, all are counted this many times.
+const TRIES: usize = 3;
+/// Callers whose jobs are counted again in one call.
+const CALLERS: usize = 500;
+
+/// What the jobs of a bucket count.
+#[derive(Default, PartialEq, Eq)]
+pub(super) struct Count {
+    bytes: u64,
+    by_caller: HashMap<String, i64>,
+    /// A job that moves meanwhile may be met twice.
+    seen: HashSet<String>,
+}
+
+impl Count {
+    pub(super) fn add(&mut self, id: String, bytes: u64, caller: String) {
+        if !self.seen.insert(id) || bytes == 0 {
+            return;
+        }
+        self.bytes += bytes;
+        if !caller.is_empty() {
+            *self.by_caller.entry(caller).or_default() += 1;
+        }
+    }
+}
+
+/// totals.lua's answer.
+struct Totals {
+    moment: String,
+    bytes: i64,
+    lost: u64,
+    unchanged: bool,
+}
+
+impl Core {
+    /// Whether the counts could be judged. What is found of single jobs is found the first time that all are counted.
+    pub(super) async fn examine_jobs_and_counts(&self, mend: bool, found: &mut Found) -> Result<bool, BucketError> {
+        let mut first = true;
+        let mut last: Option<Count> = None;
+        for _ in 0..=TRIES {
+            let before = self.totals("", "", &[]).await?;
+            let count = if first {
+                self.examine_jobs(mend, found).await?
+            } else {
+                self.examine_jobs(false, &mut Found::default()).await?
+            };
+            first = false;
+            let held = self.counted_by_caller().await?;
+            let after = self.totals("", "", &[]).await?;
+            if before.moment != after.moment {
+                last = None;
+                continue;
+            }
+            let more = difference(&count, held);
+            let agrees = i128::from(after.bytes) == i128::from(count.bytes) && more.is_empty();
+            // A list's job may have moved and come back unseen: only what is found twice is so.
+            if !agrees && self.kind == Kind::List && last.as_ref() != Some(&count) {
+                last = Some(count);
+                continue;
+            }
+            if !agrees {
+                report(&count, &after, &more, found);
+                if mend {
+                    self.count_again(&count, &after.moment, &more).await?;
+                }
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    pub(super) async fn examine_totals(&self, found: &mut Found) -> Result<(), BucketError> {
+        let totals = self.totals("", "", &[]).await?;
+        found.many(FindingKind::Lost, totals.lost, "");
+        Ok(())
+    }
+
+    async fn totals(&self, moment: &str, bytes: &str, more: &[(String, i64)]) -> Result<Totals, BucketError> {
+        let keys = &self.keys;
+        let all = vec![keys.jobs(), keys.tally(), keys.holders()];
+        let mut call = TOTALS.of(self.kind).on(&keys.and_takers(all));
+        call.arg(moment).arg(bytes);
+        for (caller, jobs) in more {
+            call.arg(caller).arg(*jobs);
+        }
+        let mut reply = Reply::new("totals", self.store.run::<Value>(&call).await?)?;
+        Ok(Totals {
+            moment: reply.text()?,
+            bytes: reply.number()?,
+            lost: reply.count()?,
+            unchanged: reply.count()? == 1,
+        })
+    }
+
+    async fn count_again(&self, count: &Count, moment: &str, more: &[(String, i64)]) -> Result<(), BucketError> {
+        let mut unchanged = self.totals(moment, &count.bytes.to_string(), &[]).await?.unchanged;
+        for part in more.chunks(CALLERS) {
+            unchanged = unchanged && self.totals(moment, "", part).await?.unchanged;
+        }
+        Ok(())
+    }
+
+    /// As `holders` has it.
+    async fn counted_by_caller(&self) -> Result<HashMap<String, i64>, BucketError> {
+        let (mut counted, mut cursor) = (HashMap::new(), 0);
+        loop {
+            let (next, pairs) = self.scan(&self.keys.holders(), cursor).await?;
+            counted.extend(pairs.into_iter().map(|(caller, jobs)| (caller, jobs.parse().unwrap_or(0))));
+            if next == 0 {
+                return Ok(counted);
+            }
+            cursor = next;
+        }
+    }
+
+    /// A part of a hash, and where to go on; 0 at the end.
+    pub(super) async fn scan(&self, key: &str, cursor: u64) -> Result<(u64, Vec<(String, String)>), BucketError> {
+        let mut scan = redis::cmd("HSCAN");
+        scan.arg(key).arg(cursor).arg("COUNT").arg(CALLERS);
+        let (next, fields): (u64, Vec<Vec<u8>>) = self.store.command(&scan).await?;
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        let pairs = fields.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1])));
+        Ok((next, pairs.collect()))
+    }
+}
+
+/// By caller: how many jobs more than are counted it holds.
+fn difference(count: &Count, counted: HashMap<String, i64>) -> Vec<(String, i64)> {
+    let mut more = count.by_caller.clone();
+    for (caller, jobs) in counted {
+        *more.entry(caller).or_default() -= jobs;
+    }
+    more.retain(|_, more| *more != 0);
+    more.into_iter().collect()
+}
+
+fn report(count: &Count, totals: &Totals, more: &[(String, i64)], found: &mut Found) {
+    if i128::from(totals.bytes) != i128::from(count.bytes) {
+        let example = format!("{} counted, {} held", totals.bytes, count.bytes);
+        found.one(FindingKind::BytesMiscounted, example);
+    }
+    for (caller, more) in more {
+        let word = if *more > 0 { "more" } else { "less" };
+        found.one(FindingKind::HoldersMiscounted, format!("{caller} holds {} {word}", more.unsigned_abs()));
+    }
+}

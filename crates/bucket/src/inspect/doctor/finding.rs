@@ -1,0 +1,195 @@
+//! What may be wrong with a bucket in Redis, and what repairing does.
+
+/// An invariant that doesn't hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub kind: FindingKind,
+    /// How many jobs, letters or counters.
+    pub count: u64,
+    /// The id of one of them, or the figures.
+    pub example: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingKind {
+    Stranded,
+    Phantom,
+    NeverDue,
+    HeldByNoMember,
+    DueButNotParked,
+    HeldMiscounted,
+    AttemptsOfNothing,
+    RecordOfNothing,
+    IdempotencyKeyOfNothing,
+    BytesMiscounted,
+    HoldersMiscounted,
+    LetterNotIndexed,
+    IndexOfNoLetter,
+    LetterBytesMiscounted,
+    OutcomesNotListed,
+    OutcomeBytesMiscounted,
+    Lost,
+}
+
+/// Its word in scripts, what it means, and what repairing does (None: nothing can).
+type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
+
+const MEANINGS: [Meaning; 17] = [
+    (
+        FindingKind::Stranded,
+        "stranded",
+        "jobs that are neither new nor pending: nobody would ever take them",
+        Some("parks them, due at once"),
+    ),
+    (
+        FindingKind::Phantom,
+        "phantom",
+        "pending entries whose job is not in the stream: deleted by hand",
+        Some("acknowledges them"),
+    ),
+    (
+        FindingKind::NeverDue,
+        "never_due",
+        "parked jobs without a due time",
+        Some("makes them due, at once or when their delay ends"),
+    ),
+    (
+        FindingKind::HeldByNoMember,
+        "held_by_no_member",
+        "jobs held by a consumer that is no member; living replicas take them over within a lease",
+        Some("puts them back, due at once"),
+    ),
+    (
+        FindingKind::DueButNotParked,
+        "due_but_not_parked",
+        "due times of jobs that are not parked",
+        Some("removes the due times"),
+    ),
+    (
+        FindingKind::HeldMiscounted,
+        "held_miscounted",
+        "replicas of a list bucket that hold more or fewer jobs than are counted",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::AttemptsOfNothing,
+        "attempts_of_nothing",
+        "attempt counts of jobs that are gone",
+        Some("removes them"),
+    ),
+    (
+        FindingKind::RecordOfNothing,
+        "record_of_nothing",
+        "records of jobs that wait for room among the dead letters, and are gone",
+        Some("removes them"),
+    ),
+    (
+        FindingKind::IdempotencyKeyOfNothing,
+        "idempotency_key_of_nothing",
+        "idempotency keys that name jobs that are gone without an end",
+        Some("keeps them for their window from now on, then forgets them"),
+    ),
+    (
+        FindingKind::BytesMiscounted,
+        "bytes_miscounted",
+        "the count of bytes held differs from what is in the stream",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::HoldersMiscounted,
+        "holders_miscounted",
+        "callers whose jobs in the stream are more or less than what is counted for max_share",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::LetterNotIndexed,
+        "letter_not_indexed",
+        "dead letters that can't be found by id",
+        Some("indexes them"),
+    ),
+    (
+        FindingKind::IndexOfNoLetter,
+        "index_of_no_letter",
+        "index entries of dead letters that are gone",
+        Some("removes them"),
+    ),
+    (
+        FindingKind::LetterBytesMiscounted,
+        "letter_bytes_miscounted",
+        "the count of bytes of the dead letters differs from what they are",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::OutcomesNotListed,
+        "outcomes_not_listed",
+        "outcomes that are not in their order in time, and would never be forgotten, or are there and nowhere else",
+        Some("lists them, or takes them off the list"),
+    ),
+    (
+        FindingKind::OutcomeBytesMiscounted,
+        "outcome_bytes_miscounted",
+        "the count of bytes of the outcomes differs from what they are",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::Lost,
+        "lost",
+        "accepted jobs that are neither in the bucket nor ended: somebody deleted them, or Redis lost its last writes",
+        None,
+    ),
+];
+
+impl FindingKind {
+    /// By its word in scripts.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        MEANINGS.iter().find(|meaning| meaning.1 == word).map(|meaning| meaning.0)
+    }
+
+    /// Its word in scripts.
+    pub(super) fn word(self) -> &'static str {
+        self.meaning().map_or("", |meaning| meaning.1)
+    }
+
+    fn meaning(self) -> Option<&'static Meaning> {
+        MEANINGS.iter().find(|meaning| meaning.0 == self)
+    }
+
+    /// What is wrong, in words.
+    #[must_use]
+    pub fn what(self) -> &'static str {
+        self.meaning().map_or("", |meaning| meaning.2)
+    }
+
+    /// What repairing does; None when it can't be repaired.
+    #[must_use]
+    pub fn remedy(self) -> Option<&'static str> {
+        self.meaning().and_then(|meaning| meaning.3)
+    }
+}
+
+/// What was found so far, one finding of each kind.
+#[derive(Default)]
+pub(super) struct Found(Vec<Finding>);
+
+impl Found {
+    pub(super) fn one(&mut self, kind: FindingKind, example: impl Into<String>) {
+        self.many(kind, 1, example);
+    }
+
+    pub(super) fn many(&mut self, kind: FindingKind, count: u64, example: impl Into<String>) {
+        if count == 0 {
+            return;
+        }
+        match self.0.iter_mut().find(|finding| finding.kind == kind) {
+            Some(finding) => finding.count += count,
+            None => {
+                let example = Some(example.into()).filter(|example| !example.is_empty());
+                self.0.push(Finding { kind, count, example });
+            }
+        }
+    }
+
+    pub(super) fn into_findings(self) -> Vec<Finding> {
+        self.0
+    }
+}

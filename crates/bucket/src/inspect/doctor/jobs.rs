@@ -1,0 +1,181 @@
+//! Each job on its own: in the stream, in its pending list and what is kept of it; or in the lists.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use dripfeed_store::Script;
+use redis::Value;
+
+use super::counts::Count;
+use super::finding::{FindingKind, Found};
+use crate::error::BucketError;
+use crate::kind::list::Part;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{AT_MAXMEMORY, BYTES, NOW, RECORD, STREAM, Scripts};
+use crate::settings::Kind;
+
+const THERE: &str = include_str!("there.lua");
+
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("examine", |kind| vec![AT_MAXMEMORY, NOW, BUDGET, kind.entry, kind.view, kind.examine])
+});
+static DUE_TIMES: LazyLock<Script> = LazyLock::new(|| {
+    Script::new("due_times", &[AT_MAXMEMORY, NOW, STREAM.entry, STREAM.view, include_str!("due_times.lua")])
+});
+static FAILURES: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "failures",
+        &[AT_MAXMEMORY, NOW, BUDGET, STREAM.entry, STREAM.view, THERE, include_str!("failures.lua")],
+    )
+});
+static KEYED: LazyLock<Script> = LazyLock::new(|| {
+    Script::new("keyed", &[AT_MAXMEMORY, NOW, BUDGET, BYTES, RECORD, THERE, include_str!("keyed.lua")])
+});
+static HOLDINGS: LazyLock<Script> =
+    LazyLock::new(|| Script::new("holdings", &[AT_MAXMEMORY, include_str!("holdings.lua")]));
+
+/// A script that is given ids of jobs, after '1' to repair and what else it takes.
+pub(super) struct Each<'e> {
+    pub(super) name: &'static str,
+    pub(super) script: &'e Script,
+    pub(super) keys: &'e [String],
+    pub(super) arguments: &'e [u64],
+    pub(super) mend: bool,
+}
+
+impl Core {
+    /// What all jobs count together.
+    pub(super) async fn examine_jobs(&self, mend: bool, found: &mut Found) -> Result<Count, BucketError> {
+        match self.kind {
+            Kind::Stream => self.examine_stream(mend, found).await,
+            Kind::List => self.examine_lists().await,
+        }
+    }
+
+    async fn examine_stream(&self, mend: bool, found: &mut Found) -> Result<Count, BucketError> {
+        let keys = &self.keys;
+        let (mut count, mut after) = (Count::default(), String::new());
+        loop {
+            let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.replicas()]);
+            call.arg(&after).arg(u8::from(mend));
+            let mut reply = Reply::new("examine", self.store.run::<Value>(&call).await?)?;
+            after = reply.text()?;
+            while !reply.is_empty() {
+                let mut member = reply.array()?;
+                let word = member.text()?;
+                match FindingKind::of(&word) {
+                    Some(kind) => found.one(kind, member.text()?),
+                    None => count.add(word, member.count()?, member.shown()?),
+                }
+            }
+            if after.is_empty() {
+                return Ok(count);
+            }
+        }
+    }
+
+    async fn examine_lists(&self) -> Result<Count, BucketError> {
+        let mut count = Count::default();
+        let mut parts = vec![Part::of_jobs(&self.keys)];
+        parts.extend(self.taken_lists().await?);
+        for mut part in parts {
+            while let Some(mut reply) = part.next(self, &SCRIPTS, &[]).await? {
+                while !reply.is_empty() {
+                    let mut job = reply.array()?;
+                    count.add(job.text()?, job.count()?, job.shown()?);
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    pub(super) async fn examine_due_times(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+        let (mut due, mut seen) = ("-inf".to_owned(), 0);
+        let mut wrong = BTreeSet::new();
+        while !due.is_empty() {
+            let mut call = DUE_TIMES.on(&[self.keys.jobs(), self.keys.parked()]);
+            call.arg(&due).arg(seen).arg(u8::from(mend));
+            let mut reply = Reply::new("due_times", self.store.run::<Value>(&call).await?)?;
+            (due, seen) = (reply.text()?, reply.count()?);
+            while !reply.is_empty() {
+                wrong.insert(reply.shown()?);
+            }
+        }
+        wrong.into_iter().for_each(|id| found.one(FindingKind::DueButNotParked, id));
+        Ok(())
+    }
+
+    /// What is kept by job beside the stream: of jobs that are in it.
+    pub(super) async fn examine_kept_by_job(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+        let (keys, window) = (&self.keys, self.in_force().settings.keep.keys_ms());
+        let attempts = (&FAILURES, vec![keys.jobs(), keys.attempts()], vec![]);
+        let unburied = (&FAILURES, vec![keys.jobs(), keys.unburied()], vec![]);
+        let keyed = (&KEYED, vec![keys.jobs(), keys.keyed_jobs(), keys.key_ends()], vec![window]);
+        for (kind, (script, keys, arguments)) in [
+            (FindingKind::AttemptsOfNothing, attempts),
+            (FindingKind::RecordOfNothing, unburied),
+            (FindingKind::IdempotencyKeyOfNothing, keyed),
+        ] {
+            let each = Each { name: kind.word(), script, keys: &keys, arguments: &arguments, mend };
+            let (mut cursor, mut wrong) = (0, BTreeSet::new());
+            loop {
+                let (next, kept) = self.scan(&keys[1], cursor).await?;
+                let ids: Vec<String> = kept.into_iter().map(|(id, _)| id).collect();
+                wrong.extend(self.examine_each(&each, &ids).await?);
+                if next == 0 {
+                    break;
+                }
+                cursor = next;
+            }
+            wrong.into_iter().for_each(|id| found.one(kind, id));
+        }
+        Ok(())
+    }
+
+    /// Whether idempotency keys name jobs of a list that has some: it can't be asked for one of them.
+    pub(super) async fn has_keys_of_a_list(&self) -> Result<bool, BucketError> {
+        let mut keyed = redis::cmd("HLEN");
+        keyed.arg(self.keys.keyed_jobs());
+        Ok(self.store.command::<u64>(&keyed).await? > 0)
+    }
+
+    /// Those of `ids` that a script finds wrong; it looks at as many in one call as it may.
+    pub(super) async fn examine_each(&self, each: &Each<'_>, ids: &[String]) -> Result<Vec<String>, BucketError> {
+        let (mut wrong, mut rest) = (Vec::new(), ids);
+        while !rest.is_empty() {
+            let mut call = each.script.on(each.keys);
+            call.arg(u8::from(each.mend)).arg(each.arguments).arg(rest);
+            let mut reply = Reply::new(each.name, self.store.run::<Value>(&call).await?)?;
+            // The first of them is always looked at.
+            let looked_at = usize::try_from(reply.count()?).unwrap_or(usize::MAX).max(1);
+            rest = rest.get(looked_at..).unwrap_or_default();
+            while !reply.is_empty() {
+                wrong.push(reply.shown()?);
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// What the replicas of a list bucket hold.
+    pub(super) async fn examine_holdings(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+        let keys = &self.keys;
+        for consumer in self.takers().await? {
+            let mut call = HOLDINGS.on(&[keys.taken(&consumer), keys.replicas(), keys.takers()]);
+            call.arg(&consumer).arg(u8::from(mend));
+            let mut reply = Reply::new("holdings", self.store.run::<Value>(&call).await?)?;
+            let (held, counted, is_member) = (reply.count()?, reply.number()?, !reply.text()?.is_empty());
+            if i64::try_from(held).ok() != Some(counted) {
+                found.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} held"));
+            }
+            if held > 0 && !is_member {
+                found.many(FindingKind::HeldByNoMember, held, &consumer);
+                if mend {
+                    self.take_over(&consumer, "").await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! What is kept of ended work: outcomes and their order in time, and the bytes that outcomes and dead letters are counted as.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use dripfeed_store::Script;
+use redis::Value;
+
+use super::finding::{FindingKind, Found};
+use super::jobs::Each;
+use crate::error::BucketError;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{AT_MAXMEMORY, NOW};
+
+static LISTED: LazyLock<Script> =
+    LazyLock::new(|| Script::new("listed", &[AT_MAXMEMORY, NOW, BUDGET, include_str!("listed.lua")]));
+static COUNTED: LazyLock<Script> =
+    LazyLock::new(|| Script::new("kept", &[AT_MAXMEMORY, NOW, include_str!("kept.lua")]));
+
+/// While work ends, all that is kept is counted this many times.
+const TRIES: usize = 3;
+/// Outcomes in one page: each may be as long as what is kept of an answer.
+const OUTCOMES: usize = 50;
+/// Ids in one page.
+const IDS: usize = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Letters,
+    Outcomes,
+}
+
+impl Kept {
+    pub(super) const ALL: [Self; 2] = [Self::Letters, Self::Outcomes];
+
+    pub(super) const fn unchecked(self) -> &'static str {
+        match self {
+            Self::Letters => "what the dead letters count in bytes: work ended while they were counted",
+            Self::Outcomes => "what the outcomes count in bytes: work ended while they were counted",
+        }
+    }
+
+    /// In the tally.
+    const fn counter(self) -> &'static str {
+        match self {
+            Self::Letters => "dead_bytes",
+            Self::Outcomes => "outcomes_bytes",
+        }
+    }
+
+    const fn finding(self) -> FindingKind {
+        match self {
+            Self::Letters => FindingKind::LetterBytesMiscounted,
+            Self::Outcomes => FindingKind::OutcomeBytesMiscounted,
+        }
+    }
+}
+
+/// kept.lua's answer.
+struct Counted {
+    moment: String,
+    bytes: u64,
+}
+
+impl Core {
+    pub(super) async fn examine_outcomes(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+        let keys = [self.keys.outcomes(), self.keys.ended()];
+        let each = Each { name: "listed", script: &LISTED, keys: &keys, arguments: &[], mend };
+        let (mut cursor, mut wrong) = (0, BTreeSet::new());
+        loop {
+            let (next, page) = self.page_of_outcomes(cursor).await?;
+            let ids: Vec<String> = page.into_iter().map(|(id, _)| id).collect();
+            wrong.extend(self.examine_each(&each, &ids).await?);
+            if next == 0 {
+                break;
+            }
+            cursor = next;
+        }
+        let mut rank = 0;
+        loop {
+            let mut listed = redis::cmd("ZRANGE");
+            listed.arg(self.keys.ended()).arg(rank).arg(rank + IDS - 1);
+            let ids: Vec<String> = self.store.command(&listed).await?;
+            let unlisted = self.examine_each(&each, &ids).await?;
+            // What was taken off the list makes the others move up.
+            rank += ids.len() - if mend { unlisted.len() } else { 0 };
+            wrong.extend(unlisted);
+            if ids.len() < IDS {
+                break;
+            }
+        }
+        wrong.into_iter().for_each(|id| found.one(FindingKind::OutcomesNotListed, id));
+        Ok(())
+    }
+
+    /// Whether they could be counted: not while work ends.
+    pub(super) async fn examine_bytes(&self, kept: Kept, mend: bool, found: &mut Found) -> Result<bool, BucketError> {
+        for _ in 0..TRIES {
+            let before = self.counted(kept, "", 0).await?;
+            let bytes = match kept {
+                Kept::Letters => self.examine_buried(false, &mut Found::default()).await?.values().sum(),
+                Kept::Outcomes => self.bytes_of_outcomes().await?,
+            };
+            let after = self.counted(kept, "", 0).await?;
+            if before.moment != after.moment {
+                continue;
+            }
+            if after.bytes != bytes {
+                found.one(kept.finding(), format!("{} counted, {bytes} held", after.bytes));
+                if mend {
+                    self.counted(kept, &after.moment, bytes).await?;
+                }
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    async fn counted(&self, kept: Kept, moment: &str, bytes: u64) -> Result<Counted, BucketError> {
+        let keys = &self.keys;
+        let place = match kept {
+            Kept::Letters => keys.dead(),
+            Kept::Outcomes => keys.outcomes(),
+        };
+        let mut call = COUNTED.on(&[keys.tally(), place]);
+        call.arg(kept.counter()).arg(moment).arg(bytes);
+        let mut reply = Reply::new("kept", self.store.run::<Value>(&call).await?)?;
+        Ok(Counted { moment: reply.text()?, bytes: reply.count()? })
+    }
+
+    async fn bytes_of_outcomes(&self) -> Result<u64, BucketError> {
+        // One that moves meanwhile may be met twice.
+        let (mut bytes, mut cursor) = (HashMap::new(), 0);
+        loop {
+            let (next, page) = self.page_of_outcomes(cursor).await?;
+            bytes.extend(page);
+            if next == 0 {
+                return Ok(bytes.into_values().sum());
+            }
+            cursor = next;
+        }
+    }
+
+    /// Ids and bytes of some outcomes, and where to go on; 0 at the end.
+    async fn page_of_outcomes(&self, cursor: u64) -> Result<(u64, Vec<(String, u64)>), BucketError> {
+        let mut scan = redis::cmd("HSCAN");
+        scan.arg(self.keys.outcomes()).arg(cursor).arg("COUNT").arg(OUTCOMES);
+        let (next, fields): (u64, Vec<Vec<u8>>) = self.store.command(&scan).await?;
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        let pairs = fields.chunks_exact(2).map(|pair| (text(&pair[0]), pair[1].len() as u64));
+        Ok((next, pairs.collect()))
+    }
+}

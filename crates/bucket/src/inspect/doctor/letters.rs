@@ -1,0 +1,69 @@
+//! Each dead letter, and its index by job.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::LazyLock;
+
+use dripfeed_store::Script;
+use redis::Value;
+
+use super::finding::{FindingKind, Found};
+use super::jobs::Each;
+use crate::error::BucketError;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{AT_MAXMEMORY, NOW};
+
+static BURIED: LazyLock<Script> =
+    LazyLock::new(|| Script::new("buried", &[AT_MAXMEMORY, NOW, BUDGET, include_str!("buried.lua")]));
+static INDEXED: LazyLock<Script> =
+    LazyLock::new(|| Script::new("indexed", &[AT_MAXMEMORY, NOW, BUDGET, include_str!("indexed.lua")]));
+
+impl Core {
+    pub(super) async fn examine_letters(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+        let letters: HashSet<String> = self.examine_buried(mend, found).await?.into_keys().collect();
+        let keys = [self.keys.dead(), self.keys.letters()];
+        let each = Each { name: "indexed", script: &INDEXED, keys: &keys, arguments: &[], mend };
+        let (mut cursor, mut wrong) = (0, BTreeSet::new());
+        loop {
+            let (next, index) = self.scan(&self.keys.letters(), cursor).await?;
+            // The others were there a moment ago.
+            let unseen = index.into_iter().filter(|(_, letter)| !letters.contains(letter));
+            let ids: Vec<String> = unseen.map(|(id, _)| id).collect();
+            wrong.extend(self.examine_each(&each, &ids).await?);
+            if next == 0 {
+                break;
+            }
+            cursor = next;
+        }
+        wrong.into_iter().for_each(|id| found.one(FindingKind::IndexOfNoLetter, id));
+        Ok(())
+    }
+
+    /// The letters, and the bytes of each.
+    pub(super) async fn examine_buried(
+        &self,
+        mend: bool,
+        found: &mut Found,
+    ) -> Result<HashMap<String, u64>, BucketError> {
+        let (mut letters, mut from) = (HashMap::new(), "-".to_owned());
+        loop {
+            let mut call = BURIED.on(&[self.keys.dead(), self.keys.letters()]);
+            call.arg(&from).arg(u8::from(mend));
+            let mut reply = Reply::new("buried", self.store.run::<Value>(&call).await?)?;
+            let last = reply.text()?;
+            while !reply.is_empty() {
+                let mut letter = reply.array()?;
+                let (id, job, unindexed) = (letter.text()?, letter.shown()?, !letter.text()?.is_empty());
+                letters.insert(id, letter.count()?);
+                if unindexed {
+                    found.one(FindingKind::LetterNotIndexed, job);
+                }
+            }
+            if last.is_empty() {
+                return Ok(letters);
+            }
+            from = format!("({last}");
+        }
+    }
+}

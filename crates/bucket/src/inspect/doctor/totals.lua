@@ -1,0 +1,26 @@
+-- Compares the totals of a bucket at one moment; and counts again what its jobs count when asked to, if none has come or gone
+-- since they were counted.
+--
+-- KEYS  1 jobs  2 tally (hash)  3 holders (hash), then where a list's takers are counted (hash)
+-- ARGV  1 the moment at which the jobs were counted ('': they weren't)  2 the bytes that they count ('': leave these), then
+--       pairs: a caller, how many jobs more than are counted it holds
+-- Result  { this moment: the same text as long as no job comes, goes or, in a list, moves; bytes as they are counted
+--           jobs that are lost, 1 when this moment is still that of the count }
+local JOBS, TALLY, HOLDERS = KEYS[1], KEYS[2], KEYS[3]
+local level, held = count_jobs(JOBS)
+local counts = redis.call('HMGET', TALLY, 'accepted', 'delivered', 'dead', 'expired', 'cancelled', 'bytes')
+local ended, moment = 0, KEYS[4] and whole(level) .. ' ' .. whole(held) or ''
+for i = 1, 5 do
+  counts[i] = tonumber(counts[i] or 0)
+  moment = moment .. ' ' .. whole(counts[i])
+  if i > 1 then ended = ended + counts[i] end
+end
+
+local unchanged = moment == ARGV[1]
+if unchanged then
+  if ARGV[2] ~= '' then redis.call('HSET', TALLY, 'bytes', ARGV[2]) end
+  for i = 3, #ARGV, 2 do
+    if redis.call('HINCRBY', HOLDERS, ARGV[i], ARGV[i + 1]) < 1 then redis.call('HDEL', HOLDERS, ARGV[i]) end
+  end
+end
+return { moment, tonumber(counts[6] or 0), math.max(0, counts[1] - ended - level), unchanged and 1 or 0 }

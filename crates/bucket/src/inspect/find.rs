@@ -1,0 +1,107 @@
+//! Finds one job, wherever it is.
+
+use std::sync::LazyLock;
+
+use dripfeed_job::{JobId, Outcome, State};
+
+use crate::ended::outcomes::EndedJob;
+use crate::error::BucketError;
+use crate::kind::list::Part;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{NOW, Scripts};
+use crate::settings::Kind;
+
+static SCRIPTS: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("find", |kind| vec![NOW, BUDGET, kind.entry, kind.view, kind.find]));
+
+/// A job as callers may see it: everything but its body and headers.
+#[derive(Clone, Debug)]
+pub struct JobView {
+    pub id: JobId,
+    pub state: State,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// While parked or delayed: when it is due, ms since the epoch.
+    pub due_ms: Option<u64>,
+    pub caller: Option<String>,
+    /// The replica that has it, while in flight.
+    pub consumer: Option<String>,
+    /// And when it was settled, ms since the epoch.
+    pub outcome: Option<(Outcome, u64)>,
+}
+
+impl From<EndedJob> for JobView {
+    fn from(ended: EndedJob) -> Self {
+        Self {
+            id: ended.id,
+            state: State::Ended(ended.outcome.result),
+            attempts: ended.outcome.attempts,
+            due_ms: None,
+            caller: ended.outcome.caller.clone(),
+            consumer: None,
+            outcome: Some((ended.outcome, ended.settled_ms)),
+        }
+    }
+}
+
+impl JobView {
+    /// Reads what view.lua made.
+    pub(crate) fn read(reply: &mut Reply) -> Result<Self, BucketError> {
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        let id = reply.parse()?;
+        let state = reply.parse::<State>()?;
+        let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
+        Ok(Self {
+            id,
+            state,
+            attempts: failures + u32::from(state == State::InFlight),
+            due_ms: reply.shown()?.parse().ok(),
+            caller: some(reply.shown()?),
+            consumer: some(reply.shown()?),
+            outcome: None,
+        })
+    }
+}
+
+impl Core {
+    pub(crate) async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        let found = match self.kind {
+            Kind::Stream => self.find_in_stream(id).await?,
+            Kind::List => {
+                // An outcome is found at once, a job of a list only by looking through it.
+                if let Some(ended) = self.outcome(id).await? {
+                    return Ok(Some(ended.into()));
+                }
+                self.find_in_lists(id).await?
+            }
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+        Ok(self.outcome(id).await?.map(JobView::from))
+    }
+
+    async fn find_in_stream(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        let keys = &self.keys;
+        let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);
+        call.arg(id.to_string());
+        let mut reply = Reply::new("find", self.store.run(&call).await?)?;
+        if reply.is_empty() { Ok(None) } else { JobView::read(&mut reply).map(Some) }
+    }
+
+    async fn find_in_lists(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        let id = id.to_string();
+        // Replicas take while the lists are looked through: what was taken meanwhile is found the second time.
+        let lists = [self.taken_lists().await?, vec![Part::of_jobs(&self.keys)], self.taken_lists().await?];
+        for mut part in lists.into_iter().flatten() {
+            while let Some(mut reply) = part.next(self, &SCRIPTS, &[&id]).await? {
+                if !reply.is_empty() {
+                    return JobView::read(&mut reply.array()?).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+}

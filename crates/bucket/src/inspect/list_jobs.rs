@@ -1,0 +1,107 @@
+//! Lists jobs by state: what is in the bucket, oldest first; what has ended, in the order of their ends.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use dripfeed_job::{JobId, State};
+
+use crate::error::BucketError;
+use crate::inspect::find::JobView;
+use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
+use crate::kind::list::Part;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{NOW, Scripts};
+use crate::settings::Kind;
+
+static SCRIPTS: LazyLock<Scripts> =
+    LazyLock::new(|| Scripts::new("list", |kind| vec![NOW, BUDGET, kind.entry, kind.view, kind.list]));
+
+const LIST: &str = "jobs";
+
+impl Core {
+    /// `state` None: all that is in the bucket. A page ends early when the jobs that were read for it have as many bytes as one
+    /// script may read. A list bucket is looked through whole for each page.
+    pub(crate) async fn jobs(
+        &self,
+        state: Option<State>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<JobView>, BucketError> {
+        if let Some(State::Ended(ending)) = state {
+            let page = self.outcomes(None, Some(ending), after, limit).await?;
+            return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
+        }
+        let after = after.map(|cursor| cursor.position::<JobId>(LIST, self.settings().name.as_str())).transpose()?;
+        match self.kind {
+            Kind::Stream => self.jobs_of_stream(state, after, limit).await,
+            Kind::List => self.jobs_of_lists(state, after, limit).await,
+        }
+    }
+
+    async fn jobs_of_stream(
+        &self,
+        state: Option<State>,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Page<JobView>, BucketError> {
+        let keys = &self.keys;
+        let mut last = after.map_or_else(String::new, |id| id.to_string());
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        for _ in 0..CALLS {
+            let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);
+            call.arg(&last).arg(limit - items.len()).arg(state.map_or("", State::as_str)).arg(bytes);
+            let mut reply = Reply::new("list", self.store.run(&call).await?)?;
+            last = reply.text()?;
+            bytes = reply.count()?;
+            while !reply.is_empty() {
+                items.push(JobView::read(&mut reply.array()?)?);
+            }
+            if last.is_empty() || items.len() >= limit || bytes >= PAGE_BYTES as u64 {
+                break;
+            }
+        }
+        Ok(Page { items, next: (!last.is_empty()).then(|| self.jobs_cursor(&last)) })
+    }
+
+    /// The first of those that come after, in the order of their ids, which isn't that of the lists.
+    async fn jobs_of_lists(
+        &self,
+        state: Option<State>,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Page<JobView>, BucketError> {
+        let mut parts = Vec::new();
+        if state.is_none_or(|state| state == State::Waiting) {
+            parts.push(Part::of_jobs(&self.keys));
+        }
+        if state.is_none_or(|state| state == State::InFlight) {
+            parts.extend(self.taken_lists().await?);
+        }
+        let after = after.map_or_else(String::new, |id| id.to_string());
+        let mut first = BTreeMap::new();
+        let mut more = false;
+        for mut part in parts {
+            loop {
+                let bound = first.last_key_value().filter(|_| first.len() == limit);
+                let bound = bound.map_or_else(String::new, |(id, _): (&JobId, &JobView)| id.to_string());
+                let Some(mut reply) = part.next(self, &SCRIPTS, &[&after, &bound]).await? else { break };
+                while !reply.is_empty() {
+                    let job = JobView::read(&mut reply.array()?)?;
+                    first.insert(job.id, job);
+                    if first.len() > limit {
+                        first.pop_last();
+                        more = true;
+                    }
+                }
+            }
+        }
+        let next = first.last_key_value().filter(|_| more).map(|(last, _)| self.jobs_cursor(last));
+        Ok(Page { items: first.into_values().collect(), next })
+    }
+
+    fn jobs_cursor(&self, last: impl std::fmt::Display) -> Cursor {
+        Cursor::new(LIST, self.settings().name.as_str(), last)
+    }
+}

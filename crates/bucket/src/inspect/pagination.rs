@@ -1,0 +1,83 @@
+//! Pages over what a bucket holds, and where one ended.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::script::budget::SCRIPT_BYTES;
+
+/// The most calls of Redis for one page. Its cursor continues after what they returned.
+pub(crate) const CALLS: usize = 20;
+/// Bytes after which a page ends: below this, another script may read at least one more entry.
+pub(crate) const PAGE_BYTES: usize = SCRIPT_BYTES / 2;
+
+/// Where a page ended: of which list, of which bucket. Opaque to callers; `Display` and `FromStr` carry it through a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    list: String,
+    bucket: String,
+    position: String,
+}
+
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the cursor isn't one of this list: use `next` of the page before, or leave it out")]
+pub struct BadCursor;
+
+impl Cursor {
+    pub(crate) fn new(list: &str, bucket: &str, position: impl fmt::Display) -> Self {
+        Self { list: list.to_owned(), bucket: bucket.to_owned(), position: position.to_string() }
+    }
+
+    /// The position, if the cursor belongs here.
+    pub(crate) fn position<T: FromStr>(&self, list: &str, bucket: &str) -> Result<T, BadCursor> {
+        if self.list != list || self.bucket != bucket {
+            return Err(BadCursor);
+        }
+        self.position.parse().map_err(|_| BadCursor)
+    }
+}
+
+impl fmt::Display for Cursor {
+    /// Bucket names have no `~`, so the parts stay apart; all characters stand in a query as they are.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}~{}~{}", self.list, self.bucket, self.position)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = BadCursor;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.splitn(3, '~');
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(list), Some(bucket), Some(position)) if text.len() < 256 => Ok(Self::new(list, bucket, position)),
+            _ => Err(BadCursor),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// None: that was the last page.
+    pub next: Option<Cursor>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_and_knows_where_it_belongs() {
+        let cursor = Cursor::new("jobs", "a.b-c", "17-0");
+        assert_eq!(cursor.to_string().parse(), Ok(cursor.clone()));
+        assert_eq!(cursor.position::<String>("jobs", "a.b-c").as_deref(), Ok("17-0"));
+        assert_eq!(cursor.position::<String>("dead", "a.b-c"), Err(BadCursor));
+        assert_eq!(cursor.position::<String>("jobs", "other"), Err(BadCursor));
+        assert_eq!(cursor.position::<u64>("jobs", "a.b-c"), Err(BadCursor));
+        for text in ["", "jobs", "jobs~a"] {
+            assert_eq!(text.parse::<Cursor>(), Err(BadCursor), "{text:?}");
+        }
+    }
+}

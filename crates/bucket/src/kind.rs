@@ -1,0 +1,3 @@
+//! What a stream and a list do differently, in functions of one name.
+
+pub(crate) mod list;

@@ -1,0 +1,90 @@
+//! What a list can't do, and how it is asked what it can't know on its own: who holds which job.
+
+use dripfeed_job::{Start, Submission};
+
+use crate::error::BucketError;
+use crate::script::keys::Keys;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::Scripts;
+use crate::settings::Kind;
+
+impl Core {
+    /// A list can't park, so it has no delay and no second attempt.
+    pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
+        match self.kind {
+            Kind::List if submission.start != Start::AtOnce => Err(BucketError::Unsupported("delay a job")),
+            Kind::List if submission.retries.unwrap_or(0) > 0 => Err(BucketError::Unsupported("try a job again")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Who takes jobs from a list, or did and still holds some.
+    pub(crate) async fn takers(&self) -> Result<Vec<String>, BucketError> {
+        let mut names = redis::cmd("HKEYS");
+        names.arg(self.keys.takers());
+        Ok(self.store.command(&names).await?)
+    }
+
+    /// What each of them holds.
+    pub(crate) async fn taken_lists(&self) -> Result<Vec<Part>, BucketError> {
+        let takers = self.takers().await?;
+        Ok(takers.into_iter().map(|consumer| Part::of_taken(&self.keys, consumer)).collect())
+    }
+}
+
+/// One of a list bucket's lists, looked through from its newest element to its oldest, a bounded part in each script.
+///
+/// What comes to its head meanwhile moves those that were seen further, and they are seen again. What ends may go from the
+/// middle: by as many as ended meanwhile the next part begins earlier.
+pub(crate) struct Part {
+    list: String,
+    /// Empty: nobody's.
+    consumer: String,
+    /// Elements behind the head; None at the end.
+    at: Option<u64>,
+    /// Jobs of the bucket that had ended.
+    ended: Option<u64>,
+}
+
+/// The most that a part begins earlier: it always gets on.
+const OVERLAP: u64 = 250;
+
+impl Part {
+    pub(crate) fn of_jobs(keys: &Keys) -> Self {
+        Self { list: keys.jobs(), consumer: String::new(), at: Some(0), ended: None }
+    }
+
+    fn of_taken(keys: &Keys, consumer: String) -> Self {
+        Self { list: keys.taken(&consumer), consumer, at: Some(0), ended: None }
+    }
+
+    /// Where the next script begins; None at the end.
+    pub(crate) const fn at(&self) -> Option<u64> {
+        self.at
+    }
+
+    /// What a script looked at: where to go on, and how many jobs have ended.
+    pub(crate) fn looked(&mut self, reply: &mut Reply) -> Result<(), BucketError> {
+        let (next, ended) = (reply.number()?, reply.count()?);
+        let gone = ended.saturating_sub(self.ended.unwrap_or(ended)).min(OVERLAP);
+        self.at = u64::try_from(next).ok().map(|next| next.saturating_sub(gone));
+        self.ended = Some(ended);
+        Ok(())
+    }
+
+    /// The answer of the next script; None at the end.
+    pub(crate) async fn next(
+        &mut self,
+        core: &Core,
+        scripts: &'static Scripts,
+        args: &[&str],
+    ) -> Result<Option<Reply>, BucketError> {
+        let Some(at) = self.at else { return Ok(None) };
+        let mut call = scripts.of(Kind::List).on(&[core.keys.tally(), self.list.clone()]);
+        call.arg(at).arg(&self.consumer).arg(args);
+        let mut reply = Reply::new("look", core.store.run(&call).await?)?;
+        self.looked(&mut reply)?;
+        Ok(Some(reply))
+    }
+}

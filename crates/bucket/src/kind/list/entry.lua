@@ -1,0 +1,83 @@
+-- List kind: an element of the list is a job as one JSON object. Its head is written here, its content by `element` in the
+-- job crate: {"id":"<id>",["expires":"<ms>",]["deliveries":"<n>",]["throttled":"1",] and then the content without its first brace.
+
+-- How our own contents end; in a foreign one the quotes of such an end would be escaped.
+local MARK = ',"v":"1"}'
+
+-- A number that Rust reads as the same id: `01` or one beyond 2^53 is none.
+local function canonical(digits)
+  return #digits <= 15 and whole(tonumber(digits)) == digits
+end
+
+-- { id, ms and seq as numbers, expires (ms) or nil, deliveries, throttled (whether a call was), at (where the content goes on) }; nil for what somebody else
+-- has put there.
+local function read_head(element)
+  local id, ms, seq, at = string.match(element, '^{"id":"((%d+)%-(%d+))",()')
+  if not id or not canonical(ms) or not canonical(seq) then return nil end
+  local head = { id = id, ms = tonumber(ms), seq = tonumber(seq), deliveries = 0 }
+  local expires, after = string.match(element, '^"expires":"(%d+)",()', at)
+  if expires then head.expires, at = tonumber(expires), after end
+  local deliveries, beyond = string.match(element, '^"deliveries":"(%d+)",()', at)
+  if deliveries then head.deliveries, at = tonumber(deliveries), beyond end
+  local behind = string.match(element, '^"throttled":"1",()', at)
+  if behind then head.throttled, at = true, behind end
+  head.at = at
+  return head
+end
+
+local function job_id(element)
+  return read_head(element).id
+end
+
+local function comes_after(head, other)
+  return head.ms > other.ms or head.ms == other.ms and head.seq > other.seq
+end
+
+local function content_of(element, head)
+  return '{' .. string.sub(element, head.at)
+end
+
+local function make_element(head, content)
+  local expires = head.expires and '"expires":"' .. whole(head.expires) .. '",' or ''
+  local deliveries = head.deliveries > 0 and '"deliveries":"' .. whole(head.deliveries) .. '",' or ''
+  local throttled = head.throttled and '"throttled":"1",' or ''
+  return '{"id":"' .. head.id .. '",' .. expires .. deliveries .. throttled .. string.sub(content, 2)
+end
+
+-- An id as a stream would make it: later than all before it, also when the clock is set back. The last one is in the tally.
+local function next_id(tally)
+  local last_ms, last_seq = string.match(redis.call('HGET', tally, 'last_id') or '', '^(%d+)%-(%d+)$')
+  local ms, seq = now_ms, 0
+  if last_ms and tonumber(last_ms) >= now_ms then ms, seq = tonumber(last_ms), tonumber(last_seq) + 1 end
+  local id = whole(ms) .. '-' .. whole(seq)
+  redis.call('HSET', tally, 'last_id', id)
+  return id
+end
+
+-- Makes a job of a text that somebody else has put there: all of it is the body.
+local function adopt(tally, text)
+  local head = { id = next_id(tally), deliveries = 0 }
+  -- One of ours that has lost its head keeps the mark, so that it is known to be corrupt.
+  local last = string.sub(text, -#MARK) == MARK and MARK or '}'
+  return head, make_element(head, '{"body":' .. cjson.encode(text) .. last)
+end
+
+-- As fields of a dead letter.
+local function entry_of(_, element)
+  return { 'element', content_of(element, read_head(element)) }
+end
+
+local function caller_of(entry)
+  local content = field(entry, 'element') or ''
+  -- Most are ruled out without reading them: within a text the quotes would be escaped.
+  if not string.find(content, '"caller":', 1, true) then return nil end
+  local readable, members = pcall(cjson.decode, content)
+  local caller = readable and type(members) == 'table' and members.caller
+  return type(caller) == 'string' and string.sub(caller, 1, LONGEST_CALLER) or nil
+end
+
+-- What an entry counted against the bucket's bytes: as `element::counted_bytes` in the job crate. Foreign ones count nothing.
+local function counted_bytes(entry)
+  local content = field(entry, 'element') or ''
+  return string.sub(content, -#MARK) == MARK and #content or 0
+end

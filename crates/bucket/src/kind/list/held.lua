@@ -1,0 +1,64 @@
+-- List kind: a job that a replica holds is an element of the replica's own list, the latest at its head. Scripts are given
+-- the element.
+--
+-- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something that
+-- needs no memory. That is why nothing here is an LMOVE.
+local TAKEN = KEYS[#KEYS - 1]
+
+-- As check_types in bury.lua.
+local function check_held()
+  redis.call('LLEN', TAKEN)
+  redis.call('HLEN', TAKERS)
+end
+
+local function withdraw(_, elements)
+  for _, element in ipairs(elements) do redis.call('LREM', TAKEN, -1, element) end
+  redis.call('HSET', TAKERS, ARGV[1], redis.call('LLEN', TAKEN))
+end
+
+-- To the tail of the jobs, where the next are taken; false for an element that somebody removed by hand.
+local function requeue(keys, element, deliveries, throttled)
+  local removed = redis.call('LREM', TAKEN, 1, element)
+  if removed > 0 then
+    local head = read_head(element)
+    local content = content_of(element, head)
+    head.deliveries, head.throttled = deliveries, head.throttled or throttled
+    redis.call('RPUSH', keys.jobs, make_element(head, content))
+  end
+  redis.call('HSET', TAKERS, ARGV[1], redis.call('LLEN', TAKEN))
+  return removed > 0
+end
+
+local function release(keys, element, deliveries)
+  return requeue(keys, element, deliveries, false)
+end
+
+-- A list can't park: what is put back is next. No failure is counted; `counts` as of a stream.
+local function put_back(keys, element, _, counts)
+  requeue(keys, element, 0, counts == 0)
+end
+
+-- A list can't park: its letters never hold it.
+local function keep_unburied(keys, element)
+  put_back(keys, element)
+end
+
+-- Up to `most` of what a consumer holds, latest first, so that the oldest is put back last and taken first.
+local function held_by(keys, _, most)
+  local held = {}
+  for i, element in ipairs(redis.call('LRANGE', TAKEN, 0, most - 1)) do
+    local head = read_head(element)
+    if not head then
+      -- Somebody else has put it there.
+      head, element = adopt(keys.tally, element)
+      redis.call('LSET', TAKEN, i - 1, element)
+    end
+    held[i] = { element, head.deliveries + 1 }
+  end
+  return held
+end
+
+-- A list knows no second attempt.
+local function failures_of(_)
+  return 0
+end

@@ -1,0 +1,22 @@
+-- List kind: takes jobs out of the list, looking from the tail on beyond the first `stay`. As of a stream; what a replica holds is in
+-- another list.
+local function withdraw_moved(jobs, ids, stay, record_end)
+  local wanted = {}
+  for _, id in ipairs(ids) do wanted[id] = true end
+  local at, ended = stay, 0
+  -- They were read from there on, and nobody takes from the list: what is wanted comes soon.
+  local LOOKED_AT = 500
+  for _ = 1, LOOKED_AT do
+    local element = ended < #ids and redis.call('LINDEX', jobs, -1 - at)
+    if not element then break end
+    local head = read_head(element)
+    if head and wanted[head.id] then
+      redis.call('LREM', jobs, -1, element)
+      record_end(head.id, entry_of(jobs, element), 0, head.deliveries, head.throttled)
+      ended = ended + 1
+    else
+      at = at + 1
+    end
+  end
+  return ended
+end

@@ -1,0 +1,40 @@
+-- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
+local TAKEN = KEYS[#KEYS - 1]
+-- Nothing rings when a list gets an element, without taking it; so who waits looks again soon.
+local EMPTY_POLL = 50000
+
+local function count_in_flight(jobs)
+  local _, held = count_jobs(jobs)
+  return held
+end
+
+-- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way, and how many ended otherwise; with none, µs until it is worth
+-- asking again. A call ends early when it has read enough, or put enough aside.
+local function hand_out(keys, consumer, want)
+  local taken, expired, discarded = {}, 0, 0
+  local wait = 0
+  while #taken < want and expired < MOST_ASIDE and may_read() do
+    -- As LMOVE would, but first what needs no memory: at maxmemory a script may go on after that.
+    local element = redis.call('RPOP', keys.jobs)
+    if not element then
+      wait = EMPTY_POLL
+      break
+    end
+    local size, head = count_read(element), read_head(element)
+    local too_large = not head and size > LARGEST_FOREIGN
+    if not head and not too_large then head, element = adopt(keys.tally, element) end
+    if too_large then
+      record_too_large(keys, next_id(keys.tally), size)
+      discarded = discarded + 1
+    elseif head.expires and head.expires <= now_ms then
+      local entry = entry_of(nil, element)
+      record_expired(keys, head.id, head.deliveries, head.throttled, counted_bytes(entry), caller_of(entry))
+      expired = expired + 1
+    else
+      redis.call('LPUSH', TAKEN, element)
+      taken[#taken + 1] = { head.id, element, 0 }
+    end
+  end
+  if #taken > 0 then redis.call('HSET', TAKERS, consumer, redis.call('LLEN', TAKEN)) end
+  return taken, expired, discarded, wait
+end

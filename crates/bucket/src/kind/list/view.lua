@@ -1,0 +1,31 @@
+-- List kind: a list can't be asked for a job, so its elements are looked at one after the other, a bounded part in each script.
+-- In one call, so that a long list doesn't keep Redis from others.
+local LOOKED_AT = 500
+
+-- Calls look(element) from the element on that is `at` behind the head, where the newest is, until it answers something or the
+-- script may read no more. Where to go on, or -1 at the end.
+local function look_through(list, at, look)
+  for next = at, at + LOOKED_AT - 1 do
+    if not may_read() then return next end
+    local element = redis.call('LINDEX', list, next)
+    if not element then return -1 end
+    count_read(element)
+    if look(element) then return -1 end
+  end
+  return at + LOOKED_AT
+end
+
+-- Jobs that have ended so far: as many may have gone from the middle of a list.
+local function ended_so_far(tally)
+  local ended = 0
+  for _, count in ipairs(redis.call('HMGET', tally, 'delivered', 'dead', 'expired', 'cancelled')) do
+    ended = ended + (tonumber(count) or 0)
+  end
+  return whole(ended)
+end
+
+-- { id, state, failed attempts, due in ms or '', caller, consumer or '' }. `owner` is the consumer that holds it, or ''.
+local function view(element, owner)
+  local caller = caller_of(entry_of(nil, element))
+  return { read_head(element).id, owner ~= '' and 'in_flight' or 'waiting', 0, '', caller or '', owner }
+end

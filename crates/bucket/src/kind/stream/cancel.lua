@@ -1,0 +1,24 @@
+-- Cancels a job that waits or is parked.
+--
+-- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
+--       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
+--       10 parked (zset)  11 attempts (hash)  12 unburied (hash)
+-- ARGV  1 id  2 what is kept (keep.rs)  3 0, which only a list has a use for
+-- Result  { 'cancelled' } | { 'elsewhere', -1, 0 }: in flight, ended or unknown
+local keys = {
+  meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[2]),
+}
+local id = ARGV[1]
+
+local found = redis.call('XRANGE', JOBS, id, id)[1]
+if not found then return { 'elsewhere', -1, 0 } end
+if not redis.call('ZSCORE', PARKED, id) then
+  local pending = redis.pcall('XPENDING', JOBS, 'processors', id, id, 1)
+  if not pending.err and #pending > 0 then return { 'elsewhere', -1, 0 } end
+end
+local failures = tonumber(leave(id) or 0)
+local caller = caller_of(found[2])
+record(keys, id, outcome_of('cancelled', nil, failures, caller), 'cancelled', counted_bytes(found[2]), caller)
+departed(keys, 1)
+return { 'cancelled' }

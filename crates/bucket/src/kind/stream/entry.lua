@@ -1,0 +1,22 @@
+-- Stream kind: a job is its entry's flat list of names and values.
+
+-- What the stream holds under an id; empty for a job that somebody deleted by hand.
+local function entry_of(jobs, id)
+  local found = redis.call('XRANGE', jobs, id, id)[1]
+  return found and found[2] or {}
+end
+
+local function caller_of(entry)
+  local caller = field(entry, 'caller')
+  return caller and string.sub(caller, 1, LONGEST_CALLER)
+end
+
+-- What an entry counted against the bucket's bytes: as `entry::counted_bytes` in the job crate. Foreign entries count nothing.
+local function counted_bytes(entry)
+  local size, ours = 0, false
+  for i = 1, #entry, 2 do
+    if entry[i] == 'v' then ours = true end
+    if entry[i] ~= 'due' and entry[i] ~= 'expires' then size = size + #entry[i + 1] end
+  end
+  return ours and size or 0
+end

@@ -1,0 +1,66 @@
+-- Examines a part of the stream and of its pending list, each job at one moment, and repairs what is broken when asked to.
+--
+-- KEYS  1 jobs (stream)  2 parked (zset)  3 replicas (hash)
+-- ARGV  1 the id after which to begin ('' for the first)  2 '1' to repair
+-- Result  { the id after which to go on or '' at the end, { finding, an example }…, { id, bytes that it counts, caller or '' }… }
+local JOBS, PARKED, REPLICAS = KEYS[1], KEYS[2], KEYS[3]
+local after, mend = ARGV[1], ARGV[2] == '1'
+-- In one call, so that a long stream doesn't keep Redis from others.
+local LOOKED_AT = 250
+
+local answer = { '' }
+local function found(finding, example)
+  answer[#answer + 1] = { finding, example }
+end
+
+local function park_now(id)
+  redis.call('XCLAIM', JOBS, 'processors', '@parked', 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
+  redis.call('ZADD', PARKED, whole(now_ms), id)
+end
+
+local from = after == '' and '-' or '(' .. after
+local delivered = last_delivered(JOBS)
+local pending = pending_jobs(JOBS, from, '+', LOOKED_AT)
+-- Up to where both are known: the pending list, and then the entries.
+local to = #pending == LOOKED_AT and pending[#pending][1] or '+'
+local owners = {}
+for _, held in ipairs(pending) do owners[held[1]] = held[2] end
+
+local present, next, last = {}, from, nil
+local ended = false
+for _ = 1, LOOKED_AT do
+  if not may_read() then break end
+  local entry = redis.call('XRANGE', JOBS, next, to, 'COUNT', 1)[1]
+  if not entry then
+    ended = true
+    break
+  end
+  local id = entry[1]
+  count_read(entry[2])
+  -- What was delayed isn't called before that, whatever became of its due time.
+  present[id], last, next = tonumber(field(entry[2], 'due')) or 0, id, '(' .. id
+  answer[#answer + 1] = { id, counted_bytes(entry[2]), caller_of(entry[2]) or '' }
+  if delivered and not owners[id] and not is_after(id, delivered) then
+    found('stranded', id)
+    if mend then park_now(id) end
+  end
+end
+if ended then last = to ~= '+' and to or nil end
+
+for _, held in ipairs(pending) do
+  local id, owner = held[1], held[2]
+  if not last or not is_after(id, last) then
+    if not present[id] then
+      found('phantom', id)
+      if mend then redis.call('XACK', JOBS, 'processors', id) end
+    elseif owner == '@parked' and not redis.call('ZSCORE', PARKED, id) then
+      found('never_due', id)
+      if mend then redis.call('ZADD', PARKED, whole(math.max(now_ms, present[id])), id) end
+    elseif owner ~= '@parked' and redis.call('HEXISTS', REPLICAS, owner) == 0 then
+      found('held_by_no_member', id)
+      if mend then park_now(id) end
+    end
+  end
+end
+answer[1] = last or ''
+return answer

@@ -1,0 +1,16 @@
+-- Stream kind: jobs that are to be moved, no matter whose pending entries they are. { id, fields, due, failed attempts }…, and whether these are the
+-- last.
+local function read_leaving(jobs, _, after, most)
+  local PARKED, ATTEMPTS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
+  local read, from = {}, after == '' and '-' or '(' .. after
+  while #read < most and may_read() do
+    local found = redis.call('XRANGE', jobs, from, '+', 'COUNT', 1)[1]
+    if not found then return read, true end
+    local id, entry = found[1], found[2]
+    count_read(entry)
+    from = '(' .. id
+    local due, failures = redis.call('ZSCORE', PARKED, id), redis.call('HGET', ATTEMPTS, id)
+    read[#read + 1] = { id, entry, due or '', failures or '' }
+  end
+  return read, false
+end

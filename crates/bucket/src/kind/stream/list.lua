@@ -1,0 +1,56 @@
+-- Lists jobs that are in the stream, oldest first. Redis reads entries whole, so one after the other, up to the bytes that a
+-- script may read; what is pending is known by its id before it is read.
+--
+-- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)
+-- ARGV  1 the id after which to begin ('' for the first)  2 the most jobs  3 a state, or '' for all  4 bytes read for the page
+-- Result  { the last id that was looked at or '' at the end, bytes read for the page, job… as in find.lua }
+local JOBS = KEYS[1]
+local keys = { parked = KEYS[2], attempts = KEYS[3] }
+local last, most, state = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+bytes_read = tonumber(ARGV[4])
+-- In one call, so that a rare state doesn't keep Redis from others.
+local LOOKED_AT = 500
+
+local jobs = {}
+local function is_full()
+  return #jobs >= most or not may_read()
+end
+
+local function show(id, entry, owner)
+  count_read(entry)
+  local job = classify(keys, id, entry, owner)
+  if state == '' or job[2] == state then jobs[#jobs + 1] = job end
+end
+
+-- True at the end.
+local function list_pending()
+  local from = last == '' and '-' or '(' .. last
+  local pending = pending_jobs(JOBS, from, '+', LOOKED_AT, state == 'parked' and '@parked' or nil)
+  for _, held in ipairs(pending) do
+    local id, owner = held[1], held[2]
+    if (owner == '@parked') == (state == 'parked') then
+      if is_full() then return false end
+      local found = redis.call('XRANGE', JOBS, id, id)[1]
+      if found then show(id, found[2], owner) end
+    end
+    last = id
+  end
+  return #pending < LOOKED_AT
+end
+
+-- True at the end.
+local function list_entries()
+  local from = last ~= '' and last or state == 'waiting' and last_delivered(JOBS) or nil
+  for _ = 1, LOOKED_AT do
+    if is_full() then return false end
+    local found = redis.call('XRANGE', JOBS, from and '(' .. from or '-', '+', 'COUNT', 1)[1]
+    if not found then return true end
+    from, last = found[1], found[1]
+    show(found[1], found[2], owner_of(JOBS, found[1]))
+  end
+  return false
+end
+
+local ended
+if state == 'parked' or state == 'in_flight' then ended = list_pending() else ended = list_entries() end
+return { ended and '' or last, bytes_read, unpack(jobs) }

@@ -1,0 +1,110 @@
+-- Stream kind: parked jobs that are due first, then new ones. One whose time has not come is parked on the way.
+
+local function count_in_flight(jobs)
+  make_group(jobs)
+  return redis.call('XPENDING', jobs, 'processors')[1] - redis.call('ZCARD', PARKED)
+end
+
+-- µs until a parked job is due, and the last id that was delivered. Where all was delivered, a new entry has a later one. (The
+-- stream's own last id costs reading its first and last entry whole.)
+local function next_job(jobs)
+  local first = redis.call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
+  local wait = first[2] and math.max(0, first[2] * 1000 - now_us) or math.huge
+  for _, group in ipairs(redis.call('XINFO', 'GROUPS', jobs)) do
+    local info = {}
+    for i = 1, #group, 2 do info[group[i]] = group[i + 1] end
+    if info.name == 'processors' then return wait, info['last-delivered-id'] end
+  end
+end
+
+-- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way, and how many ended otherwise; with none, µs until it is worth
+-- asking again, and the last id when nothing but a new entry is wanting. A call ends early when it has read enough, or put
+-- enough aside: then it is worth asking again at once.
+local function hand_out(keys, consumer, want)
+  local taken, expired, parked, discarded = {}, 0, 0, 0
+
+  local function goes_on()
+    return #taken < want and expired + parked + discarded < MOST_ASIDE and may_read()
+  end
+
+  local function remove(id)
+    redis.call('XACK', keys.jobs, 'processors', id)
+    redis.call('XDEL', keys.jobs, id)
+    redis.call('HDEL', ATTEMPTS, id)
+  end
+
+  local function expire(id, entry, throttled)
+    -- The delivery of this very take is none that a replica saw.
+    local deliveries = redis.call('XPENDING', keys.jobs, 'processors', id, id, 1)[1][4] - 1
+    remove(id)
+    record_expired(keys, id, deliveries, throttled, counted_bytes(entry), caller_of(entry))
+    expired = expired + 1
+  end
+
+  -- `counted`: the job's failed attempts as they are counted; false for a job that no call has reported anything of.
+  local function give(id, entry, counted)
+    local size = count_read(entry)
+    if size > LARGEST_FOREIGN and counted_bytes(entry) == 0 then
+      remove(id)
+      record_too_large(keys, id, size)
+      discarded = discarded + 1
+      return
+    end
+    local deadline, failures = tonumber(field(entry, 'expires')), tonumber(counted or 0)
+    if deadline and deadline <= now_ms and failures == 0 then
+      expire(id, entry, counted)
+    else
+      taken[#taken + 1] = { id, entry, failures }
+    end
+  end
+
+  -- Each is read on its own: what one more would cost isn't known before.
+  local function claim_due(due)
+    local counted = redis.call('HMGET', ATTEMPTS, unpack(due))
+    local claimed = {}
+    for i, id in ipairs(due) do
+      if not goes_on() then break end
+      claimed[i] = id
+      local entry = redis.call('XCLAIM', keys.jobs, 'processors', consumer, 0, id)[1]
+      if entry and entry[2] then
+        give(id, entry[2], counted[i])
+      else
+        -- Deleted by hand, or unknown to a group that was made again: in both cases nothing is pending. What was counted of the
+        -- one goes with it; the other is new again.
+        redis.call('XACK', keys.jobs, 'processors', id)
+        if counted[i] and not redis.call('XRANGE', keys.jobs, id, id)[1] then redis.call('HDEL', ATTEMPTS, id) end
+      end
+    end
+    redis.call('ZREM', PARKED, unpack(claimed))
+  end
+
+  repeat
+    local most = want - #taken
+    local due = redis.call('ZRANGE', PARKED, '-inf', whole(now_ms), 'BYSCORE', 'LIMIT', 0, most)
+    local others, buried = bury_due(keys, due)
+    discarded = discarded + buried
+    if #others > 0 and goes_on() then claim_due(others) end
+    -- What can't be buried now stays where it is.
+  until #due < most or #others + buried < #due or not goes_on()
+
+  local drained = false
+  while goes_on() and not drained do
+    local got = redis.call('XREADGROUP', 'GROUP', 'processors', consumer, 'COUNT', 1, 'STREAMS', keys.jobs, '>')
+    local found = got and got[1][2][1]
+    drained = not found
+    if found then
+      local id, entry = found[1], found[2]
+      local due_ms, deadline = tonumber(field(entry, 'due')), tonumber(field(entry, 'expires'))
+      if due_ms and due_ms > now_ms and not (deadline and deadline <= now_ms) then
+        redis.call('XCLAIM', keys.jobs, 'processors', '@parked', 0, id, 'RETRYCOUNT', 0, 'JUSTID')
+        redis.call('ZADD', PARKED, whole(due_ms), id)
+        count_read(entry)
+        parked = parked + 1
+      else
+        give(id, entry, false)
+      end
+    end
+  end
+  if #taken > 0 or not drained then return taken, expired, discarded, 0 end
+  return taken, expired, discarded, next_job(keys.jobs)
+end

@@ -1,0 +1,64 @@
+//! Cancel: takes back what waits or is parked.
+
+use std::sync::LazyLock;
+
+use dripfeed_job::{Ending, JobId, State};
+
+use crate::error::BucketError;
+use crate::kind::list::Part;
+use crate::script::budget::BUDGET;
+use crate::script::redis_bucket::Core;
+use crate::script::reply::Reply;
+use crate::script::scripts::{AT_MAXMEMORY, BYTES, HOLDERS, METER, NOTICES, NOW, RECORD, Scripts};
+
+static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    Scripts::new("cancel", |kind| {
+        let shared = [AT_MAXMEMORY, NOW, BUDGET, METER, HOLDERS, NOTICES, BYTES, RECORD];
+        [&shared[..], &[kind.entry, kind.view, kind.leave, kind.cancel]].concat()
+    })
+});
+
+/// What became of a wish to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    Cancelled,
+    /// A replica has it.
+    InFlight,
+    /// It had ended before.
+    Ended(Ending),
+    Unknown,
+}
+
+impl Core {
+    /// A list bucket is looked through for the job.
+    pub(crate) async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
+        loop {
+            if self.cancel_where_it_waits(id).await? {
+                return Ok(Cancel::Cancelled);
+            }
+            match self.find(id).await?.map(|job| job.state) {
+                None => return Ok(Cancel::Unknown),
+                Some(State::InFlight) => return Ok(Cancel::InFlight),
+                Some(State::Ended(ending)) => return Ok(Cancel::Ended(ending)),
+                // It was put back between the two questions.
+                Some(State::Waiting | State::Parked) => {}
+            }
+        }
+    }
+
+    /// Whether it waited or was parked.
+    async fn cancel_where_it_waits(&self, id: JobId) -> Result<bool, BucketError> {
+        let (settings, keys) = (self.settings(), &self.keys);
+        let mut part = Part::of_jobs(keys);
+        while let Some(at) = part.at() {
+            let mut call = SCRIPTS.of(self.kind).on(&keys.to_cancel());
+            call.arg(id.to_string()).arg(settings.keep.packed()).arg(at);
+            let mut reply = Reply::new("cancel", self.store.run_durably(&call).await?)?;
+            if reply.text()? == "cancelled" {
+                return Ok(true);
+            }
+            part.looked(&mut reply)?;
+        }
+        Ok(false)
+    }
+}

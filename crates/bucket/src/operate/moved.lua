@@ -1,0 +1,29 @@
+-- Ends jobs that another bucket has accepted under new ids, or whose deadline has passed. What a replica holds stays.
+--
+-- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
+--       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
+--       then a stream's 10 parked (zset)  11 attempts (hash)  12 unburied (hash)
+-- ARGV  1 what is kept (keep.rs)  2 the bucket that has accepted them  3 how many at the tail of a list stay there
+--       4… per job: its id, and that of the new job ('': its deadline has passed)
+-- Result  how many have ended
+local keys = {
+  meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[1]),
+}
+local into, stay = ARGV[2], tonumber(ARGV[3])
+local ids, news = {}, {}
+for i = 4, #ARGV, 2 do
+  ids[#ids + 1], news[ARGV[i]] = ARGV[i], ARGV[i + 1]
+end
+
+local ended = withdraw_moved(KEYS[1], ids, stay, function(id, entry, failures, deliveries, throttled)
+  local caller, new = caller_of(entry), news[id]
+  if new == '' then
+    record_expired(keys, id, deliveries, throttled, counted_bytes(entry), caller)
+  else
+    local outcome = outcome_of('cancelled', 'moved to `' .. into .. '` as job ' .. new, failures, caller)
+    record(keys, id, outcome, 'cancelled', counted_bytes(entry), caller)
+  end
+end)
+departed(keys, ended)
+return ended

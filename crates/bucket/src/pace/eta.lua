@@ -1,0 +1,47 @@
+-- How long until jobs have leaked, from the pace and the measured leak.
+
+-- The pace as it is now, for the functions below.
+local function pace_look(pace, plan)
+  return limit_look(plan, { begins = pace.new, speed = pace.speed })
+end
+
+-- A call that may be made now isn't made in the same moment: it takes as long as the calls are apart, but no longer than this.
+local MOMENT = 250000
+-- A replica lets tokens gather for a while (take.lua), and has to wake up for them.
+local WAKING = 10000
+
+local function wait_for_calls(look, jobs)
+  local wait = limit_passing(look, jobs)
+  for _, bucket in ipairs(look.buckets) do
+    wait = math.max(wait, math.min(MOMENT, jobs * bucket.period / bucket.limit))
+  end
+  return wait > 0 and wait + WAKING or 0
+end
+
+-- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither, the time that the
+-- bucket has leaked nothing is the best guess for how long it goes on so.
+local function wait_for_room(meter, pace, look, level, jobs)
+  local m = meter_read(meter, 'leak')
+  local wait = math.max(wait_for_calls(look, jobs), wait_until_due(level, jobs))
+  if m then
+    local passed = math.max(1, now_us - m.t0)
+    local left = m.c - m.c0
+    local measured = left > 0 and jobs * passed / left or passed
+    if measured > wait then wait = measured end
+  end
+  -- What leaks next has still to be called and settled.
+  wait = wait + (tonumber(redis.call('HGET', meter, 'call') or 0))
+  local held = pace.hold * 1000 - now_us
+  if held > 0 then wait = wait + held end
+  return wait
+end
+
+-- µs until a job with `ahead` jobs before it is called.
+local function wait_for_turn(meter, pace, look, ahead)
+  local wait = limit_passing(look, ahead + 1)
+  local m = ahead > 0 and meter_read(meter, 'leak')
+  if m and m.c > m.c0 then wait = math.max(wait, ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)) end
+  local held = pace.hold * 1000 - now_us
+  if held > 0 then wait = wait + held end
+  return wait
+end

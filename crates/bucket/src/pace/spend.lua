@@ -1,0 +1,26 @@
+-- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the most that
+-- can have passed since the pace was last written, by a clock that isn't set: a Redis clock that was put forward doesn't make
+-- tokens. One that was put back loses only the time it was wrong. `late`, `undrained` in µs as in permit.rs: how late the calls may be
+-- made that are granted now.
+local function pace_room(pace, plan, elapsed, late, undrained)
+  if plan == '' then return math.huge, 0, math.huge end
+  local room, wait, refill, crosses = limit_room(plan, {
+    elapsed = elapsed, begins = pace.new, speed = pace.speed, late = late, undrained = undrained, unsent = pace.unsent,
+  })
+  if crosses then pace.unsent_after = now_us + late end
+  return room, wait, refill
+end
+
+-- Writes what was spent, and that time has passed until now.
+local function pace_spend(key, pace, plan, calls)
+  if plan ~= '' then
+    limit_spend(plan, calls)
+    limit_flush()
+    if pace.new then redis.call('HDEL', key, 'new') end
+    if calls > 0 and pace.unsent_after and pace.unsent_after > pace.unsent then
+      redis.call('HSET', key, 'unsent', whole(pace.unsent_after))
+    end
+  elseif not pace.new then
+    redis.call('HSET', key, 'new', 1)
+  end
+end

@@ -1,0 +1,11 @@
+//! What all scripts need: key names, the call, the reply, and the Lua that they share.
+
+pub(crate) mod acl;
+pub(crate) mod batches;
+pub(crate) mod budget;
+#[cfg(feature = "planted-bugs")]
+pub(crate) mod fault_injection;
+pub(crate) mod keys;
+pub(crate) mod redis_bucket;
+pub(crate) mod reply;
+pub(crate) mod scripts;

@@ -1,0 +1,106 @@
+//! What a user of Redis must be allowed to work with a bucket: the commands that are called, most of them in scripts.
+//! Each stands here as a call that could be carried out, to be asked for and not to be made.
+
+use dripfeed_store::{Durability, denied};
+use redis::Cmd;
+
+use crate::error::BucketError;
+use crate::script::redis_bucket::Core;
+use crate::settings::Kind;
+
+/// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
+const OF_BOTH: [&str; 37] = [
+    "PING",
+    "INFO",
+    "TIME",
+    "EVAL script 0",
+    "EVALSHA sha 0",
+    "EXISTS KEY",
+    "GET KEY",
+    "SET KEY value PX 1",
+    "DEL KEY",
+    "HDEL KEY field",
+    "HEXISTS KEY field",
+    "HGET KEY field",
+    "HGETALL KEY",
+    "HINCRBY KEY field 1",
+    "HKEYS KEY",
+    "HLEN KEY",
+    "HMGET KEY field",
+    "HSCAN KEY 0",
+    "HSET KEY field value",
+    "HSETNX KEY field value",
+    "PERSIST JOBS",
+    "HSTRLEN KEY field",
+    "PEXPIRE KEY 1",
+    "PUBLISH NOTICES message",
+    "SUBSCRIBE NOTICES",
+    "ZADD KEY 1 member",
+    "ZCARD KEY",
+    "ZMSCORE KEY member",
+    "ZRANGE KEY 0 1",
+    "ZRANK KEY member",
+    "ZREM KEY member",
+    "ZREMRANGEBYSCORE KEY 0 1",
+    "ZSCORE KEY member",
+    // The dead letters.
+    "XADD KEY * field value",
+    "XDEL KEY 1-0",
+    "XLEN KEY",
+    "XRANGE KEY - +",
+];
+const OF_A_STREAM: [&str; 13] = [
+    "XADD JOBS * field value",
+    "XACK JOBS group 1-0",
+    "XCLAIM JOBS group consumer 0 1-0",
+    "XPENDING JOBS group",
+    "XREAD STREAMS JOBS 0",
+    "XREADGROUP GROUP group consumer STREAMS JOBS >",
+    "XREVRANGE JOBS + -",
+    "XGROUP CREATE JOBS group 0",
+    "XGROUP CREATECONSUMER JOBS group consumer",
+    "XGROUP DELCONSUMER JOBS group consumer",
+    "XINFO CONSUMERS JOBS group",
+    "XINFO GROUPS JOBS",
+    "XDEL JOBS 1-0",
+];
+
+const OF_REPLICATED: [&str; 2] = ["ROLE", "WAIT 1 1"];
+
+const OF_A_LIST: [&str; 8] = [
+    "LINDEX JOBS 0",
+    "LLEN JOBS",
+    "LPUSH JOBS element",
+    "LRANGE JOBS 0 1",
+    "LREM JOBS 1 element",
+    "LSET JOBS 0 element",
+    "RPOP JOBS",
+    "RPUSH JOBS element",
+];
+
+impl Core {
+    /// What the ACL of Redis denies our user of it, in the words of Redis. None: that can't be asked.
+    pub(crate) async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
+        let of_the_kind = match self.kind {
+            Kind::Stream => &OF_A_STREAM[..],
+            Kind::List => &OF_A_LIST[..],
+        };
+        let replicated = self.settings().durability == Durability::Replicated;
+        let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(|_| replicated));
+        let calls: Vec<Cmd> = calls.map(|call| self.call_of(call)).collect();
+        Ok(denied(&self.store, &calls).await?)
+    }
+
+    fn call_of(&self, words: &str) -> Cmd {
+        let mut call = Cmd::new();
+        for word in words.split(' ') {
+            call.arg(match word {
+                "JOBS" => self.keys.jobs(),
+                "KEY" => self.keys.tally(),
+                "NOTICES" => self.keys.notices(),
+                word => word.to_owned(),
+            });
+        }
+        call
+    }
+}

@@ -1,0 +1,238 @@
+//! All key names of a bucket, in one place. They share one hash tag, so that each script works in Redis Cluster.
+
+use dripfeed_job::BucketName;
+
+use crate::settings::Kind;
+
+/// The consumer that owns parked jobs.
+pub(crate) const PARKED: &str = "@parked";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    /// `prefix:{bucket}:`
+    tag: String,
+    jobs: String,
+    kind: Kind,
+}
+
+impl Keys {
+    pub(crate) fn new(prefix: &str, bucket: &BucketName, jobs: Option<&str>, kind: Kind) -> Self {
+        let tag = format!("{prefix}:{{{bucket}}}:");
+        let jobs = jobs.map_or_else(|| format!("{tag}jobs"), str::to_owned);
+        Self { tag, jobs, kind }
+    }
+
+    /// Stream (or list): every job until it is settled.
+    pub(crate) fn jobs(&self) -> String {
+        self.jobs.clone()
+    }
+
+    /// Zset: job id → due time in ms.
+    pub(crate) fn parked(&self) -> String {
+        self.of("parked")
+    }
+
+    /// Hash: consumer → heartbeats.
+    pub(crate) fn replicas(&self) -> String {
+        self.of("replicas")
+    }
+
+    /// Hash: consumer → number of its last settled batch.
+    pub(crate) fn batches(&self) -> String {
+        self.of("batches")
+    }
+
+    /// Hash: consumer → number of the take up to which those that arrive late take nothing.
+    pub(crate) fn takes(&self) -> String {
+        self.of("takes")
+    }
+
+    /// Hash: the hold, and what else is known of the pace.
+    pub(crate) fn pace(&self) -> String {
+        self.of("pace")
+    }
+
+    /// String: what the tiers of the pace have consumed, packed.
+    pub(crate) fn pace_tiers(&self) -> String {
+        self.of("pace:tiers")
+    }
+
+    /// Hash: measured rates.
+    pub(crate) fn meter(&self) -> String {
+        self.of("meter")
+    }
+
+    /// Hash: counters for reports.
+    pub(crate) fn tally(&self) -> String {
+        self.of("tally")
+    }
+
+    /// Hash: paused, and settings changed at run time.
+    pub(crate) fn control(&self) -> String {
+        self.of("control")
+    }
+
+    /// Hash: caller → jobs of its in the bucket.
+    pub(crate) fn holders(&self) -> String {
+        self.of("holders")
+    }
+
+    /// Hash: job id → failed attempts, of jobs that are tried again.
+    pub(crate) fn attempts(&self) -> String {
+        self.of("attempts")
+    }
+
+    /// Hash: job id → `ms record`.
+    pub(crate) fn outcomes(&self) -> String {
+        self.of("outcomes")
+    }
+
+    /// Zset: job id → ms of its outcome.
+    pub(crate) fn ended(&self) -> String {
+        self.of("outcomes:ended")
+    }
+
+    /// Zset: job id → ms until which somebody waits for its end. And the channel on which ends are published.
+    pub(crate) fn notices(&self) -> String {
+        self.of("notices")
+    }
+
+    /// List, of a list bucket: the elements that a consumer holds.
+    pub(crate) fn taken(&self, consumer: &str) -> String {
+        self.of("taken:") + consumer
+    }
+
+    /// Hash, of a list bucket: consumer → how many elements it holds.
+    pub(crate) fn takers(&self) -> String {
+        self.of("takers")
+    }
+
+    /// `keys`, then where a list's jobs in flight are counted; a stream counts them itself.
+    pub(crate) fn and_takers(&self, mut keys: Vec<String>) -> Vec<String> {
+        if self.kind == Kind::List {
+            keys.push(self.takers());
+        }
+        keys
+    }
+
+    /// `keys`, then what reports, beside the jobs themselves, how many there are and for how long.
+    pub(crate) fn and_level(&self, mut keys: Vec<String>) -> Vec<String> {
+        keys.push(match self.kind {
+            Kind::Stream => self.parked(),
+            Kind::List => self.takers(),
+        });
+        keys
+    }
+
+    /// `keys`, then what a stream keeps of its parked jobs; a list has none.
+    pub(crate) fn and_parked(&self, mut keys: Vec<String>) -> Vec<String> {
+        if self.kind == Kind::Stream {
+            keys.extend([self.parked(), self.attempts(), self.unburied()]);
+        }
+        keys
+    }
+
+    /// What the scripts of cancel and purge read and write, in the order of their KEYS.
+    pub(crate) fn to_cancel(&self) -> Vec<String> {
+        self.and_parked(vec![
+            self.jobs(),
+            self.meter(),
+            self.tally(),
+            self.outcomes(),
+            self.ended(),
+            self.holders(),
+            self.keyed_jobs(),
+            self.key_ends(),
+            self.notices(),
+        ])
+    }
+
+    /// `keys`, then what the kind keeps of the jobs that `consumer` holds.
+    pub(crate) fn and_held(&self, mut keys: Vec<String>, consumer: &str) -> Vec<String> {
+        match self.kind {
+            Kind::Stream => self.and_parked(keys),
+            Kind::List => {
+                keys.extend([self.taken(consumer), self.takers()]);
+                keys
+            }
+        }
+    }
+
+    /// Stream: dead letters.
+    pub(crate) fn dead(&self) -> String {
+        self.of("dead")
+    }
+
+    /// Hash: job id → id of its dead letter.
+    pub(crate) fn letters(&self) -> String {
+        self.of("dead:letters")
+    }
+
+    /// Hash: job id → its record, of jobs that wait for room among the dead letters.
+    pub(crate) fn unburied(&self) -> String {
+        self.of("dead:waiting")
+    }
+
+    /// String: job id and fingerprint of an idempotency key. Each caller has a namespace: in its id `:` and `%` are escaped,
+    /// so that no two pairs of id and key share a name, nor does a key without a caller.
+    pub(crate) fn once(&self, caller: Option<&str>, key: &str) -> String {
+        match caller.filter(|caller| !caller.is_empty()) {
+            None => self.of("once:") + key,
+            Some(caller) => {
+                let caller = caller.replace('%', "%25").replace(':', "%3A");
+                self.of("once@") + &caller + ":" + key
+            }
+        }
+    }
+
+    /// Hash: job id → name of its idempotency key, of jobs in the bucket.
+    pub(crate) fn keyed_jobs(&self) -> String {
+        self.of("idempotency:jobs")
+    }
+
+    /// Zset: name of an idempotency key → ms at which it is forgotten, of jobs that have ended.
+    pub(crate) fn key_ends(&self) -> String {
+        self.of("idempotency:ends")
+    }
+
+    /// String: the answer to one admitted batch, for who lost it.
+    pub(crate) fn token(&self, token: &str) -> String {
+        self.of("token:") + token
+    }
+
+    fn of(&self, name: &str) -> String {
+        format!("{}{name}", self.tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_keys_of_a_bucket_share_its_hash_tag() {
+        let Ok(bucket) = "tigerfeeding".parse() else { unreachable!("a plain name") };
+        let keys = Keys::new("dripfeed", &bucket, None, Kind::Stream);
+        assert_eq!(keys.jobs(), "dripfeed:{tigerfeeding}:jobs");
+        assert_eq!(keys.once(None, "a}b{c"), "dripfeed:{tigerfeeding}:once:a}b{c");
+        let named = Keys::new("dripfeed", &bucket, Some("x:rl:zewtopia.com/tigerfeeding"), Kind::List);
+        assert_eq!(named.jobs(), "x:rl:zewtopia.com/tigerfeeding");
+        assert_eq!(named.dead(), "dripfeed:{tigerfeeding}:dead");
+    }
+    #[test]
+    fn no_two_callers_share_the_name_of_an_idempotency_key() {
+        let Ok(bucket) = "b".parse() else { unreachable!("a plain name") };
+        let keys = Keys::new("p", &bucket, None, Kind::Stream);
+        assert_eq!(keys.once(Some("shop"), "order-17"), "p:{b}:once@shop:order-17");
+        let pairs = [
+            (None, "shop:order"),
+            (None, "@shop:order"),
+            (Some("shop"), "order"),
+            (Some("shop:order"), "order"),
+            (Some("shop"), "order:order"),
+            (Some("shop%3Aorder"), "order"),
+        ];
+        let names: std::collections::HashSet<String> = pairs.iter().map(|(id, key)| keys.once(*id, key)).collect();
+        assert_eq!(names.len(), pairs.len(), "{names:?}");
+    }
+}

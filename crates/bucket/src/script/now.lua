@@ -1,0 +1,23 @@
+-- The Redis clock, read once per script: whole microseconds, and milliseconds rounded down.
+local time = redis.call('TIME')
+local now_us = time[1] * 1000000 + time[2]
+local now_ms = math.floor(now_us / 1000)
+
+-- A whole number as text. Lua's own conversion prints large ones as 1.7e+15.
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+-- The value of a field in a stream entry's flat list of names and values; nil when absent or empty.
+local function field(entry, name)
+  for i = 1, #entry, 2 do
+    if entry[i] == name then
+      if entry[i + 1] ~= '' then return entry[i + 1] end
+      return nil
+    end
+  end
+  return nil
+end
+
+-- In bytes. Ours are shorter; one that somebody else has written is cut, so that no record or page grows with it.
+local LONGEST_CALLER = 256

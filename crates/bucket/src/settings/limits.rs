@@ -1,0 +1,117 @@
+//! Who may submit how much: a bucket's policies, and the list that they were read from.
+
+use std::sync::Arc;
+
+use dripfeed_limit::{Consistency, Fault, Kind, LoadError, OnStoreError, Policies, Policy, load};
+use serde_json::Value as Json;
+
+use crate::admission::MAX_SHARE;
+
+/// Each policy is looked at for each submission.
+const MOST_POLICIES: usize = 100;
+/// Everybody who works with the bucket reads them after each change.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// Policies that can be decided with the append. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct BucketLimits(Arc<Parts>);
+
+#[derive(Debug, Default)]
+struct Parts {
+    policies: Policies,
+    document: Vec<Json>,
+}
+
+impl BucketLimits {
+    /// Reads a list of policies that is called `place` in another document.
+    ///
+    /// # Errors
+    /// All that is wrong, with places; what can't be decided with the append is refused by name.
+    pub fn read(place: &str, items: Vec<Json>) -> Result<Self, LoadError> {
+        // Looked at first: what is larger isn't read at all.
+        let faults = too_much(place, &items);
+        if !faults.is_empty() {
+            return Err(LoadError::new(faults));
+        }
+        let policies = load::list(place, items.clone())?;
+        let mut faults = Vec::new();
+        for (at, policy) in policies.iter().enumerate() {
+            let fault = |(member, why): (_, &str)| Fault {
+                place: format!("{place}[{at}].{member}"),
+                message: format!("{why} (policy `{}`)", policy.id()),
+            };
+            faults.extend(impossible(policy).map(fault));
+        }
+        if faults.is_empty() {
+            Ok(Self(Arc::new(Parts { policies, document: items })))
+        } else {
+            Err(LoadError::new(faults))
+        }
+    }
+
+    #[must_use]
+    pub fn policies(&self) -> &Policies {
+        &self.0.policies
+    }
+
+    /// Each policy as its author wrote it.
+    #[must_use]
+    pub fn document(&self) -> &[Json] {
+        &self.0.document
+    }
+
+    /// Whether they are the very same, and not only alike.
+    pub(crate) fn are(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// As it is kept in Redis.
+    pub(crate) fn text(&self) -> String {
+        Json::from(self.document()).to_string()
+    }
+
+    /// Reads what is kept in Redis. None, and reported: it can't be read, as when another version has written it.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let read = serde_json::from_str(text).map_err(|error| error.to_string());
+        let read = read.and_then(|items| Self::read("limits", items).map_err(|error| error.to_string()));
+        read.inspect_err(|error| tracing::error!("limits that were set at run time can't be read: {error}")).ok()
+    }
+}
+
+impl PartialEq for BucketLimits {
+    fn eq(&self, other: &Self) -> bool {
+        self.document() == other.document()
+    }
+}
+
+impl Eq for BucketLimits {}
+
+fn too_much(place: &str, items: &[Json]) -> Vec<Fault> {
+    let (count, bytes) = (items.len(), Json::from(items).to_string().len());
+    let fault = |message| Fault { place: place.to_owned(), message };
+    let many = (count > MOST_POLICIES).then(|| fault(format!("{count} policies: use at most {MOST_POLICIES}")));
+    let long = (bytes > MOST_BYTES).then(|| fault(format!("{bytes} bytes as JSON: use at most {MOST_BYTES}")));
+    many.into_iter().chain(long).collect()
+}
+
+/// What a policy asks for that an admission can't give: member and reason.
+fn impossible(policy: &Policy) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let settings = policy.settings();
+    let leases = settings.tiers.iter().any(|tier| *tier.kind() == Kind::Concurrent);
+    [
+        (
+            settings.consistency != Consistency::Strict,
+            "consistency",
+            "a bucket decides its limits in Redis, with the append: use strict",
+        ),
+        (
+            settings.on_store_error != OnStoreError::Closed,
+            "on_store_error",
+            "without Redis nothing can be admitted: use closed",
+        ),
+        (settings.id.as_str() == MAX_SHARE, "id", "in refusals this names the bucket's max_share: use another one"),
+        (leases, "tiers", "a submission holds nothing that could be returned: use leak.max_in_flight, or backlog"),
+    ]
+    .into_iter()
+    .filter_map(|(is_so, member, why)| is_so.then_some((member, why)))
+}

@@ -1,0 +1,128 @@
+//! `dripfeed drain BUCKET`: empties a bucket that left the settings, or that is there under another kind or key.
+//!
+//! With the settings that it had it is served until it is empty (`serving`). Without them its jobs are moved into another
+//! bucket (`moving`).
+
+mod guard;
+mod moving;
+mod serving;
+
+use std::time::Duration;
+
+use clap::Args;
+use dripfeed_bucket::{BucketPlace, note_places, release_place, stranded_jobs};
+use dripfeed_job::BucketName;
+use dripfeed_store::Store;
+use serde_json::Value as Json;
+use tokio_util::sync::CancellationToken;
+
+use super::connect;
+use super::served::{EVERY, described};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+use crate::settings::{Layers, Settings};
+use crate::telemetry::Log;
+
+#[derive(Args, Debug)]
+#[group(id = "drain")]
+pub(crate) struct Arguments {
+    /// The bucket, by the name that it had
+    bucket: BucketName,
+    /// Move its jobs into this bucket of the configuration, as new jobs, instead of delivering them with the settings that it
+    /// had. It may have the same name, with another key
+    #[arg(long, value_name = "OTHER")]
+    into: Option<BucketName>,
+    /// Resume it first if it is paused
+    #[arg(long, conflicts_with = "into")]
+    resume: bool,
+    /// How to print what became of its jobs
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(flatten)]
+    role: super::Arguments,
+}
+
+/// Runs until the bucket is empty, or SIGTERM.
+///
+/// # Errors
+/// When the bucket is served by others, can't be drained alone, or isn't known.
+pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
+    let settings = Settings::load(&layers)?;
+    Log::start(&settings.log);
+    let stop = arguments.role.stop_with_terminal()?;
+    let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
+    match &arguments.into {
+        None => serving::run(&arguments, &settings, &connected, &stop).await,
+        Some(into) => moving::run(&arguments, into, &settings, &connected, &stop).await,
+    }
+}
+
+/// Notes places as those of this process, so that they aren't reported as stranded while it works on them.
+struct Noting {
+    store: Store,
+    done: CancellationToken,
+}
+
+impl Noting {
+    async fn begin(store: &Store, places: Vec<BucketPlace>) -> Result<Self, Failure> {
+        note_places(store, &places).await?;
+        let done = CancellationToken::new();
+        tokio::spawn(keep_noting(store.clone(), places, done.clone()));
+        Ok(Self { store: store.clone(), done })
+    }
+
+    /// What is left in `drained` is stranded from now on. Without an answer of Redis it is so as soon as it is silent.
+    async fn end(self, drained: &BucketPlace) {
+        self.done.cancel();
+        if let Err(error) = release_place(&self.store, drained).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::debug!(error, "the drained bucket couldn't be released");
+        }
+    }
+}
+
+async fn keep_noting(store: Store, places: Vec<BucketPlace>, done: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = done.cancelled() => return,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+        if let Err(error) = note_places(&store, &places).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::debug!(error, "the drained bucket couldn't be noted");
+        }
+    }
+}
+
+/// A bucket that isn't among the settings, with what is stranded instead.
+async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result<Failure, Failure> {
+    let stranded = stranded_jobs(store, &[]).await?;
+    let list = match stranded.is_empty() {
+        true => "; no jobs are stranded".to_owned(),
+        false => {
+            let lines =
+                stranded.iter().map(|found| format!("\n  {}: {} jobs", described(&found.place, store), found.jobs));
+            format!("; stranded are:{}", lines.collect::<String>())
+        }
+    };
+    Ok(Failure::new(
+        Exit::Configuration,
+        format!("there is no bucket `{bucket}` in the configuration: {what_to_do}{list}"),
+    ))
+}
+
+/// None: asked to stop meanwhile.
+async fn rest(wait: Duration, stop: &CancellationToken) -> Option<()> {
+    tokio::select! {
+        () = stop.cancelled() => None,
+        () = tokio::time::sleep(wait) => Some(()),
+    }
+}
+
+fn print(format: Format, document: &Json, sentence: &str) -> Result<(), Failure> {
+    match format {
+        Format::Json => output::json(document)?,
+        Format::Table => output::line(sentence)?,
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! When a bucket may be drained: nobody else serves it, and what it shares with others of its name is left alone.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{BucketPlace, NotedPlace, level_at, noted_places};
+use dripfeed_store::Store;
+use tokio_util::sync::CancellationToken;
+
+use super::rest;
+use crate::exit::{Exit, Failure};
+use crate::role::served::described;
+
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Whether other processes have a place among their settings.
+pub(super) enum Others {
+    /// None has.
+    Gone,
+    /// One has noted it while it was watched.
+    Serve,
+    /// Told to stop before that was known.
+    Unknown,
+}
+
+/// Waits until a place is silent, or somebody notes it again: those who have it do so every few seconds, and one that ended a
+/// moment ago has noted it, too.
+pub(super) async fn others_at(store: &Store, place: &BucketPlace, stop: &CancellationToken) -> Result<Others, Failure> {
+    let mut first = None;
+    loop {
+        let noted = noted_places(store).await?.into_iter().find(|noted| noted.place == *place);
+        match noted.filter(NotedPlace::is_served) {
+            None => return Ok(Others::Gone),
+            Some(noted) if *first.get_or_insert(noted.noted_ms) != noted.noted_ms => return Ok(Others::Serve),
+            Some(_) => {}
+        }
+        if rest(LOOK, stop).await.is_none() {
+            return Ok(Others::Unknown);
+        }
+    }
+}
+
+pub(super) fn served(store: &Store, place: &BucketPlace) -> Failure {
+    let what = described(place, store);
+    Failure::new(
+        Exit::RefusedForNow,
+        format!("{what} is served: stop every intake and processor that has it among its settings, then drain it"),
+    )
+}
+
+/// Buckets of one name share their due times, replicas and counters, whatever their kinds and keys: a replica of one would
+/// forget the due times of the other's jobs.
+pub(super) async fn refuse_namesakes(store: &Store, place: &BucketPlace) -> Result<(), Failure> {
+    for noted in noted_places(store).await? {
+        let other = &noted.place;
+        if other.bucket != place.bucket || other == place {
+            continue;
+        }
+        let jobs = level_at(store, other).await?;
+        if noted.is_served() || jobs > 0 {
+            let why = if noted.is_served() { "is served".to_owned() } else { format!("holds {jobs} jobs") };
+            let (what, other) = (described(place, store), described(other, store));
+            let message = format!(
+                "{what} can't be served while {other} {why}: the two share their due times and replicas; move its jobs with \
+                 `dripfeed drain {} --into OTHER`",
+                place.bucket
+            );
+            return Err(Failure::new(Exit::Configuration, message));
+        }
+    }
+    Ok(())
+}

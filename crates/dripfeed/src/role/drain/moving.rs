@@ -1,0 +1,200 @@
+//! Moves the jobs of a bucket that nobody serves into another one. Takes no settings of the old one: where its jobs are is noted in
+//! Redis.
+
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::{
+    Bucket, BucketError, BucketPlace, Kind, Moved, Mover, Moving, NotedPlace, Refused, is_list_elsewhere, level_at,
+    noted_places,
+};
+use dripfeed_job::BucketName;
+use dripfeed_store::Store;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::guard::{self, Others};
+use super::{Arguments, Noting, print, rest, unknown};
+use crate::exit::{Exit, Failure};
+use crate::role::connect::Connected;
+use crate::role::served::described;
+use crate::settings::Settings;
+
+/// Between two tries to hand a job to a bucket that is full.
+const SHORTEST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How long Redis may stay away.
+const PATIENCE: Duration = Duration::from_secs(60);
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+/// Of the jobs that can't be moved.
+const MOST_SHOWN: usize = 20;
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    into: &BucketName,
+    settings: &Settings,
+    connected: &Connected,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let store = &connected.store;
+    let Some(target) = settings.buckets.get(into) else {
+        return Err(unknown(store, into, "--into takes a bucket that is there").await?);
+    };
+    let target = Bucket::new(store.clone(), target.settings(connected.durability));
+    let into = BucketPlace::from(target.settings().as_ref());
+    let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else { return Ok(()) };
+    let mut moved = Moved::default();
+    for place in &places {
+        let one = move_one(store, place, &target, &into, settings, stop).await?;
+        moved.moved += one.moved;
+        moved.expired += one.expired;
+        moved.doubled += one.doubled;
+        moved.left.extend(one.left);
+    }
+    report(arguments, store, &places, &into, &moved).await
+}
+
+/// Those of the name that have jobs and that nobody serves. None: asked to stop meanwhile.
+async fn silent_places(
+    store: &Store,
+    bucket: &BucketName,
+    into: &BucketPlace,
+    stop: &CancellationToken,
+) -> Result<Option<Vec<BucketPlace>>, Failure> {
+    let (mut silent, mut served) = (Vec::new(), None);
+    for NotedPlace { place, .. } in noted_places(store).await? {
+        if place.bucket != *bucket || place == *into || level_at(store, &place).await? == 0 {
+            continue;
+        }
+        match guard::others_at(store, &place, stop).await? {
+            Others::Gone => silent.push(place),
+            Others::Serve => served = Some(place),
+            Others::Unknown => return Ok(None),
+        }
+    }
+    match served {
+        Some(served) if silent.is_empty() => Err(guard::served(store, &served)),
+        _ => Ok(Some(silent)),
+    }
+}
+
+async fn move_one(
+    store: &Store,
+    place: &BucketPlace,
+    target: &Bucket,
+    into: &BucketPlace,
+    settings: &Settings,
+    stop: &CancellationToken,
+) -> Result<Moved, Failure> {
+    if place.jobs_key(store) == into.jobs_key(store) {
+        let (what, other) = (described(place, store), described(into, store));
+        let message = format!(
+            "{what} can't be moved into {other}, whose key it occupies: give `{}` another `key`, or move into another bucket",
+            into.bucket
+        );
+        return Err(Failure::new(Exit::Configuration, message));
+    }
+    let replicas_are_others = place.kind == Kind::List && is_list_elsewhere(store, place).await?;
+    let noting = Noting::begin(store, vec![place.clone(), into.clone()]).await?;
+    let mut mover = Mover::new(store, place, target, replicas_are_others);
+    let ended = tokio::select! {
+        ended = go(&mut mover, settings.processor.settings.lease, place, store, stop) => ended,
+        () = stop.cancelled() => Ok(()),
+    };
+    noting.end(place).await;
+    ended.map(|()| mover.moved().clone())
+}
+
+/// Until all that can be moved is, or `stop`.
+async fn go(
+    mover: &mut Mover,
+    lease: Duration,
+    place: &BucketPlace,
+    store: &Store,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    if let Some(replica) = mover.recover(lease).await? {
+        return Err(taken_by(&replica, place, store));
+    }
+    let (mut line, mut away) = (Instant::now(), None);
+    loop {
+        let wait = match mover.step().await {
+            Ok(Moving::Done) => return Ok(()),
+            Ok(Moving::Served(replica)) => return Err(taken_by(&replica, place, store)),
+            Ok(Moving::On) => {
+                away = None;
+                Duration::ZERO
+            }
+            Ok(Moving::Refused(refused)) => {
+                away = None;
+                full(place, &refused)
+            }
+            Err(BucketError::Store(error)) if error.is_transient() => {
+                if away.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+                    return Err(BucketError::Store(error).into());
+                }
+                let error = error.as_ref() as &dyn std::error::Error;
+                tracing::warn!(bucket = %place.bucket, error, "jobs couldn't be moved; trying again");
+                Duration::from_secs(1)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if line.elapsed() >= BETWEEN_LINES {
+            line = Instant::now();
+            let left = level_at(store, place).await.unwrap_or_default();
+            tracing::info!(bucket = %place.bucket, moved = mover.moved().moved, left, "moving");
+        }
+        if !wait.is_zero() && rest(wait, stop).await.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// How long to wait for room.
+fn full(place: &BucketPlace, refused: &Refused) -> Duration {
+    let wait = refused.retry_after.unwrap_or(LONGEST_WAIT).clamp(SHORTEST_WAIT, LONGEST_WAIT);
+    let reason = refused.reason.code();
+    tracing::info!(bucket = %place.bucket, reason, wait_ms = wait.as_millis(), "the other bucket takes no more for now");
+    wait
+}
+
+fn taken_by(replica: &str, place: &BucketPlace, store: &Store) -> Failure {
+    let what = described(place, store);
+    let message = format!("the replica `{replica}` takes jobs of {what}: stop it, then move them");
+    Failure::new(Exit::RefusedForNow, message)
+}
+
+async fn report(
+    arguments: &Arguments,
+    store: &Store,
+    places: &[BucketPlace],
+    into: &BucketPlace,
+    moved: &Moved,
+) -> Result<(), Failure> {
+    let mut left = 0;
+    for place in places {
+        left += level_at(store, place).await?;
+    }
+    let Moved { moved: jobs, expired, doubled, left: unmovable } = moved;
+    let (bucket, into) = (&arguments.bucket, &into.bucket);
+    let document = json!({
+        "bucket": bucket, "into": into, "moved": jobs, "expired": expired, "doubled": doubled, "left": left,
+        "unmovable": unmovable.iter().map(|(id, why)| json!({ "id": id.to_string(), "why": why })).collect::<Vec<_>>(),
+    });
+    let sentence = match places.is_empty() {
+        true => format!("no jobs of a `{bucket}` that nobody serves are there"),
+        false => format!("{jobs} jobs of `{bucket}` moved into `{into}`, {expired} expired, {left} left"),
+    };
+    print(arguments.output, &document, &sentence)?;
+    if *doubled > 0 {
+        tracing::warn!(%bucket, jobs = doubled, "a replica took jobs while they were moved: they are called twice");
+    }
+    if unmovable.is_empty() {
+        return Ok(());
+    }
+    let shown = unmovable.iter().take(MOST_SHOWN).map(|(id, why)| format!("\n  {id}: {why}")).collect::<String>();
+    let more = unmovable.len().saturating_sub(MOST_SHOWN);
+    let more = if more > 0 { format!("\n  and {more} more (-o json has all)") } else { String::new() };
+    let message =
+        format!("{} jobs of `{bucket}` can't be moved and stay where they are:{shown}{more}", unmovable.len());
+    Err(Failure::new(Exit::Failure, message))
+}

@@ -1,0 +1,133 @@
+//! Serves a bucket with the settings that it had, and admits nothing, until it is empty.
+
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Census};
+use dripfeed_job::Ending;
+use dripfeed_processor::{Connector, Processor, Upstream};
+use dripfeed_store::Durability;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::guard::{self, Others};
+use super::{Arguments, Noting, print, rest, unknown};
+use crate::exit::{Exit, Failure};
+use crate::open_files;
+use crate::role::connect::Connected;
+use crate::role::served::described;
+use crate::settings::Settings;
+
+const LOOK: Duration = Duration::from_millis(200);
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    settings: &Settings,
+    connected: &Connected,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let (store, name) = (&connected.store, &arguments.bucket);
+    let Some(configured) = settings.buckets.get(name) else {
+        let what_to_do = "give the file that had it (-c OLD.toml), or move its jobs with --into OTHER";
+        return Err(unknown(store, name, what_to_do).await?);
+    };
+    let place = BucketPlace::from(&configured.settings(Durability::Process));
+    match guard::others_at(store, &place, stop).await? {
+        Others::Gone => {}
+        Others::Serve => return Err(guard::served(store, &place)),
+        Others::Unknown => return Ok(()),
+    }
+    guard::refuse_namesakes(store, &place).await?;
+    let bucket = Bucket::new(store.clone(), configured.settings(connected.durability));
+    let before = bucket.census().await?;
+    if before.level == 0 {
+        return report(arguments, &before, &before, &described(&place, store));
+    }
+    if before.paused && !arguments.resume {
+        let message = format!("{} is paused: give --resume", described(&place, store));
+        return Err(Failure::new(Exit::RefusedForNow, message));
+    }
+    let noting = Noting::begin(store, vec![place.clone()]).await?;
+    let after = drain(&bucket, &configured.upstream, settings, stop).await;
+    noting.end(&place).await;
+    report(arguments, &before, &after?, &described(&place, store))
+}
+
+/// As a processor of this one bucket would.
+async fn drain(
+    bucket: &Bucket,
+    upstream: &Upstream,
+    settings: &Settings,
+    stop: &CancellationToken,
+) -> Result<Census, Failure> {
+    bucket.resume().await?;
+    for found in bucket.mend_jobs().await? {
+        let (bucket, count, what) = (bucket.name(), found.count, found.kind.what());
+        tracing::warn!(%bucket, count, "repaired before draining: {what}");
+    }
+    let concurrency = bucket.settings().leak.concurrency;
+    open_files::raise_for("the concurrency of the bucket", usize::try_from(concurrency).unwrap_or(usize::MAX));
+    let connector = Connector::new().map_err(anyhow::Error::from)?;
+    let processor = Processor::new(settings.processor.settings.clone(), connector, &mut crate::role::registry());
+    let done = stop.child_token();
+    let emptied = async {
+        let emptied = empty(bucket, &done).await;
+        done.cancel();
+        emptied
+    };
+    let lanes = vec![(bucket.clone(), upstream.clone())];
+    let (emptied, ()) = tokio::join!(emptied, processor.run(lanes, done.clone()));
+    emptied?;
+    Ok(bucket.census().await?)
+}
+
+/// Returns when nothing is in it, or at `stop`.
+async fn empty(bucket: &Bucket, stop: &CancellationToken) -> Result<(), Failure> {
+    let mut line = Instant::now();
+    loop {
+        match bucket.census().await {
+            Ok(census) if census.level == 0 => return Ok(()),
+            Ok(census) if line.elapsed() >= BETWEEN_LINES => {
+                line = Instant::now();
+                progress(bucket, &census);
+            }
+            Ok(_) => {}
+            // The processor reports that Redis is away.
+            Err(BucketError::Store(error)) if error.is_transient() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if rest(LOOK, stop).await.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn progress(bucket: &Bucket, census: &Census) {
+    let (bucket, Census { level, in_flight, parked, .. }) = (bucket.name(), census);
+    match census.pace.reason {
+        "dead_full" => tracing::warn!(
+            %bucket, level,
+            "no dead letter may go for another: raise keep.most_dead or keep.dead_bytes in the file that is drained with, or \
+             set keep.when_dead_full = \"drop_oldest\" there, and drain again"
+        ),
+        "paused" => tracing::warn!(%bucket, level, "the bucket is paused: drain again with --resume"),
+        _ => tracing::info!(%bucket, level, in_flight, parked, "draining"),
+    }
+}
+
+fn report(arguments: &Arguments, before: &Census, after: &Census, what: &str) -> Result<(), Failure> {
+    let of =
+        |census: &Census, ending| census.ended.iter().find(|(known, _)| *known == ending).map_or(0, |(_, jobs)| *jobs);
+    let ended = Ending::ALL.map(|ending| (ending, of(after, ending).saturating_sub(of(before, ending))));
+    let mut document = json!({ "bucket": arguments.bucket, "left": after.level });
+    for (ending, jobs) in ended {
+        document[ending.as_str()] = json!(jobs);
+    }
+    let ended = ended.map(|(ending, jobs)| format!("{jobs} {ending}")).join(", ");
+    let sentence = match (before.level, after.level) {
+        (0, _) => format!("{what} holds no jobs"),
+        (_, 0) => format!("{what} is empty: {ended}"),
+        (_, left) => format!("{what} still holds {left} jobs: {ended}"),
+    };
+    print(arguments.output, &document, &sentence)
+}

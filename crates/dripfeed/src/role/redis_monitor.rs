@@ -1,0 +1,76 @@
+//! Redis is looked at now and again: what it is set to may change, and another server may take its place. Answers name the
+//! durability class that was found last.
+
+use std::time::Duration;
+
+use dripfeed_store::{
+    Durability, Facts, Finding, InstallationError, Severity, Store, StoreError, findings, given, open_installation,
+};
+use tokio_util::sync::CancellationToken;
+
+const EVERY: Duration = Duration::from_secs(5);
+
+/// What is wrong with a server, by its address.
+type Wrong = (String, Finding);
+
+/// Reports what is wrong and wasn't before, until `stop`. Who connects has reported `known`.
+pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Wrong>, stop: CancellationToken) {
+    let mut newer = false;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+        // An emptied Redis gets back what it held of the installation.
+        match open_installation(&store).await {
+            Err(InstallationError::Store(_)) => {}
+            Err(error) if !newer => {
+                newer = true;
+                tracing::error!("{error}");
+            }
+            opened => newer = opened.is_err(),
+        }
+        // That Redis is away is reported by those who need it.
+        let Ok(servers) = servers(&store, durability).await else { continue };
+        follow(&store, &servers, durability);
+        let wrong = wrong(&servers, durability);
+        for (server, finding) in wrong.iter().filter(|wrong| !known.contains(wrong)) {
+            let Finding { severity, what, what_to_do } = finding;
+            match severity {
+                Severity::Error => tracing::error!(redis = server, "{what}: {what_to_do}"),
+                Severity::Warning => tracing::warn!(redis = server, "{what}: {what_to_do}"),
+            }
+        }
+        known = wrong;
+    }
+}
+
+/// Each server that takes writes, as it is now.
+pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec<(Store, Facts)>, StoreError> {
+    let mut servers = Vec::new();
+    for server in store.masters() {
+        let facts = Facts::gather(&server, durability).await?;
+        servers.push((server, facts));
+    }
+    Ok(servers)
+}
+
+/// Answers name what all servers give now: less than is configured as soon as that is known, and never more.
+fn follow(store: &Store, servers: &[(Store, Facts)], configured: Durability) {
+    let classes = servers.iter().map(|(_, facts)| given(configured, facts));
+    let Some(class) = classes.min() else { return };
+    let before = store.durability();
+    if before != class {
+        tracing::warn!(%before, now = %class, "what accepted jobs survive has changed with the settings of Redis");
+        store.gives(class);
+    }
+}
+
+/// What is wrong with each of them.
+pub(super) fn wrong(servers: &[(Store, Facts)], durability: Durability) -> Vec<Wrong> {
+    let of = |(server, facts): &(Store, Facts)| {
+        let address = server.address().to_string();
+        findings(facts, durability).into_iter().map(move |finding| (address.clone(), finding))
+    };
+    servers.iter().flat_map(of).collect()
+}

@@ -1,0 +1,102 @@
+//! What this process serves is noted in Redis now and again, and jobs of buckets that nobody serves any more are reported.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dripfeed_bucket::{BucketPlace, StrandedJobs, stranded_jobs};
+use dripfeed_store::{Durability, Store};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+use crate::settings::Settings;
+
+pub(super) const EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfBucket {
+    bucket: String,
+}
+
+/// The buckets among the settings of this process, all of them, and what is stranded of others. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Served {
+    places: Arc<Mutex<Vec<BucketPlace>>>,
+    stranded: Family<OfBucket, Gauge>,
+}
+
+impl Served {
+    pub(crate) fn register(settings: &Settings, registry: &mut Registry) -> Self {
+        let served = Self { places: Arc::default(), stranded: Family::default() };
+        let help = "Accepted jobs of a bucket that no process has among its settings any more";
+        registry.register("stranded_jobs", help, served.stranded.clone());
+        served.replace(settings);
+        served
+    }
+
+    /// Others after a reload.
+    pub(crate) fn replace(&self, settings: &Settings) {
+        *self.places() = places(settings);
+    }
+
+    /// Notes and looks until `stop`.
+    pub(crate) async fn watch(self, store: Store, stop: CancellationToken) {
+        let mut known: Vec<BucketPlace> = Vec::new();
+        loop {
+            let places = self.places().clone();
+            // That Redis is away is reported by those who need it.
+            if let Ok(stranded) = stranded_jobs(&store, &places).await {
+                stranded.iter().filter(|found| !known.contains(&found.place)).for_each(warn);
+                self.show(&stranded);
+                known = stranded.into_iter().map(|found| found.place).collect();
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(EVERY) => {}
+            }
+        }
+    }
+
+    fn show(&self, stranded: &[StrandedJobs]) {
+        self.stranded.clear();
+        for StrandedJobs { place, jobs, .. } in stranded {
+            let gauge = self.stranded.get_or_create_owned(&OfBucket { bucket: place.bucket.to_string() });
+            gauge.inc_by(i64::try_from(*jobs).unwrap_or(i64::MAX));
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Vec<BucketPlace>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Those of all buckets of `settings`.
+pub(crate) fn places(settings: &Settings) -> Vec<BucketPlace> {
+    settings.buckets.values().map(|bucket| BucketPlace::from(&bucket.settings(Durability::Process))).collect()
+}
+
+/// What is to be done about stranded jobs.
+pub(crate) fn remedy(StrandedJobs { place, .. }: &StrandedJobs) -> String {
+    let bucket = &place.bucket;
+    format!(
+        "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the file that had the bucket, or move them with \
+         `dripfeed drain {bucket} --into OTHER`"
+    )
+}
+
+/// A place, as messages name it.
+pub(super) fn described(place: &BucketPlace, store: &Store) -> String {
+    format!("`{}` ({}, key {})", place.bucket, place.kind.as_str(), place.jobs_key(store))
+}
+
+fn warn(stranded: &StrandedJobs) {
+    let StrandedJobs { place, key, jobs } = stranded;
+    let (bucket, kind) = (&place.bucket, place.kind.as_str());
+    tracing::warn!(
+        %bucket, kind, key, jobs,
+        "accepted jobs are stranded: no process has this bucket with this kind and key among its settings: {}",
+        remedy(stranded)
+    );
+}

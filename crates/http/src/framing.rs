@@ -1,0 +1,384 @@
+//! Strict RFC 9112 message framing, against request smuggling.
+//!
+//! A connection is read as lines and counted bytes. A line ends with CRLF and has no other control character but a tab;
+//! a request states its length once, in one way. Framing that passes has a single reading: no proxy in front and no parser
+//! behind finds another request in it.
+
+use crate::header_limits::PARSED_BYTES;
+
+/// What the parser expects next.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// Or an empty line, which may stand before a request.
+    RequestLine,
+    /// Or the end of the head.
+    Field(Head),
+    /// Bytes of a body of known length; above 0.
+    Body(u64),
+    ChunkSize,
+    /// Bytes of a chunk; above 0.
+    Chunk(u64),
+    ChunkEnd,
+    /// Or the end of the body.
+    Trailer,
+}
+
+/// What the head of a request has declared so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    version: Version,
+    has_host: bool,
+    length: Option<u64>,
+    is_chunked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    Http10,
+    Http11,
+}
+
+/// The part of a request whose framing is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Head,
+    Body,
+}
+
+/// Where the valid framing ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InvalidFraming {
+    /// The number of valid bytes. The next one is the LF of an invalid line, or exceeds the line limit.
+    pub(crate) valid: usize,
+    pub(crate) part: Part,
+}
+
+/// Tracks the framing of a connection from its first byte.
+#[derive(Debug)]
+pub(crate) struct Framing {
+    next: Next,
+    /// An incomplete line.
+    line: Vec<u8>,
+}
+
+impl Framing {
+    pub(crate) fn new() -> Self {
+        Self { next: Next::RequestLine, line: Vec::new() }
+    }
+
+    /// Checks the next bytes. Nothing may be read after an error.
+    pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<(), InvalidFraming> {
+        let mut read = 0;
+        while read < bytes.len() {
+            let rest = &bytes[read..];
+            let step = match &mut self.next {
+                Next::Body(left) | Next::Chunk(left) => Ok(count_down(left, rest.len())),
+                _ => self.read_line(rest),
+            };
+            let part = self.part();
+            read += step.map_err(|valid| InvalidFraming { valid: read + valid, part })?;
+            self.end_counted();
+        }
+        Ok(())
+    }
+
+    /// The length of the line at the start of `rest`; or, when it is invalid, the number of bytes before its LF.
+    fn read_line(&mut self, rest: &[u8]) -> Result<usize, usize> {
+        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+            self.line.extend_from_slice(rest);
+            return if self.line.len() > PARSED_BYTES { Err(0) } else { Ok(rest.len()) };
+        };
+        let next = if self.line.is_empty() {
+            self.next.after(&rest[..end])
+        } else {
+            self.line.extend_from_slice(&rest[..end]);
+            self.next.after(&self.line)
+        };
+        self.line.clear();
+        self.next = next.ok_or(end)?;
+        Ok(end + 1)
+    }
+
+    fn end_counted(&mut self) {
+        match self.next {
+            Next::Body(0) => self.next = Next::RequestLine,
+            Next::Chunk(0) => self.next = Next::ChunkEnd,
+            _ => {}
+        }
+    }
+
+    /// Whether the bytes so far end within a body.
+    pub(crate) fn is_within_body(&self) -> bool {
+        self.part() == Part::Body
+    }
+
+    fn part(&self) -> Part {
+        match self.next {
+            Next::RequestLine | Next::Field(_) => Part::Head,
+            Next::Body(_) | Next::ChunkSize | Next::Chunk(_) | Next::ChunkEnd | Next::Trailer => Part::Body,
+        }
+    }
+}
+
+/// The number of body bytes among the next `there` bytes.
+fn count_down(left: &mut u64, there: usize) -> usize {
+    let counted = usize::try_from(*left).map_or(there, |left| left.min(there));
+    *left -= u64::try_from(counted).unwrap_or(*left);
+    counted
+}
+
+impl Next {
+    /// What follows this line, given without its LF. None: the line is invalid.
+    fn after(&self, line: &[u8]) -> Option<Self> {
+        let line = line.strip_suffix(b"\r").filter(|line| line.iter().all(|byte| is_text(*byte)))?;
+        match self {
+            Self::RequestLine if line.is_empty() => Some(Self::RequestLine),
+            Self::RequestLine => Some(Self::Field(Head::of(line)?)),
+            Self::Field(head) if line.is_empty() => head.end(),
+            Self::Field(head) => Some(Self::Field(head.with(line)?)),
+            Self::ChunkSize => match chunk_size(line)? {
+                0 => Some(Self::Trailer),
+                size => Some(Self::Chunk(size)),
+            },
+            Self::ChunkEnd => line.is_empty().then_some(Self::ChunkSize),
+            Self::Trailer if line.is_empty() => Some(Self::RequestLine),
+            Self::Trailer => field(line).map(|_| Self::Trailer),
+            Self::Body(_) | Self::Chunk(_) => None,
+        }
+    }
+}
+
+impl Head {
+    fn of(request_line: &[u8]) -> Option<Self> {
+        let mut words = request_line.split(|byte| *byte == b' ');
+        let (Some(_method), Some(_target), Some(version), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return None;
+        };
+        let version = match version {
+            b"HTTP/1.0" => Version::Http10,
+            b"HTTP/1.1" => Version::Http11,
+            _ => return None,
+        };
+        Some(Self { version, has_host: false, length: None, is_chunked: false })
+    }
+
+    fn with(mut self, line: &[u8]) -> Option<Self> {
+        let (name, value) = field(line)?;
+        if name.eq_ignore_ascii_case(b"content-length") {
+            let length = number(value, 10)?;
+            return self.length.replace(length).is_none().then_some(self);
+        }
+        if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            // Nobody behind decodes another coding, or a second one.
+            let is_new = !std::mem::replace(&mut self.is_chunked, true);
+            return (is_new && value.eq_ignore_ascii_case(b"chunked")).then_some(self);
+        }
+        if name.eq_ignore_ascii_case(b"host") {
+            return (!std::mem::replace(&mut self.has_host, true)).then_some(self);
+        }
+        Some(self)
+    }
+
+    fn end(self) -> Option<Next> {
+        match (self.version, self.length, self.is_chunked) {
+            (Version::Http11, _, _) if !self.has_host => None,
+            (_, Some(_), true) | (Version::Http10, _, true) => None,
+            (_, None, true) => Some(Next::ChunkSize),
+            (_, Some(0) | None, false) => Some(Next::RequestLine),
+            (_, Some(length), false) => Some(Next::Body(length)),
+        }
+    }
+}
+
+/// Name and value of a header field.
+fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    (!name.is_empty() && name.iter().all(|byte| is_token(*byte))).then(|| (name, value.trim_ascii()))
+}
+
+/// The size of a chunk; extensions are ignored.
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let digits = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    let (digits, rest) = line.split_at(digits);
+    let is_end = rest.is_empty() || rest.trim_ascii_start().starts_with(b";");
+    number(digits, 16).filter(|_| is_end)
+}
+
+/// Digits only: no sign, space or list.
+fn number(digits: &[u8], radix: u32) -> Option<u64> {
+    let text = std::str::from_utf8(digits).ok()?;
+    let are_digits = !text.is_empty() && text.chars().all(|digit| digit.is_digit(radix));
+    are_digits.then(|| u64::from_str_radix(text, radix).ok())?
+}
+
+fn is_text(byte: u8) -> bool {
+    byte == b'\t' || !byte.is_ascii_control()
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n";
+
+    /// Checks that the result doesn't depend on how the bytes are split.
+    fn follow(text: &str) -> Result<Next, InvalidFraming> {
+        let whole = |bytes: &[u8]| {
+            let mut framing = Framing::new();
+            framing.follow(bytes).map(|()| framing.next)
+        };
+        let byte_by_byte = |bytes: &[u8]| {
+            let mut framing = Framing::new();
+            for (at, byte) in bytes.iter().enumerate() {
+                let followed = framing.follow(std::slice::from_ref(byte));
+                followed.map_err(|invalid| InvalidFraming { valid: at + invalid.valid, ..invalid })?;
+            }
+            Ok(framing.next)
+        };
+        let read = whole(text.as_bytes());
+        assert_eq!(byte_by_byte(text.as_bytes()), read, "{text:?}");
+        read
+    }
+
+    fn passes(text: &str) {
+        assert_eq!(follow(text), Ok(Next::RequestLine), "{text:?}");
+        let twice = text.repeat(2);
+        assert_eq!(follow(&twice), Ok(Next::RequestLine), "{twice:?}");
+    }
+
+    /// The last LF of `text` must be refused.
+    #[track_caller]
+    fn is_refused(text: &str, part: Part) {
+        let invalid = InvalidFraming { valid: text.rfind('\n').unwrap(), part };
+        assert_eq!(follow(text), Err(invalid), "{text:?}");
+        let before = format!("{GET}Content-Length: 2\r\n\r\nxy");
+        let later = format!("{before}{text}{GET}\r\n");
+        let valid = before.len() + invalid.valid;
+        assert_eq!(follow(&later), Err(InvalidFraming { valid, part }), "{later:?}");
+    }
+
+    #[test]
+    fn valid_framing_passes() {
+        passes("");
+        passes("\r\n");
+        passes("GET / HTTP/1.0\r\n\r\n");
+        passes(&format!("{GET}\r\n"));
+        passes(&format!("{GET}X:\r\nX: \t\"a:b\" \u{e9}\t \r\n\r\n"));
+        passes(&format!("{GET}Content-Length: 0\r\n\r\n"));
+        passes(&format!("{GET}content-LENGTH:\t003 \r\n\r\n\r\n\n"));
+        passes(&format!("{GET}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n"));
+        passes(&format!(
+            "{GET}Transfer-Encoding: chunked\r\n\r\n00a;x=\"y\"\r\n0123456\r\n\0\r\n2 ;x\r\n\r\n\r\n000\r\n\r\n"
+        ));
+        passes(&format!("{GET}Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\nZ:\r\n\r\n"));
+    }
+
+    #[test]
+    fn an_incomplete_request_is_awaited() {
+        assert_eq!(follow(&format!("{GET}Content-Length: 3\r\n\r\nx")), Ok(Next::Body(2)));
+        assert_eq!(follow(&format!("{GET}Transfer-Encoding: chunked\r\n\r\nff\r\nx")), Ok(Next::Chunk(254)));
+        assert_eq!(follow(&format!("{GET}Transfer-Encoding: chunked\r\n\r\nf")), Ok(Next::ChunkSize));
+        assert_eq!(follow("GET / HTTP/9"), Ok(Next::RequestLine));
+    }
+
+    #[test]
+    fn an_ambiguous_head_is_refused() {
+        for lines in [
+            "\n",
+            "GET / HTTP/1.1\n",
+            "GET /\r\n",
+            "GET / HTTP/2.0\r\n",
+            "GET  / HTTP/1.1\r\n",
+            "GET / HTTP/1.1 \r\n",
+            "GET\t/\tHTTP/1.1\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+        ] {
+            is_refused(lines, Part::Head);
+        }
+        for fields in [
+            "\n",
+            "X: y\n",
+            "X: y\r\r\n",
+            "X: y\rZ: z\r\n",
+            "X: a\0b\r\n",
+            "X: a\x07b\r\n",
+            "X: a\x7fb\r\n",
+            "X : y\r\n",
+            "X\t: y\r\n",
+            " X: y\r\n",
+            "\tfolded\r\n",
+            ": y\r\n",
+            "X\r\n",
+            "Host: x\r\n",
+            "Content-Length:\r\n",
+            "Content-Length: +1\r\n",
+            "Content-Length: -1\r\n",
+            "Content-Length: 0x1\r\n",
+            "Content-Length: 1 1\r\n",
+            "Content-Length: 1, 1\r\n",
+            "Content-Length: 18446744073709551616\r\n",
+            "Content-Length: 1\r\nContent-Length: 1\r\n",
+            "Content-Length: 1\r\nX: y\r\nCONTENT-LENGTH: 2\r\n",
+            "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding:\r\n",
+            "Transfer-Encoding: identity\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked, chunked\r\n",
+            "Transfer-Encoding: xchunked\r\n",
+            "Transfer-Encoding: \x0bchunked\r\n",
+        ] {
+            is_refused(&format!("{GET}{fields}"), Part::Head);
+        }
+        is_refused("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Part::Head);
+    }
+
+    #[test]
+    fn ambiguous_chunks_are_refused() {
+        for chunks in [
+            "\r\n",
+            "\n",
+            "nope\r\n",
+            "0x1\r\n",
+            "+1\r\n",
+            "-1\r\n",
+            " 1\r\n",
+            "1 1\r\n",
+            "1 \r\n",
+            "1,\r\n",
+            "1\n",
+            "10000000000000000\r\n",
+            "1;x\n",
+            "1;x\0\r\n",
+            "1;\rx\r\n",
+            "1\r\nxyz\r\n",
+            "1\r\nx\n",
+            "0\n",
+            "0\r\n\n",
+            "0\r\nX: y\n",
+            "0\r\nX : y\r\n",
+            "0\r\n folded\r\n",
+            "0\r\nGET / HTTP/1.1\r\n",
+        ] {
+            is_refused(&format!("{GET}Transfer-Encoding: chunked\r\n\r\n{chunks}"), Part::Body);
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut framing = Framing::new();
+        let many = vec![b'x'; PARSED_BYTES];
+        assert_eq!(framing.follow(&many), Ok(()));
+        assert_eq!(framing.follow(b"xy"), Err(InvalidFraming { valid: 0, part: Part::Head }));
+    }
+}

@@ -1,0 +1,25 @@
+//! The HTTP server of every role: connections, TLS, framing, header limits and health.
+//!
+//! A connection's way: `server` (accept, limit, time out) → `tls` → `strict` and `framing` (HTTP/1.1 only) → `protocol`
+//! (hyper) → the caller's router.
+//!
+//! **Architecture invariant:** nothing here knows a bucket, a key or a problem code. What is refused is returned as a value;
+//! the crate that serves decides how to answer.
+
+mod connection_limits;
+mod framing;
+pub mod header_limits;
+mod health;
+mod listener;
+mod log_throttle;
+mod protocol;
+mod server;
+mod strict;
+mod tls;
+
+pub use connection_limits::ConnectionLimits;
+pub use health::{Health, NotReady};
+pub use listener::Listener;
+pub use log_throttle::LogThrottle;
+pub use server::{Peer, serve};
+pub use tls::{Tls, TlsError, TlsIdentity};

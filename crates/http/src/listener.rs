@@ -1,0 +1,33 @@
+use tokio::net::TcpListener;
+
+use crate::protocol::Version;
+use crate::tls::Tls;
+
+/// A bound port, its HTTP version and its TLS identity.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) tcp: TcpListener,
+    pub(crate) version: Version,
+    /// None: HTTP in clear text.
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Listener {
+    /// HTTP/1.1.
+    #[must_use]
+    pub const fn new(tcp: TcpListener, tls: Option<Tls>) -> Self {
+        Self { tcp, version: Version::One, tls }
+    }
+
+    /// HTTP/2, for gRPC.
+    #[must_use]
+    pub const fn http2(tcp: TcpListener, tls: Option<Tls>) -> Self {
+        Self { tcp, version: Version::Two, tls }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(tcp: TcpListener) -> Self {
+        Self::new(tcp, None)
+    }
+}

@@ -1,0 +1,69 @@
+//! The settings of HTTP/1.1 and HTTP/2.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use crate::connection_limits::ConnectionLimits;
+use crate::header_limits;
+
+/// The HTTP version of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    One,
+    Two,
+}
+
+/// Concurrent requests on one HTTP/2 connection.
+const STREAMS: u32 = 128;
+/// The same as the head of an HTTP/1.1 request.
+const HEADER_LIST: u32 = 64 * 1024;
+
+#[derive(Clone)]
+pub(crate) enum Http {
+    One(Arc<http1::Builder>),
+    Two { http: http2::Builder<TokioExecutor>, read_timeout: Duration },
+}
+
+impl Http {
+    pub(crate) fn new(version: Version, limits: ConnectionLimits) -> Self {
+        let timeout = limits.head_timeout;
+        match version {
+            Version::One => {
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new())
+                    .header_read_timeout(timeout)
+                    .max_headers(header_limits::PARSED_FIELDS)
+                    .max_buf_size(header_limits::PARSED_BYTES);
+                Self::One(Arc::new(http))
+            }
+            Version::Two => {
+                let mut http = http2::Builder::new(TokioExecutor::new());
+                http.timer(TokioTimer::new())
+                    .keep_alive_interval(Some(timeout))
+                    .keep_alive_timeout(timeout)
+                    .max_concurrent_streams(STREAMS)
+                    .max_header_list_size(HEADER_LIST);
+                Self::Two { http, read_timeout: timeout * 2 }
+            }
+        }
+    }
+
+    pub(crate) const fn version(&self) -> Version {
+        match self {
+            Self::One(_) => Version::One,
+            Self::Two { .. } => Version::Two,
+        }
+    }
+
+    /// Timeout of a read. An idle HTTP/2 client answers pings meanwhile; HTTP/1.1 has no pings, and separate timeouts for
+    /// heads and bodies.
+    pub(crate) const fn read_timeout(&self) -> Option<Duration> {
+        match self {
+            Self::One(_) => None,
+            Self::Two { read_timeout, .. } => Some(*read_timeout),
+        }
+    }
+}

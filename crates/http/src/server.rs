@@ -1,0 +1,184 @@
+//! The accept loop: admits connections up to a limit, times out silent ones, and drains on stop.
+//!
+//! Connections beyond the limit wait in the listener's backlog, where they cost nothing. A silent one is closed after
+//! `head_timeout`, so the wait is short.
+
+use std::io;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulConnection;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use crate::connection_limits::ConnectionLimits;
+use crate::listener::Listener;
+use crate::protocol::Http;
+use crate::strict::Strict;
+use crate::tls::Tls;
+
+/// Keep-alive connections stay open this long after the stop, so that a request in flight gets a response, not a reset.
+const LINGER: Duration = Duration::from_millis(500);
+/// Backoff after a failed accept, such as without free file descriptors.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
+
+/// The remote address of a connection, as an extension of its requests.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
+/// Serves until `stop`, then drains: closes the listener and waits for running requests, at most `limits.drain`.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(
+    listener: impl Into<Listener>,
+    router: Router,
+    limits: ConnectionLimits,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let Listener { tcp: listener, version, tls } = listener.into();
+    let connections = TaskTracker::new();
+    let cut = CancellationToken::new();
+    let room = Arc::new(Semaphore::new(limits.most));
+    let server = Server { http: Http::new(version, limits), router, tls, limits, stop, cut: cut.clone() };
+    let ended = tokio::select! {
+        ended = accept_all(&listener, &server, &room, &connections) => ended,
+        () = server.stop.cancelled() => Ok(()),
+    };
+    drop(listener);
+    connections.close();
+    if tokio::time::timeout(limits.drain, connections.wait()).await.is_err() {
+        tracing::warn!(connections = connections.len(), "drain timeout; closing connections with running requests");
+        cut.cancel();
+        connections.wait().await;
+    }
+    ended
+}
+
+/// A connection with read and write timeouts.
+type TimedStream = Pin<Box<TimeoutStream<TcpStream>>>;
+
+#[derive(Clone)]
+struct Server {
+    http: Http,
+    router: Router,
+    tls: Option<Tls>,
+    limits: ConnectionLimits,
+    /// Closes idle connections.
+    stop: CancellationToken,
+    /// Closes all connections.
+    cut: CancellationToken,
+}
+
+async fn accept_all(
+    listener: &TcpListener,
+    server: &Server,
+    room: &Arc<Semaphore>,
+    connections: &TaskTracker,
+) -> io::Result<()> {
+    loop {
+        let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                connections.spawn(server.clone().connection(stream, Peer(peer.ip()), permit));
+            }
+            Err(error) if closed_before_accept(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "accept failed; retrying");
+                tokio::time::sleep(ACCEPT_BACKOFF).await;
+            }
+        }
+    }
+}
+
+fn closed_before_accept(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+impl Server {
+    async fn connection(self, stream: TcpStream, peer: Peer, _room: OwnedSemaphorePermit) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "connection closed before it was served");
+            return;
+        }
+        let cut = self.cut.clone();
+        tokio::select! {
+            () = self.serve(stream, peer) => {}
+            () = cut.cancelled() => {}
+        }
+    }
+
+    async fn serve(self, stream: TcpStream, peer: Peer) {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.stall_timeout));
+        stream.set_read_timeout(self.http.read_timeout());
+        let stream = Box::pin(stream);
+        let served = match &self.tls {
+            None => self.requests(stream, peer).await,
+            Some(tls) => match self.handshake(tls, stream).await {
+                Some(stream) => self.requests(stream, peer).await,
+                None => return,
+            },
+        };
+        if let Err(error) = served {
+            tracing::debug!(%error, "connection failed");
+        }
+    }
+
+    /// None: the handshake failed, timed out, or the server is stopping.
+    async fn handshake(&self, tls: &Tls, stream: TimedStream) -> Option<TlsStream<TimedStream>> {
+        tokio::select! {
+            handshake = tokio::time::timeout(self.limits.head_timeout, tls.acceptor(self.http.version()).accept(stream)) => {
+                handshake.ok()?.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok()
+            }
+            () = self.stop.cancelled() => None,
+        }
+    }
+
+    async fn requests(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+    ) -> hyper::Result<()> {
+        let router = self.router.clone().map_request(move |mut request: Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(peer);
+            request.map(Body::new)
+        });
+        let service = TowerToHyperService::new(router);
+        match &self.http {
+            Http::One(http) => {
+                self.until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await
+            }
+            Http::Two { http, .. } => self.until_stop(pin!(http.serve_connection(TokioIo::new(stream), service))).await,
+        }
+    }
+
+    async fn until_stop(
+        &self,
+        mut connection: Pin<&mut impl GracefulConnection<Error = hyper::Error>>,
+    ) -> hyper::Result<()> {
+        tokio::select! {
+            ended = connection.as_mut() => return ended,
+            () = self.stop.cancelled() => {}
+        }
+        if let Ok(ended) = tokio::time::timeout(LINGER, connection.as_mut()).await {
+            return ended;
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
+    }
+}

@@ -1,0 +1,167 @@
+//! A connection that passes on validly framed bytes only.
+//!
+//! **Architecture invariant:** a reader never gets the LF of a line that `framing` refuses, nor any byte after it. Nothing in
+//! HTTP/1 takes effect before its LF.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+use crate::framing::{Framing, Part};
+
+/// Replaces the rest of an invalid head: a NUL, which no line may contain, and the end of the head, so that it is parsed
+/// at once. The server responds 400 and closes the connection.
+const INVALID_HEAD: &[u8] = b"\0\r\n\r\n";
+
+/// A client that is refused while sending has this long to read the response: closing a connection with unread data resets
+/// it, and a reset may overtake the response.
+const LINGER: Duration = Duration::from_secs(1);
+
+pub(crate) struct Strict<S> {
+    connection: S,
+    framing: Framing,
+    /// The part with invalid framing, and the rest of `INVALID_HEAD` to be read.
+    invalid: Option<(Part, &'static [u8])>,
+    /// Started when nothing more is written.
+    linger: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Strict<S> {
+    pub(crate) fn new(connection: S) -> Self {
+        Self { connection, framing: Framing::new(), invalid: None, linger: None }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        if this.invalid.is_none() {
+            ready!(Pin::new(&mut this.connection).poll_read(cx, buffer))?;
+            let Err(invalid) = this.framing.follow(&buffer.filled()[before..]) else { return Poll::Ready(Ok(())) };
+            buffer.set_filled(before + invalid.valid);
+            this.invalid = Some((invalid.part, INVALID_HEAD));
+        }
+        match &mut this.invalid {
+            Some((Part::Head, rest)) => {
+                let (now, later) = rest.split_at(rest.len().min(buffer.remaining()));
+                buffer.put_slice(now);
+                *rest = later;
+            }
+            // Zero bytes would mean the end of the connection, so valid bytes are passed on first.
+            Some((Part::Body, _)) if buffer.filled().len() == before => {
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "invalid body framing")));
+            }
+            Some((Part::Body, _)) | None => {}
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> Strict<S> {
+    /// Discards what still arrives, until the client closes or the time is over.
+    fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let over = self.linger.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        let mut unread = [MaybeUninit::uninit(); 8 * 1024];
+        while over.as_mut().poll(cx).is_pending() {
+            let mut unread = ReadBuf::uninit(&mut unread);
+            let read = ready!(Pin::new(&mut self.connection).poll_read(cx, &mut unread));
+            if read.is_err() || unread.filled().is_empty() {
+                break;
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Strict<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().connection).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().connection).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.connection.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().connection).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.linger.is_none() {
+            ready!(Pin::new(&mut this.connection).poll_shutdown(cx))?;
+        }
+        if this.invalid.is_some() || this.framing.is_within_body() {
+            ready!(this.poll_discard(cx));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    /// Reads all with a buffer of that size.
+    async fn read(bytes: &[u8], at_once: usize) -> (Vec<u8>, io::Result<()>) {
+        let mut strict = Strict::new(bytes);
+        let mut read = Vec::new();
+        let mut buffer = vec![0; at_once];
+        loop {
+            match strict.read(&mut buffer).await {
+                Ok(0) => return (read, Ok(())),
+                Ok(now) => read.extend_from_slice(&buffer[..now]),
+                Err(error) => return (read, Err(error)),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn valid_requests_pass_unchanged() {
+        let bytes = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n\n\0PUT / HTTP/1.1\r\nHo";
+        for at_once in [1, 2, 7, 1000] {
+            let (read, end) = read(bytes, at_once).await;
+            end.unwrap();
+            assert_eq!(read, bytes);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_invalid_head_is_made_unparsable() {
+        let bytes = b"GET / HTTP/1.1\r\nHost: x\r\nX: y\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
+        for at_once in [1, 2, 7, 1000] {
+            let (read, end) = read(bytes, at_once).await;
+            end.unwrap();
+            assert_eq!(read, b"GET / HTTP/1.1\r\nHost: x\r\nX: y\0\r\n\r\n");
+        }
+    }
+
+    #[tokio::test]
+    async fn reading_an_invalid_body_fails() {
+        let bytes =
+            b"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\nGET / HTTP/1.1\r\n";
+        for at_once in [1, 2, 7, 1000] {
+            let (read, end) = read(bytes, at_once).await;
+            assert_eq!(end.unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert!(read.ends_with(b"\r\n\r\n1\r\nx"), "{read:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! TLS 1.2 and 1.3 by rustls and `ring`. ALPN offers the one HTTP version of the port.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use crate::protocol::Version;
+
+/// A certificate chain and its private key.
+#[derive(Clone)]
+pub struct TlsIdentity {
+    http1: Arc<ServerConfig>,
+    http2: Arc<ServerConfig>,
+}
+
+/// Why PEM texts are no usable identity. The texts are never shown.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("contains no certificate in PEM format: {0}")]
+    Certificate(#[source] pem::Error),
+    #[error("contains no private key in PEM format: {0}")]
+    Key(#[source] pem::Error),
+    #[error("doesn't match the certificate: {0}")]
+    Pair(#[source] rustls::Error),
+}
+
+impl TlsIdentity {
+    /// Parses a certificate chain, leaf first, and a key in PKCS #8, PKCS #1 or SEC 1 form.
+    ///
+    /// # Errors
+    /// When one can't be parsed, or the key doesn't match the certificate.
+    pub fn from_pem(certificates: &str, key: &str) -> Result<Self, TlsError> {
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates.as_bytes())
+            .collect::<Result<_, _>>()
+            .map_err(TlsError::Certificate)?;
+        if chain.is_empty() {
+            return Err(TlsError::Certificate(pem::Error::NoItemsFound));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(TlsError::Key)?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, key))
+            .map_err(TlsError::Pair)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let http1 = Arc::new(config.clone());
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Self { http1, http2: Arc::new(config) })
+    }
+}
+
+/// Never shows the key.
+impl fmt::Debug for TlsIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TlsIdentity")
+    }
+}
+
+/// The identity presented to new connections. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Tls(Arc<ArcSwap<TlsIdentity>>);
+
+impl Tls {
+    #[must_use]
+    pub fn new(identity: TlsIdentity) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(identity)))
+    }
+
+    /// Replaces the identity for new connections; open ones keep theirs.
+    pub fn replace(&self, identity: TlsIdentity) {
+        self.0.store(Arc::new(identity));
+    }
+
+    pub(crate) fn acceptor(&self, version: Version) -> TlsAcceptor {
+        let identity = self.0.load();
+        TlsAcceptor::from(Arc::clone(match version {
+            Version::One => &identity.http1,
+            Version::Two => &identity.http2,
+        }))
+    }
+}

@@ -1,0 +1,81 @@
+//! `GET /v1/buckets` and `GET /v1/buckets/{b}`.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::Read;
+use dripfeed_bucket::Bucket;
+use dripfeed_job::BucketName;
+use futures::future::join_all;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::buckets::state::BucketState;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Document, Problem};
+use crate::request::access::{Allowed, BucketAccess};
+use crate::request::pagination::List;
+
+/// Lists the buckets that the caller may use. One whose state can't be read is listed with the error.
+#[utoipa::path(
+    get, path = "/v1/buckets", tag = "buckets",
+    responses((status = 200, description = "All buckets", body = List<Listed>), responses::OfAll)
+)]
+pub(crate) async fn buckets(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<Read>,
+) -> Result<Json<List<Listed>>, Problem> {
+    let all = intake.buckets().all();
+    let theirs = all.values().filter(|bucket| caller.may_use(bucket.name().as_str()));
+    let items = join_all(theirs.map(Listed::of)).await;
+    // When no state can be read, the cause isn't a single bucket.
+    if let Some(Listed::Unavailable(first)) = items.first()
+        && items.iter().all(|item| matches!(item, Listed::Unavailable(_)))
+    {
+        return Err(first.error.clone());
+    }
+    Ok(Json(List { items, next: None }))
+}
+
+/// Returns the state of a bucket: how full it is, how fast it leaks, and why.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "The bucket", body = BucketState), responses::OfBucket)
+)]
+pub(crate) async fn bucket(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<BucketState>, Problem> {
+    BucketState::of(&bucket).await.map(Json)
+}
+
+/// A bucket in a list.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ListedBucket)]
+pub(crate) enum Listed {
+    State(Box<BucketState>),
+    Unavailable(Unavailable),
+}
+
+impl Listed {
+    async fn of(bucket: &Bucket) -> Self {
+        match BucketState::of(bucket).await {
+            Ok(state) => Self::State(Box::new(state)),
+            Err(error) => {
+                let kind = bucket.settings().kind.as_str();
+                Self::Unavailable(Unavailable { name: bucket.name().clone(), kind, error })
+            }
+        }
+    }
+}
+
+/// A bucket whose state can't be read now, such as while its slot moves to another node.
+#[derive(Serialize, ToSchema)]
+#[schema(as = UnavailableBucket)]
+pub(crate) struct Unavailable {
+    #[schema(value_type = String)]
+    name: BucketName,
+    /// `stream` or `list`.
+    kind: &'static str,
+    /// The cause.
+    #[schema(value_type = Document<'static>)]
+    error: Problem,
+}

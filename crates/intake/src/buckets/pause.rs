@@ -1,0 +1,36 @@
+//! `POST …/pause`, `…/resume`.
+
+use axum::Json;
+
+use crate::buckets::state::BucketState;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::body::Unused;
+use dripfeed_auth::Operate;
+
+/// Stops deliveries; the bucket still admits jobs until it is full.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/pause", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "The paused bucket", body = BucketState), responses::OfOperation)
+)]
+pub(crate) async fn pause(
+    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    _: Unused,
+) -> Result<Json<BucketState>, Problem> {
+    bucket.pause().await?;
+    BucketState::of(&bucket).await.map(Json)
+}
+
+/// Resumes deliveries.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/resume", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "The resumed bucket", body = BucketState), responses::OfOperation)
+)]
+pub(crate) async fn resume(
+    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    _: Unused,
+) -> Result<Json<BucketState>, Problem> {
+    bucket.resume().await?;
+    BucketState::of(&bucket).await.map(Json)
+}

@@ -1,0 +1,29 @@
+//! `POST …/purge`: cancels all jobs that aren't in flight.
+
+use axum::Json;
+use dripfeed_auth::Operate;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::body::Unused;
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Purged {
+    /// The number of cancelled jobs.
+    purged: u64,
+}
+
+/// Cancels all waiting and parked jobs. Jobs in flight are not affected.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/purge", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "Done", body = Purged), responses::OfOperation)
+)]
+pub(crate) async fn purge(
+    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    _: Unused,
+) -> Result<Json<Purged>, Problem> {
+    Ok(Json(Purged { purged: bucket.purge().await? }))
+}

@@ -1,0 +1,187 @@
+//! The state of a bucket: how full it is, how fast it leaks, and why.
+
+use std::collections::BTreeMap;
+
+use dripfeed_bucket::{Bucket, Census, Changes, Pace, Reason, ReplicaCensus};
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::{BucketName, Share};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::openapi::rules::Policy;
+use crate::problem::Problem;
+
+/// A bucket at one moment.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Bucket)]
+pub(crate) struct BucketState {
+    #[schema(value_type = String)]
+    name: BucketName,
+    /// `stream` or `list`.
+    kind: &'static str,
+    /// Jobs in the bucket: waiting, in flight and parked.
+    level: u64,
+    capacity: u64,
+    bytes: u64,
+    capacity_bytes: u64,
+    /// The largest share of the capacity for one caller's jobs; null: all of it.
+    #[schema(value_type = Option<String>, required)]
+    max_share: Option<Share>,
+    /// The rate limits of submissions.
+    #[schema(value_type = Vec<Policy>)]
+    limits: Vec<Value>,
+    waiting: u64,
+    in_flight: u64,
+    parked: u64,
+    /// Dead letters.
+    dead: u64,
+    /// Bytes of all dead letters.
+    dead_bytes: u64,
+    /// Age of the oldest job in the bucket; null when it is empty.
+    #[schema(required)]
+    oldest_age_ms: Option<u64>,
+    accepted_per_s: f64,
+    refused_per_s: f64,
+    settled_per_s: f64,
+    pace: PaceState,
+    paused: bool,
+    replicas: Vec<ReplicaState>,
+    totals: Totals,
+    /// Settings changed at run time, by their names in PATCH.
+    changes: Map<String, Value>,
+}
+
+/// How fast a bucket leaks.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Pace)]
+struct PaceState {
+    /// The configured rate, such as `200/500ms`, or with more tiers `10/s, fixed 10000/24h`; null: unlimited.
+    #[schema(required)]
+    target: Option<String>,
+    #[schema(required)]
+    effective_per_s: Option<f64>,
+    /// The reason for the effective rate: `target`, `held` (throttled by the upstream), `used_up` (a tier's quota is used up),
+    /// `refusals` or `timeouts` (the rate was cut for them, and recovers), `paused`, `dead_full` (see keep.when_dead_full) or
+    /// `no_rate`.
+    reason: &'static str,
+    /// The time left of a throttle that the upstream asked for.
+    #[schema(required)]
+    held_for_ms: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Replica)]
+struct ReplicaState {
+    consumer: String,
+    in_flight: u64,
+}
+
+/// Counts since the bucket was created.
+#[derive(Serialize, ToSchema)]
+struct Totals {
+    accepted: u64,
+    /// By reason.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>)]
+    refused: Map<String, Value>,
+    /// By outcome.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>)]
+    ended: Map<String, Value>,
+    /// Jobs recovered from dead replicas.
+    recovered: u64,
+    /// Dead letters deleted to make room, or for their age.
+    dead_dropped: u64,
+    dead_replayed: u64,
+}
+
+impl BucketState {
+    pub(crate) async fn of(bucket: &Bucket) -> Result<Self, Problem> {
+        let census = bucket.census().await?;
+        Ok(Self::at(bucket.name().clone(), bucket.settings().kind.as_str(), census))
+    }
+
+    fn at(name: BucketName, kind: &'static str, census: Census) -> Self {
+        let totals = Totals {
+            accepted: census.accepted,
+            refused: refused(&census.refused),
+            ended: census.ended.iter().map(|(ending, count)| (ending.to_string(), (*count).into())).collect(),
+            recovered: census.recovered,
+            dead_dropped: census.dead_dropped,
+            dead_replayed: census.dead_replayed,
+        };
+        Self {
+            name,
+            kind,
+            level: census.level,
+            capacity: census.capacity,
+            bytes: census.bytes,
+            capacity_bytes: census.capacity_bytes,
+            max_share: census.max_share,
+            limits: census.limits.document().to_vec(),
+            waiting: census.waiting,
+            in_flight: census.in_flight,
+            parked: census.parked,
+            dead: census.dead,
+            dead_bytes: census.dead_bytes,
+            oldest_age_ms: census.oldest_age.map(ms_up),
+            accepted_per_s: census.accepted_per_s,
+            refused_per_s: census.refused_per_s,
+            settled_per_s: census.settled_per_s,
+            pace: census.pace.into(),
+            paused: census.paused,
+            replicas: census.replicas.into_iter().map(ReplicaState::from).collect(),
+            totals,
+            changes: changes(&census.changes),
+        }
+    }
+}
+
+/// Counts by problem code; two reasons may share one.
+fn refused(by_reason: &[(Reason, u64)]) -> Map<String, Value> {
+    let mut by_code = BTreeMap::<&str, u64>::new();
+    for (reason, count) in by_reason {
+        *by_code.entry(reason.code()).or_default() += count;
+    }
+    by_code.into_iter().map(|(code, count)| (code.to_owned(), count.into())).collect()
+}
+
+impl From<Pace> for PaceState {
+    fn from(pace: Pace) -> Self {
+        Self {
+            target: pace.target.map(|target| target.text),
+            effective_per_s: pace.effective_per_s,
+            reason: pace.reason,
+            held_for_ms: pace.held_for.map(ms_up),
+        }
+    }
+}
+
+impl From<ReplicaCensus> for ReplicaState {
+    fn from(replica: ReplicaCensus) -> Self {
+        Self { consumer: replica.consumer, in_flight: replica.in_flight }
+    }
+}
+
+/// In the form of PATCH.
+fn changes(changes: &Changes) -> Map<String, Value> {
+    let leak = [
+        ("rate", changes.leak.rate.flatten().map(|rate| rate.to_string().into())),
+        ("burst", changes.leak.burst.flatten().map(Value::from)),
+        ("tiers", changes.leak.tiers.as_ref().and_then(Option::as_ref).map(|tiers| tiers.written().into())),
+        ("adaptive", changes.leak.adaptive.flatten().map(Value::from)),
+        ("concurrency", changes.leak.concurrency.flatten().map(Value::from)),
+        ("max_in_flight", changes.leak.max_in_flight.flatten().map(Value::from)),
+    ];
+    let leak = given(leak);
+    given([
+        ("capacity", changes.capacity.flatten().map(Value::from)),
+        ("capacity_bytes", changes.capacity_bytes.flatten().map(Value::from)),
+        ("max_share", changes.max_share.flatten().map(|share| share.to_string().into())),
+        ("limits", changes.limits.as_ref().and_then(|limits| Some(Value::from(limits.as_ref()?.document())))),
+        ("leak", (!leak.is_empty()).then_some(leak).map(Value::from)),
+    ])
+}
+
+fn given(members: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Map<String, Value> {
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

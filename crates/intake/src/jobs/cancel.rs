@@ -1,0 +1,32 @@
+//! `DELETE …/jobs/{id}`: cancels a waiting or parked job.
+
+use dripfeed_bucket::Cancel;
+use dripfeed_job::Ending;
+use http::StatusCode;
+
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::body::Unused;
+use dripfeed_auth::Operate;
+
+/// Cancels a waiting or parked job.
+#[utoipa::path(
+    delete, path = "/v1/buckets/{bucket}/jobs/{id}", tag = "jobs",
+    params(parameters::Bucket, parameters::Job),
+    responses((status = 204, description = "Cancelled, now or earlier"), responses::OfCancel)
+)]
+pub(crate) async fn cancel(
+    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    JobInPath(id): JobInPath,
+    _: Unused,
+) -> Result<StatusCode, Problem> {
+    match bucket.cancel(id).await? {
+        Cancel::Cancelled | Cancel::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),
+        Cancel::InFlight => {
+            Err(Problem::new(Code::InFlight, "a replica is calling the upstream for it; it can't be cancelled now"))
+        }
+        Cancel::Ended(ending) => Err(Problem::new(Code::JobEnded, format!("the job is {ending}"))),
+        Cancel::Unknown => Err(Problem::unknown_job()),
+    }
+}

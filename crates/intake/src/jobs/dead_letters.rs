@@ -1,0 +1,164 @@
+//! `GET …/dead`, `GET …/dead/{id}`, `DELETE …/dead/{id}`: dead letters.
+
+use axum::Json;
+use axum::extract::OriginalUri;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use dripfeed_bucket::{DeadFilter, DeadLetter};
+use dripfeed_job::{BucketName, JobId};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::jobs::job::Ended;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::body::Unused;
+use crate::request::pagination::{self, List, Params};
+use crate::request::time;
+use dripfeed_auth::{Operate, Read};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Filter {
+    /// Only reasons that contain this text.
+    reason: Option<String>,
+    /// Only with this last status of the upstream.
+    #[param(value_type = Option<u16>, minimum = 100, maximum = 599)]
+    status: Option<String>,
+    /// Only jobs of this caller.
+    caller: Option<String>,
+    /// Only jobs that died at this time, RFC 3339, or later.
+    #[param(format = DateTime)]
+    since: Option<String>,
+    /// Only jobs that died at this time, RFC 3339, or earlier.
+    #[param(format = DateTime)]
+    until: Option<String>,
+    #[param(ignore)]
+    limit: Option<String>,
+    #[param(ignore)]
+    cursor: Option<String>,
+}
+
+impl Filter {
+    fn read(&self) -> Result<DeadFilter, Problem> {
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        Ok(DeadFilter {
+            reason: text(&self.reason),
+            status: pagination::param("status", self.status.as_deref(), |text| {
+                let status = text.parse().ok().filter(|status| (100..600).contains(status));
+                status.ok_or_else(|| "use 100 to 599".to_owned())
+            })?,
+            caller: text(&self.caller),
+            died_since_ms: pagination::time_ms("since", self.since.as_deref())?,
+            died_until_ms: pagination::time_ms("until", self.until.as_deref())?,
+        })
+    }
+}
+
+/// Lists dead letters.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/dead", tag = "dead letters",
+    params(parameters::Bucket, Filter, parameters::Paging),
+    responses(
+        (status = 200, description = "A page of dead letters", body = List<Letter>,
+            headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
+        responses::OfList,
+    )
+)]
+pub(crate) async fn dead_letters(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    Params(filter): Params<Filter>,
+    OriginalUri(uri): OriginalUri,
+) -> Result<Response, Problem> {
+    let wanted = filter.read()?;
+    let limit = pagination::limit(filter.limit.as_deref())?;
+    let after = pagination::cursor(filter.cursor.as_deref())?;
+    let page = bucket.dead_letters(&wanted, after.as_ref(), limit).await?;
+    Ok(pagination::answer(&uri, page, |letter| Letter::of(bucket.name(), letter)))
+}
+
+/// Returns a dead letter.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/dead/{id}", tag = "dead letters",
+    params(parameters::Bucket, parameters::Job),
+    responses((status = 200, description = "The dead letter", body = Letter), responses::OfJob)
+)]
+pub(crate) async fn dead_letter(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    JobInPath(id): JobInPath,
+) -> Result<Json<Letter>, Problem> {
+    let letter = bucket.dead_letter(id).await?.ok_or_else(Problem::unknown_dead_letter)?;
+    Ok(Json(Letter::of(bucket.name(), letter)))
+}
+
+/// Deletes a dead letter permanently.
+#[utoipa::path(
+    delete, path = "/v1/buckets/{bucket}/dead/{id}", tag = "dead letters",
+    params(parameters::Bucket, parameters::Job),
+    responses((status = 204, description = "Deleted"), responses::OfDeletion)
+)]
+pub(crate) async fn delete(
+    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    JobInPath(id): JobInPath,
+    _: Unused,
+) -> Result<StatusCode, Problem> {
+    let deleted = bucket.delete_dead(id).await?;
+    deleted.then_some(StatusCode::NO_CONTENT).ok_or_else(Problem::unknown_dead_letter)
+}
+
+/// A dead-lettered job with its payload and outcome.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeadLetter)]
+pub(crate) struct Letter {
+    #[schema(value_type = String, example = "1700000000000-0")]
+    id: JobId,
+    #[schema(value_type = String)]
+    bucket: BucketName,
+    accepted_at: String,
+    died_at: String,
+    #[schema(required)]
+    caller: Option<String>,
+    #[schema(required)]
+    content_type: Option<String>,
+    #[serde(flatten)]
+    payload: Payload,
+    outcome: Ended,
+}
+
+/// The payload: as text if it is UTF-8.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Carried)]
+#[serde(rename_all = "snake_case")]
+enum Payload {
+    Body(String),
+    BodyBase64(String),
+}
+
+impl Letter {
+    fn of(bucket: &BucketName, letter: DeadLetter) -> Self {
+        Self {
+            id: letter.id,
+            bucket: bucket.clone(),
+            accepted_at: time::show(letter.id.accepted_ms()),
+            died_at: time::show(letter.died_ms),
+            caller: letter.caller,
+            content_type: letter.content_type,
+            payload: Payload::of(&letter.body),
+            outcome: Ended::of(letter.outcome, letter.died_ms),
+        }
+    }
+}
+
+impl Payload {
+    fn of(body: &Bytes) -> Self {
+        match std::str::from_utf8(body) {
+            Ok(text) => Self::Body(text.to_owned()),
+            Err(_) => Self::BodyBase64(STANDARD.encode(body)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `GET …/jobs/{id}`: the state of a job, or its outcome.
+
+use axum::Json;
+use dripfeed_bucket::JobView;
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{BucketName, JobId, Outcome};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::time;
+use dripfeed_auth::Read;
+
+/// Returns the state of a job, or its outcome.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/jobs/{id}", tag = "jobs",
+    params(parameters::Bucket, parameters::Job),
+    responses((status = 200, description = "The job", body = Job), responses::OfJob)
+)]
+pub(crate) async fn job(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    JobInPath(id): JobInPath,
+) -> Result<Json<Job>, Problem> {
+    let view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
+    Ok(Json(Job::of(bucket.name(), view)))
+}
+
+/// A job, without its payload.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Job {
+    #[schema(value_type = String, example = "1700000000000-0")]
+    id: JobId,
+    #[schema(value_type = String)]
+    bucket: BucketName,
+    /// `waiting`, `in_flight`, `parked`; or ended: `delivered`, `dead`, `expired`, `cancelled`.
+    state: &'static str,
+    /// Attempts started.
+    attempts: u32,
+    accepted_at: String,
+    /// When the next attempt is due, while it is scheduled.
+    #[schema(required)]
+    due_at: Option<String>,
+    /// The id of the key that submitted it.
+    #[schema(required)]
+    caller: Option<String>,
+    /// The replica that claimed it, while in flight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumer: Option<String>,
+    /// Null until it ended.
+    #[schema(required)]
+    outcome: Option<Ended>,
+}
+
+impl Job {
+    pub(crate) fn of(bucket: &BucketName, view: JobView) -> Self {
+        Self {
+            id: view.id,
+            bucket: bucket.clone(),
+            state: view.state.as_str(),
+            attempts: view.attempts,
+            accepted_at: time::show(view.id.accepted_ms()),
+            due_at: view.due_ms.map(time::show),
+            caller: view.caller,
+            consumer: view.consumer,
+            outcome: view.outcome.map(|(outcome, settled_ms)| Ended::of(outcome, settled_ms)),
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Outcome)]
+pub(crate) struct Ended {
+    /// `delivered`, `dead`, `expired` or `cancelled`.
+    result: &'static str,
+    #[schema(required)]
+    reason: Option<String>,
+    /// The upstream's last status.
+    #[schema(required)]
+    status: Option<u16>,
+    attempts: u32,
+    settled_at: String,
+    /// The upstream's last response, as far as it was stored.
+    #[schema(required)]
+    body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    /// `body` is base64, because it isn't UTF-8.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    base64: bool,
+    /// The response was longer than what was stored.
+    truncated: bool,
+}
+
+impl Ended {
+    pub(crate) fn of(outcome: Outcome, settled_ms: u64) -> Self {
+        let (body, answer) = match outcome.answer {
+            Some(mut answer) => (Some(std::mem::take(&mut answer.body)), answer),
+            None => (None, AnswerBody::default()),
+        };
+        Self {
+            result: outcome.result.as_str(),
+            reason: outcome.reason,
+            status: outcome.status,
+            attempts: outcome.attempts,
+            settled_at: time::show(settled_ms),
+            body,
+            content_type: answer.content_type,
+            base64: answer.base64,
+            truncated: answer.truncated,
+        }
+    }
+}

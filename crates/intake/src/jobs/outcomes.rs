@@ -1,0 +1,53 @@
+//! `GET …/outcomes`: lists how jobs ended.
+
+use axum::extract::OriginalUri;
+use axum::response::Response;
+use dripfeed_auth::Read;
+use dripfeed_bucket::JobView;
+use dripfeed_job::Ending;
+use serde::Deserialize;
+
+use crate::jobs::job::Job;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::pagination::{self, List, Params};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Filter {
+    /// Only jobs settled at this time, RFC 3339, or later.
+    #[param(format = DateTime)]
+    since: Option<String>,
+    /// Only `delivered`, `dead`, `expired` or `cancelled`.
+    #[param(pattern = "^(delivered|dead|expired|cancelled)$")]
+    outcome: Option<String>,
+    #[param(ignore)]
+    limit: Option<String>,
+    #[param(ignore)]
+    cursor: Option<String>,
+}
+
+/// Lists ended jobs, oldest first.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/outcomes", tag = "jobs",
+    params(parameters::Bucket, Filter, parameters::Paging),
+    responses(
+        (status = 200, description = "A page of ended jobs", body = List<Job>,
+            headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
+        responses::OfList,
+    )
+)]
+pub(crate) async fn outcomes(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    Params(filter): Params<Filter>,
+    OriginalUri(uri): OriginalUri,
+) -> Result<Response, Problem> {
+    let since_ms = pagination::time_ms("since", filter.since.as_deref())?;
+    let ending = pagination::parsed::<Ending>("outcome", filter.outcome.as_deref())?;
+    let limit = pagination::limit(filter.limit.as_deref())?;
+    let after = pagination::cursor(filter.cursor.as_deref())?;
+    let page = bucket.outcomes(since_ms, ending, after.as_ref(), limit).await?;
+    Ok(pagination::answer(&uri, page, |ended| Job::of(bucket.name(), JobView::from(ended))))
+}

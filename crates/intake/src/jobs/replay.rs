@@ -1,0 +1,127 @@
+//! `POST …/dead/{id}/replay`, `POST …/dead/replay`: submits dead letters again, within capacity and rate.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use dripfeed_bucket::{Admission, DeadFilter, Judgement, Replayed, ReplayedMany};
+use dripfeed_job::Rate;
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::{formats, parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::body::{self, Unused};
+use crate::request::{json, time};
+use crate::submit::admit::judge;
+use crate::submit::receipt::{self, Receipt};
+use dripfeed_auth::Operate;
+
+/// Submits a dead letter again, as a new job.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/dead/{id}/replay", tag = "dead letters",
+    params(parameters::Bucket, parameters::Job),
+    responses(
+        (status = 202, description = "Admitted as a new job", body = Receipt,
+            headers(("Location" = String, description = "The new job"))),
+        responses::OfReplay,
+    )
+)]
+pub(crate) async fn replay(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    JobInPath(id): JobInPath,
+    _: Unused,
+) -> Result<Response, Problem> {
+    let admission = match bucket.replay(id).await? {
+        Replayed::As(admitted) => Admission::Admitted(admitted),
+        Replayed::Refused(refused) => Admission::Refused(refused),
+        Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
+    };
+    let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None, holding: None }))?;
+    Ok(receipt::answer(intake.settings(), &bucket, &admitted))
+}
+
+/// Submits all dead letters that match the filter again, as far as the bucket has room.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/dead/replay", tag = "dead letters", params(parameters::Bucket),
+    request_body(content = Option<Which>, description = "The filter; all when omitted or null"),
+    responses((status = 200, description = "Done", body = Many), responses::OfChange)
+)]
+pub(crate) async fn replay_many(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    body: Body,
+) -> Result<Json<Many>, Problem> {
+    let body = body::read(body, &intake).await?;
+    let which = |body: &Bytes| {
+        let all = body.is_empty() || body.trim_ascii() == b"null";
+        if all { Ok(Which::default()) } else { json::read(body) }
+    };
+    let which = body::parse(body, which).await?;
+    let rate = which.rate;
+    Ok(Json(bucket.replay_many(&which.into(), rate).await?.into()))
+}
+
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    /// Only reasons that contain this text.
+    reason: Option<String>,
+    /// Only with this last status of the upstream.
+    #[serde(default, deserialize_with = "status")]
+    #[schema(minimum = 100, maximum = 599)]
+    status: Option<u16>,
+    /// Only jobs of this caller.
+    caller: Option<String>,
+    /// Only jobs that died at this time, RFC 3339, or later.
+    #[serde(default, deserialize_with = "time::deserialize")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    since: Option<u64>,
+    /// Only jobs that died at this time, RFC 3339, or earlier.
+    #[serde(default, deserialize_with = "time::deserialize")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    until: Option<u64>,
+    /// The rate of the replay, such as `10/s`; by default the bucket's rate.
+    #[schema(value_type = Option<formats::Rate>, inline)]
+    rate: Option<Rate>,
+}
+
+fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    match Option::deserialize(deserializer)? {
+        Some(status @ (..100 | 600..)) => {
+            Err(D::Error::invalid_value(Unexpected::Unsigned(u64::from(status)), &"a status from 100 to 599"))
+        }
+        usable => Ok(usable),
+    }
+}
+
+impl From<Which> for DeadFilter {
+    fn from(which: Which) -> Self {
+        Self {
+            reason: which.reason,
+            status: which.status,
+            caller: which.caller,
+            died_since_ms: which.since,
+            died_until_ms: which.until,
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Replayed)]
+pub(crate) struct Many {
+    replayed: u64,
+    /// Matching dead letters that stay, because the bucket is full.
+    left: u64,
+}
+
+impl From<ReplayedMany> for Many {
+    fn from(many: ReplayedMany) -> Self {
+        Self { replayed: many.replayed, left: many.left }
+    }
+}

@@ -1,0 +1,89 @@
+//! Counters and histograms of submissions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dripfeed_bucket::{Buckets, Judgement};
+use dripfeed_job::BucketName;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use super::limit_verdicts::LimitVerdicts;
+use crate::problem::Code;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfBucket {
+    bucket: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Refusal {
+    bucket: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug)]
+pub struct IntakeMetrics {
+    accepted: Family<OfBucket, Counter>,
+    refused: Family<Refusal, Counter>,
+    limit_verdicts: LimitVerdicts,
+    admit_duration: Family<OfBucket, Histogram, fn() -> Histogram>,
+}
+
+/// From a quarter of a millisecond, a single admission on loopback, to four seconds, an admission during a Redis failure.
+fn admit_durations() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_25, 2.0, 15))
+}
+
+impl IntakeMetrics {
+    /// Registers the metrics of `buckets`; the registry's prefix goes before their names.
+    #[must_use]
+    pub fn register(buckets: Arc<Buckets>, registry: &mut Registry) -> Self {
+        let metrics = Self {
+            accepted: Family::default(),
+            refused: Family::default(),
+            limit_verdicts: LimitVerdicts::new(buckets),
+            admit_duration: Family::new_with_constructor(admit_durations),
+        };
+        registry.register("jobs_accepted", "Jobs this intake admitted", metrics.accepted.clone());
+        registry.register("jobs_refused", "Submissions this intake refused, by reason", metrics.refused.clone());
+        registry.register_collector(Box::new(metrics.limit_verdicts.clone()));
+        registry.register_with_unit(
+            "admit_duration",
+            "Time to admit a job or a batch",
+            Unit::Seconds,
+            metrics.admit_duration.clone(),
+        );
+        metrics
+    }
+
+    pub(crate) fn accepted(&self, bucket: &BucketName) {
+        self.accepted.get_or_create(&OfBucket { bucket: bucket.to_string() }).inc();
+    }
+
+    pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
+        self.refused.get_or_create(&Refusal { bucket: bucket.to_string(), reason: why.as_str() }).inc();
+    }
+
+    /// Counts the verdict of each limit, `max_share` included.
+    pub(crate) fn limited(&self, bucket: &BucketName, judged: &Judgement) {
+        self.limit_verdicts.count(bucket, judged);
+    }
+
+    pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration) {
+        self.admit_duration.get_or_create(&OfBucket { bucket: bucket.to_string() }).observe(took.as_secs_f64());
+    }
+
+    /// Drops the metrics of a bucket that was removed from the configuration.
+    pub fn forget(&self, bucket: &BucketName) {
+        let of = OfBucket { bucket: bucket.to_string() };
+        self.accepted.remove(&of);
+        self.admit_duration.remove(&of);
+        for code in Code::ALL {
+            self.refused.remove(&Refusal { bucket: bucket.to_string(), reason: code.as_str() });
+        }
+    }
+}

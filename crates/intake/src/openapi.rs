@@ -1,0 +1,9 @@
+//! The API description (OpenAPI): what the handlers' types don't describe themselves.
+
+pub(crate) mod document;
+pub(crate) mod formats;
+pub(crate) mod pace_tier;
+pub(crate) mod parameters;
+pub(crate) mod responses;
+pub(crate) mod rules;
+pub(crate) mod verdict;

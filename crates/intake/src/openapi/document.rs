@@ -1,0 +1,77 @@
+//! Completes the API description: title, security, schemas, and corrections of what the handlers generate.
+
+use std::collections::BTreeSet;
+
+use utoipa::openapi::schema::{Schema, SchemaType, Type};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{InfoBuilder, OpenApi, PathItem, RefOr, path::Operation};
+
+use crate::openapi::responses;
+
+/// Completes the description that the routes collected.
+pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
+    api.info = InfoBuilder::new()
+        .title("dripfeed")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(
+            "HTTP job queue with a hard size limit and a global rate limit: accepts jobs at any rate into a bounded bucket, \
+             and delivers them to a rate-limited upstream, never faster than its quota.",
+        ))
+        .build();
+    let components = api.components.get_or_insert_default();
+    components.schemas.extend(responses::schemas());
+    components.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    let header = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("Dripfeed-Key")));
+    components.add_security_scheme("key", header);
+    // Either of them, or none where no keys are configured.
+    api.security = Some(vec![
+        SecurityRequirement::new("bearer", Vec::<String>::new()),
+        SecurityRequirement::new("key", Vec::<String>::new()),
+        SecurityRequirement::default(),
+    ]);
+    make_operation_ids_distinct(&mut api);
+    api.paths.paths.values_mut().flat_map(operations).for_each(|(_, operation)| make_parameters_non_null(operation));
+    api
+}
+
+/// One handler may serve several methods; each operation needs a distinct id.
+fn make_operation_ids_distinct(api: &mut OpenApi) {
+    let mut used = BTreeSet::new();
+    for item in api.paths.paths.values_mut() {
+        for (method, operation) in operations(item) {
+            let Some(id) = &mut operation.operation_id else { continue };
+            if !used.insert(id.clone()) {
+                *id = format!("{id}_{method}");
+                used.insert(id.clone());
+            }
+        }
+    }
+}
+
+/// An optional header or query parameter is omitted, never null.
+fn make_parameters_non_null(operation: &mut Operation) {
+    for parameter in operation.parameters.iter_mut().flatten() {
+        let RefOr::T(parameter) = parameter else { continue };
+        let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema else { continue };
+        if let SchemaType::Array(types) = &mut schema.schema_type {
+            types.retain(|one| *one != Type::Null);
+            if let [only] = types.as_slice() {
+                schema.schema_type = SchemaType::Type(only.clone());
+            }
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    [
+        ("get", &mut item.get),
+        ("put", &mut item.put),
+        ("post", &mut item.post),
+        ("delete", &mut item.delete),
+        ("options", &mut item.options),
+        ("head", &mut item.head),
+        ("patch", &mut item.patch),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}

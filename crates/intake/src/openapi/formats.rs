@@ -1,0 +1,30 @@
+//! Text formats of the job crate's types, for the API description. Each pattern is defined beside its type.
+
+use dripfeed_job::{duration, idempotency, rate, share, size};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+macro_rules! formats {
+    ($($(#[$doc:meta])* $name:ident: $pattern:expr, $example:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let text = ObjectBuilder::new().schema_type(Type::String);
+                text.pattern(Some($pattern)).examples([$example]).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )*};
+}
+
+formats! {
+    Duration: duration::PATTERN, "1m 30s";
+    Rate: rate::PATTERN, "200/500ms";
+    Share: share::PATTERN, "12.5%";
+    Size: size::PATTERN, "64MiB";
+    IdempotencyKey: idempotency::PATTERN, "order-17";
+}

@@ -1,0 +1,58 @@
+//! The schema of a pace tier. The limit crate parses it.
+
+use dripfeed_limit::load::{CALENDAR_PERIODS, FIXED_ALIGN};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{
+    AdditionalProperties, AnyOfBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::openapi::formats;
+
+pub(crate) struct PaceTier;
+
+impl PartialSchema for PaceTier {
+    fn schema() -> RefOr<Schema> {
+        let of_calendar = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(CALENDAR_PERIODS));
+        let fixed_period = AnyOfBuilder::new().item(formats::Duration::schema()).item(of_calendar);
+        let align = || or_null(Type::String).pattern(Some(FIXED_ALIGN));
+        let burst = || or_null(Type::Integer).minimum(Some(1));
+        let one = ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some([1]));
+        OneOfBuilder::new()
+            .item(limited(of_kind("bucket"), formats::Duration::schema()).property("burst", burst()))
+            .item(rated(of_kind("bucket")).property("burst", burst()))
+            .item(period(of_kind("gate"), formats::Duration::schema()).property("limit", one))
+            .item(rated(of_kind("gate")))
+            .item(limited(of_kind("fixed"), fixed_period).property("align", align()))
+            .item(rated(of_kind("fixed")).property("align", align()))
+            .into()
+    }
+}
+
+impl ToSchema for PaceTier {}
+
+fn of_kind(kind: &str) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .property("kind", ObjectBuilder::new().schema_type(Type::String).enum_values(Some([kind])))
+        .required("kind")
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+}
+
+/// `limit` calls per `period`.
+fn limited(tier: ObjectBuilder, of: impl Into<RefOr<Schema>>) -> ObjectBuilder {
+    let count = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+    period(tier, of).property("limit", count).required("limit")
+}
+
+fn period(tier: ObjectBuilder, of: impl Into<RefOr<Schema>>) -> ObjectBuilder {
+    tier.property("period", of).required("period")
+}
+
+/// Limit and period as one `rate`.
+fn rated(tier: ObjectBuilder) -> ObjectBuilder {
+    tier.property("rate", formats::Rate::schema()).required("rate")
+}
+
+fn or_null(of: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([of, Type::Null]))
+}

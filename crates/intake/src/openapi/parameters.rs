@@ -1,0 +1,82 @@
+//! Parameters shared by several operations, for the API description.
+//!
+//! These types only document. `request::access` and `submit::options` parse, and return the problems that the contract
+//! names.
+
+#![expect(dead_code, reason = "the fields are read by the derive alone")]
+
+use crate::openapi::formats;
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Bucket {
+    /// The bucket's name.
+    #[param(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    bucket: String,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Service {
+    /// The service's name.
+    #[param(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    service: String,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Job {
+    /// The job's id, from the 202 response.
+    #[param(pattern = "^[0-9]+-[0-9]+$", example = "1700000000000-0")]
+    id: String,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(crate) struct Options {
+    /// At most one job per key: a repeated request with the same content returns the same job.
+    #[param(rename = "Idempotency-Key", value_type = formats::IdempotencyKey, inline, required = false)]
+    idempotency_key: Option<String>,
+    /// Delay of the first attempt: `10s`, `5m`, at most 30 days.
+    #[param(rename = "Dripfeed-Delay", value_type = formats::Duration, inline, required = false)]
+    delay: Option<String>,
+    /// The earliest time of the first attempt, RFC 3339, at most 30 days ahead.
+    #[param(rename = "Dripfeed-Not-Before", format = DateTime)]
+    not_before: Option<String>,
+    /// The job expires if no attempt has started by then: `60s`, at most 30 days.
+    #[param(rename = "Dripfeed-Expires-In", value_type = formats::Duration, inline, required = false)]
+    expires_in: Option<String>,
+    /// Retries after the first attempt.
+    #[param(rename = "Dripfeed-Retries", minimum = 0, maximum = 100)]
+    retries: Option<u32>,
+    /// Timeout of one attempt, body included: `30s`, at most an hour.
+    #[param(rename = "Dripfeed-Timeout", value_type = formats::Duration, inline, required = false)]
+    timeout: Option<String>,
+    /// `wait=10`: wait this many seconds, at most 60, for the upstream's response. When too many requests wait already, 202 at
+    /// once, without `Preference-Applied`.
+    #[param(rename = "Prefer", example = "wait=10")]
+    prefer: Option<String>,
+    /// The trace that this job belongs to (W3C Trace Context).
+    traceparent: Option<String>,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(crate) struct MethodAndPath {
+    /// Overrides the bucket's method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
+    #[param(rename = "Dripfeed-Method", example = "PUT", pattern = "^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$")]
+    method: Option<String>,
+    /// Appended to the bucket's upstream URL.
+    #[param(rename = "Dripfeed-Path", example = "/orders/17?notify=1")]
+    path: Option<String>,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Paging {
+    /// The maximum number of items.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next` of the previous page.
+    cursor: Option<String>,
+}

@@ -1,0 +1,88 @@
+//! The error responses of each operation, for the API description.
+
+use std::collections::BTreeMap;
+
+use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::{IntoResponses, PartialSchema, ToSchema};
+
+use crate::problem::{Code, Document};
+
+type Responses = BTreeMap<String, RefOr<Response>>;
+
+/// Codes with the same status share a response, whose description lists them.
+fn responses(codes: &[Code]) -> Responses {
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in codes {
+        by_status.entry(code.status().as_u16()).or_default().push(*code);
+    }
+    by_status.into_iter().map(|(status, codes)| (status.to_string(), RefOr::T(response(&codes)))).collect()
+}
+
+fn response(codes: &[Code]) -> Response {
+    let descriptions: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.title())).collect();
+    let schema = Ref::from_schema_name(Document::name());
+    ResponseBuilder::new()
+        .description(descriptions.join(". "))
+        .content("application/problem+json", Content::new(Some(schema)))
+        .build()
+}
+
+/// The codes of any operation under `/v1`.
+const ANY: [Code; 8] = [
+    Code::Unauthenticated,
+    Code::Forbidden,
+    Code::UnknownHost,
+    Code::HeadersTooLarge,
+    Code::Internal,
+    Code::Draining,
+    Code::StoreUnavailable,
+    Code::StoreFull,
+];
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident: $($code:ident),* ;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl IntoResponses for $name {
+            fn responses() -> Responses {
+                let mut codes = ANY.to_vec();
+                codes.extend_from_slice(&[$(Code::$code),*]);
+                responses(&codes)
+            }
+        }
+    )*};
+}
+
+operations! {
+    /// An operation on all buckets.
+    OfMetrics: ;
+    /// An operation that names no bucket.
+    OfAll: BadQuery;
+    /// Reading a bucket.
+    OfBucket: UnknownBucket, Unsupported;
+    /// Changing a bucket, without a body.
+    OfOperation: UnknownBucket, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfList: UnknownBucket, Unsupported, BadQuery;
+    OfJob: UnknownBucket, UnknownJob, Unsupported;
+    OfCancel: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, InFlight, JobEnded;
+    OfDeletion: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
+    OfReplay: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, BucketFull, CallerLimit,
+        DeadlineUnreachable;
+    OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
+        IdempotencyConflict, IdempotencyKeysFull, BucketFull, CallerLimit, DeadlineUnreachable;
+    OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
+        CallerLimit, IdempotencyKeysFull;
+    OfService: UnknownService;
+    OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices;
+    OfCheck: UnknownService, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
+}
+
+/// The schema of all error responses, and the schemas that it refers to.
+pub(crate) fn schemas() -> Vec<(String, RefOr<utoipa::openapi::schema::Schema>)> {
+    let mut schemas = vec![(Document::name().into_owned(), Document::schema())];
+    Document::schemas(&mut schemas);
+    schemas
+}

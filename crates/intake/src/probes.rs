@@ -1,0 +1,65 @@
+//! `GET /livez`, `/readyz` and `/metrics`: the same for both roles.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use dripfeed_auth::Read;
+use dripfeed_http::Health;
+
+use crate::intake::Intake;
+use crate::metrics::MetricsExporter;
+use crate::openapi::responses;
+use crate::problem::{Code, Problem};
+use crate::request::access::Allowed;
+
+/// All three, without a key, for a separate port.
+pub fn router(exporter: MetricsExporter) -> Router {
+    let metrics = get(async |State(exporter): State<MetricsExporter>| export(&exporter).await);
+    let health = health(exporter.health().clone());
+    Router::new().route("/metrics", metrics).with_state(exporter).merge(health)
+}
+
+/// `/livez` and `/readyz`, which need no key.
+pub(crate) fn health(health: Health) -> Router {
+    Router::new().route("/livez", get(livez)).route("/readyz", get(readyz)).with_state(health)
+}
+
+/// Alive: the process answers.
+#[utoipa::path(get, path = "/livez", tag = "health", security(()), responses(
+    (status = 200, description = "The process answers", content_type = "text/plain", body = String)
+))]
+pub(crate) async fn livez() -> &'static str {
+    "alive\n"
+}
+
+/// Ready: Redis answers, and this process isn't stopping.
+#[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
+    (status = 200, description = "Ready for work", content_type = "text/plain", body = String),
+    (status = 503, description = "`draining`, or `store_unavailable`: Redis doesn't answer",
+        content_type = "application/problem+json", body = crate::problem::Document)
+))]
+pub(crate) async fn readyz(State(health): State<Health>) -> Result<&'static str, Problem> {
+    health.ready().await?;
+    Ok("ready\n")
+}
+
+/// This process's metrics as OpenMetrics text. With keys configured it requires one with scope `read` for all buckets.
+#[utoipa::path(get, path = "/metrics", tag = "health", responses(
+    (status = 200, description = "OpenMetrics", content_type = "application/openmetrics-text", body = String),
+    responses::OfMetrics,
+))]
+pub(crate) async fn metrics(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<Read>,
+) -> Result<Response, Problem> {
+    // The labels name every bucket.
+    if !caller.may_use_all_buckets() {
+        return Err(Problem::new(Code::Forbidden, "metrics cover all buckets, and this key is restricted to some"));
+    }
+    export(intake.exporter()).await
+}
+
+async fn export(exporter: &MetricsExporter) -> Result<Response, Problem> {
+    exporter.export().await.map_err(|_| Problem::internal())
+}

@@ -1,0 +1,90 @@
+//! Refusals and errors of a bucket as problems.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::{BucketError, Reason, Refused};
+use dripfeed_http::LogThrottle;
+use dripfeed_store::{Certainty, ErrorKind};
+use http::StatusCode;
+
+use super::{Code, Problem};
+
+impl Problem {
+    /// A refused submission.
+    pub(crate) fn refused(refused: &Refused) -> Self {
+        let (code, detail) = match refused.reason {
+            Reason::BucketFull => (Code::BucketFull, "the bucket has no room for this job; retry later"),
+            Reason::NeverFits => {
+                (Code::BodyTooLarge, "the job is larger than capacity_bytes of the bucket; no retry will help")
+            }
+            Reason::DeadlineUnreachable => {
+                (Code::DeadlineUnreachable, "the job would expire before it could be delivered at the current rate")
+            }
+            Reason::IdempotencyKeysFull => (
+                Code::IdempotencyKeysFull,
+                "the bucket stores no more idempotency keys now; retry later, or without a key",
+            ),
+            Reason::IdempotencyConflict => {
+                (Code::IdempotencyConflict, "repeat the same method, path and body with a key, or use another key")
+            }
+            Reason::CallerLimit => (Code::CallerLimit, "a rate limit of the bucket refuses this now; retry later"),
+            Reason::ShareTaken => {
+                (Code::CallerLimit, "your jobs have reached the caller share of the bucket (max_share); retry later")
+            }
+        };
+        let mut problem = Self::new(code, detail).retry_after(refused.retry_after);
+        let never_passes = code.status() == StatusCode::TOO_MANY_REQUESTS && refused.retry_after.is_none();
+        problem.more.retryable = never_passes.then_some(false);
+        problem.more.level = Some(refused.level);
+        problem.more.capacity = Some(refused.capacity);
+        problem
+    }
+
+    pub(super) fn store(kind: ErrorKind, certainty: Certainty) -> Self {
+        let (code, detail) = match (kind, certainty) {
+            (ErrorKind::Full, _) => (Code::StoreFull, "the request was not stored; retry later"),
+            (_, Certainty::NotStored) => (Code::StoreUnavailable, "the request was not stored; retry later"),
+            (_, Certainty::Unknown) => {
+                (Code::StoreUnavailable, "the request may have been stored; retry with the same idempotency key")
+            }
+        };
+        let mut problem = Self::new(code, detail).retry_after(Some(Duration::from_secs(1)));
+        problem.more.outcome = Some(match certainty {
+            Certainty::NotStored => "not_stored",
+            Certainty::Unknown => "unknown",
+        });
+        problem
+    }
+}
+
+/// Logs an error. `logged`: the store has already logged that outage once.
+fn log(error: &BucketError, logged: bool) {
+    static FAILURES: LogThrottle = LogThrottle::new();
+
+    let error = error as &dyn Error;
+    if logged {
+        tracing::debug!(error, "request failed: Redis is unavailable");
+    } else if let Some(suppressed) = FAILURES.due(Instant::now()) {
+        tracing::error!(error, suppressed, "requests fail: Redis returned an error");
+    }
+}
+
+impl From<BucketError> for Problem {
+    fn from(error: BucketError) -> Self {
+        match &error {
+            BucketError::Store(store) => {
+                log(&error, matches!(store.kind(), ErrorKind::Unreachable | ErrorKind::Timeout));
+                Self::store(store.kind(), store.certainty())
+            }
+            BucketError::Reply { .. } => {
+                log(&error, false);
+                Self::internal()
+            }
+            BucketError::Cursor(_) => Self::new(Code::BadQuery, format!("cursor: {error}")),
+            BucketError::Unsupported(_) => Self::new(Code::Unsupported, error.to_string()),
+            BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
+            BucketError::Closing => Self::draining(),
+        }
+    }
+}

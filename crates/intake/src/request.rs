@@ -1,0 +1,8 @@
+//! Reading requests: authorization, bodies, queries, client addresses.
+
+pub(crate) mod access;
+pub(crate) mod body;
+pub(crate) mod client_ip;
+pub(crate) mod json;
+pub(crate) mod pagination;
+pub(crate) mod time;

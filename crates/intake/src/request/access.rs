@@ -1,0 +1,105 @@
+//! Authorization of a request, before anything else of it is read: a handler that takes one of these extractors is only
+//! called when the caller may.
+
+use std::marker::PhantomData;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use dripfeed_auth::{Caller, Permission, Scope, is_same_origin};
+use dripfeed_bucket::Bucket;
+use dripfeed_job::JobId;
+use dripfeed_limit::ServiceName;
+use http::request::Parts;
+
+use crate::intake::Intake;
+use crate::problem::{Code, Problem};
+
+/// A caller with permission `P`.
+pub(crate) struct Allowed<P> {
+    pub(crate) caller: Caller,
+    permission: PhantomData<P>,
+}
+
+impl<P: Permission> FromRequestParts<Intake> for Allowed<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let unknown = || {
+            Problem::new(Code::Unauthenticated, "send a valid key as `Authorization: Bearer …` or `Dripfeed-Key: …`")
+        };
+        let caller = intake.keys().caller(&parts.headers).ok_or_else(unknown)?;
+        if P::CHANGES && !is_same_origin(&parts.headers) {
+            return Err(Problem::new(Code::Forbidden, "requests from pages of another origin can't change anything"));
+        }
+        if !caller.may(P::SCOPE) {
+            return Err(lacks(P::SCOPE));
+        }
+        Ok(Self { caller, permission: PhantomData })
+    }
+}
+
+/// A caller with permission `P`, and the bucket that the path names.
+pub(crate) struct BucketAccess<P> {
+    pub(crate) caller: Caller,
+    pub(crate) bucket: Bucket,
+    permission: PhantomData<P>,
+}
+
+impl<P: Permission> FromRequestParts<Intake> for BucketAccess<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let Allowed { caller, .. } = Allowed::<P>::from_request_parts(parts, intake).await?;
+        let name = path_param(parts, intake, "bucket").await;
+        let name = name.as_deref().unwrap_or_default();
+        // Checked before the lookup: a caller without access doesn't learn whether the bucket exists.
+        if !caller.may_use(name) {
+            return Err(Problem::new(Code::Forbidden, "this key has no access to this bucket"));
+        }
+        let bucket = intake.buckets().get(name).ok_or_else(Problem::unknown_bucket)?;
+        Ok(Self { caller, bucket, permission: PhantomData })
+    }
+}
+
+/// A caller with permission `P`, and the service that the path names, registered or not.
+pub(crate) struct ServiceAccess<P> {
+    pub(crate) caller: Caller,
+    pub(crate) service: ServiceName,
+    permission: PhantomData<P>,
+}
+
+impl<P: Permission> FromRequestParts<Intake> for ServiceAccess<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let Allowed { caller, .. } = Allowed::<P>::from_request_parts(parts, intake).await?;
+        let name = path_param(parts, intake, "service").await;
+        let name = name.as_deref().unwrap_or_default();
+        // Checked first, as for buckets.
+        if !caller.may_use_service(name) {
+            return Err(Problem::new(Code::Forbidden, "this key has no access to this service"));
+        }
+        let service = name.parse().map_err(|_| Problem::unknown_service())?;
+        Ok(Self { caller, service, permission: PhantomData })
+    }
+}
+
+/// The job id in the path. A malformed id is an unknown job; Redis isn't queried.
+pub(crate) struct JobInPath(pub(crate) JobId);
+
+impl FromRequestParts<Intake> for JobInPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let id = path_param(parts, intake, "id").await;
+        id.and_then(|id| id.parse().ok()).map(Self).ok_or_else(Problem::unknown_job)
+    }
+}
+
+fn lacks(scope: Scope) -> Problem {
+    Problem::new(Code::Forbidden, format!("this key lacks the scope `{}`", scope.as_str()))
+}
+
+async fn path_param(parts: &mut Parts, intake: &Intake, name: &str) -> Option<String> {
+    let params = RawPathParams::from_request_parts(parts, intake).await.ok()?;
+    params.iter().find(|(param, _)| *param == name).map(|(_, value)| value.to_owned())
+}

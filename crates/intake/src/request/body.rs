@@ -1,0 +1,186 @@
+//! Reads a request's body within limits of size, time and memory.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{FromRequest, Request};
+use bytes::{Bytes, BytesMut};
+use dripfeed_job::{duration, size};
+use http_body_util::BodyExt as _;
+use tokio::sync::OwnedSemaphorePermit;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::body_budget::BodyBudget;
+use crate::intake::Intake;
+use crate::problem::{Code, Problem};
+use crate::settings::IntakeSettings;
+
+/// A body, and its share of the memory budget until it is dropped.
+struct Budgeted {
+    body: Bytes,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Budgeted {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+pub(crate) async fn read(body: Body, intake: &Intake) -> Result<Bytes, Problem> {
+    read_within(body, intake.settings(), intake.body_budget()).await
+}
+
+/// Parses a body; a large one on a separate thread, so that it doesn't block others.
+pub(crate) async fn parse<T: Send + 'static>(
+    body: Bytes,
+    read: impl FnOnce(&Bytes) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    dripfeed_bucket::parse(body.len(), move || read(&body)).await?
+}
+
+async fn read_within(body: Body, settings: &IntakeSettings, budget: &BodyBudget) -> Result<Bytes, Problem> {
+    // A declared length is refused before the first byte is read.
+    if body.size_hint().lower() > settings.max_body {
+        return Err(too_large(settings.max_body));
+    }
+    let read = tokio::time::timeout(settings.body_timeout, collect(body, settings.max_body, budget)).await;
+    read.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
+}
+
+/// Memory is reserved for received bytes, not for the declared length: using up the budget costs a client as many bytes.
+async fn collect(mut body: Body, most: u64, budget: &BodyBudget) -> Result<Bytes, Problem> {
+    let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+    let mut collected = BytesMut::new();
+    let mut reserved: Option<OwnedSemaphorePermit> = None;
+    while let Some(frame) = body.frame().await {
+        let incomplete = |_| Problem::new(Code::BadBody, "the body ended early, or its framing is invalid");
+        let Ok(data) = frame.map_err(incomplete)?.into_data() else { continue };
+        if data.len() > most_bytes - collected.len() {
+            return Err(too_large(most));
+        }
+        let permit = budget.reserve(data.len()).ok_or_else(overloaded)?;
+        match &mut reserved {
+            Some(reserved) => reserved.merge(permit),
+            None => reserved = Some(permit),
+        }
+        collected.extend_from_slice(&data);
+    }
+    Ok(Bytes::from_owner(Budgeted { body: collected.freeze(), _permit: reserved }))
+}
+
+/// The ignored body of an operation that needs none. It is read completely first, so that a broken request has no effect.
+pub(crate) struct Unused;
+
+impl FromRequest<Intake> for Unused {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, intake: &Intake) -> Result<Self, Problem> {
+        read(request.into_body(), intake).await.map(|_| Self)
+    }
+}
+
+fn overloaded() -> Problem {
+    Problem::new(Code::Overloaded, "the request was not stored; retry later, or at another intake")
+        .retry_after(Some(Duration::from_secs(1)))
+}
+
+/// Bytes of any media type, for the API description.
+pub(crate) struct Any;
+
+impl PartialSchema for Any {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+    }
+}
+
+impl ToSchema for Any {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Any")
+    }
+}
+
+fn too_large(most: u64) -> Problem {
+    Problem::new(Code::BodyTooLarge, format!("send at most {}", size::show(most)))
+}
+
+fn too_slow(most: Duration) -> Problem {
+    Problem::new(Code::BodyTimeout, format!("send the whole body within {}", duration::show(most)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use futures::{StreamExt as _, stream};
+
+    use super::*;
+
+    fn settings() -> IntakeSettings {
+        IntakeSettings {
+            max_body: 10,
+            max_bodies: 20,
+            max_connections: 1,
+            trusted_proxies: Vec::new(),
+            head_timeout: Duration::from_secs(1),
+            body_timeout: Duration::from_millis(20),
+            drain: Duration::from_secs(1),
+            drain_delay: Duration::ZERO,
+            hosts: dripfeed_auth::Hosts::default(),
+            x_ratelimit_headers: false,
+            max_batch: 1,
+            max_waits: 1,
+            max_waits_per_caller: 1,
+        }
+    }
+
+    async fn read(body: Body, settings: &IntakeSettings) -> Result<Bytes, Problem> {
+        read_within(body, settings, &BodyBudget::new(settings.max_bodies)).await
+    }
+
+    fn code(read: Result<Bytes, Problem>) -> Code {
+        read.unwrap_err().code()
+    }
+
+    #[tokio::test]
+    async fn a_body_within_the_limit_is_read() {
+        assert_eq!(read(Body::from("0123456789"), &settings()).await.unwrap(), "0123456789");
+        assert_eq!(read(Body::empty(), &settings()).await.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn reading_stops_at_the_size_limit() {
+        assert_eq!(code(read(Body::from("0123456789a"), &settings()).await), Code::BodyTooLarge);
+        let endless = stream::repeat_with(|| Ok::<_, std::io::Error>("abc"));
+        assert_eq!(code(read(Body::from_stream(endless), &settings()).await), Code::BodyTooLarge);
+    }
+
+    #[tokio::test]
+    async fn bodies_share_a_budget_and_release_it() {
+        let budget = BodyBudget::new(15);
+        let read = async |text: &'static str| read_within(Body::from(text), &settings(), &budget).await;
+        let first = read("0123456789").await.unwrap();
+        let part = first.slice(2..4);
+        assert_eq!(code(read("012345").await), Code::Overloaded);
+        assert_eq!(read("01234").await.unwrap(), "01234");
+        drop(first);
+        assert_eq!(code(read("0123456789").await), Code::Overloaded, "a slice of the first is still in use");
+        drop(part);
+        assert_eq!(read("0123456789").await.unwrap(), "0123456789");
+    }
+
+    #[tokio::test]
+    async fn a_slow_body_times_out() {
+        let silent = stream::iter([Ok::<_, std::io::Error>("abc")]).chain(stream::pending());
+        assert_eq!(code(read(Body::from_stream(silent), &settings()).await), Code::BodyTimeout);
+    }
+
+    #[tokio::test]
+    async fn a_truncated_body_is_refused() {
+        let broken = stream::iter([Ok("abc"), Err(std::io::Error::other("gone"))]);
+        assert_eq!(code(read(Body::from_stream(broken), &settings()).await), Code::BadBody);
+    }
+}

@@ -1,0 +1,58 @@
+//! Parses a JSON body into a type, with the place of a fault.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
+
+use crate::problem::{Code, Place, Problem};
+
+/// Parses a body that is one object.
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let mut track = serde_path_to_error::Track::new();
+    let read = object(serde_path_to_error::Deserializer::new(&mut json, &mut track)).map_err(|error| {
+        let member = track.path().to_string();
+        problem(&error, (member != ".").then_some(member))
+    })?;
+    json.end().map_err(|error| problem(&error, None))?;
+    Ok(read)
+}
+
+/// For `#[serde(deserialize_with)]`: an object only. Serde would also accept an array for a struct.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_map(ObjectVisitor(PhantomData))
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+fn problem(error: &serde_json::Error, member: Option<String>) -> Problem {
+    let code = match error.classify() {
+        Category::Data => Code::BadMember,
+        Category::Io | Category::Syntax | Category::Eof => Code::BadJson,
+    };
+    let place = Place { item: None, member, line: Some(error.line()), column: Some(error.column()) };
+    Problem::new(code, without_place(error)).at(place)
+}
+
+/// The parser's message without the place, which problems have members for.
+pub(crate) fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).map_or_else(|| text.clone(), str::to_owned)
+}

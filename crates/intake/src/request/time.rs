@@ -1,0 +1,45 @@
+//! Times in the API: RFC 3339 with milliseconds.
+
+use jiff::Timestamp;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+/// `ms` since the epoch.
+pub(crate) fn show(ms: u64) -> String {
+    let at = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
+    format!("{at:.3}")
+}
+
+/// Milliseconds since the epoch, or why the text is invalid.
+pub(crate) fn read(text: &str) -> Result<u64, String> {
+    let at: Timestamp =
+        text.parse().map_err(|_| "write a time as RFC 3339, such as 2030-01-01T12:00:00Z".to_owned())?;
+    // Nothing in Redis is older than the epoch.
+    Ok(u64::try_from(at.as_millisecond()).unwrap_or(0))
+}
+
+/// For `#[serde(deserialize_with)]`: an RFC 3339 time or null, as milliseconds since the epoch.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Option::<String>::deserialize(deserializer)?.map(|text| read(&text).map_err(D::Error::custom)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_milliseconds_and_read_back() {
+        assert_eq!(show(1_700_000_000_000), "2023-11-14T22:13:20.000Z");
+        assert_eq!(show(1_700_000_000_012), "2023-11-14T22:13:20.012Z");
+        assert_eq!(read(&show(1_700_000_000_012)), Ok(1_700_000_000_012));
+        assert_eq!(read("2023-11-14T23:13:20+01:00"), Ok(1_700_000_000_000));
+        assert_eq!(read("1960-01-01T00:00:00Z"), Ok(0));
+    }
+
+    #[test]
+    fn an_invalid_time_is_refused() {
+        for text in ["", "now", "2023-11-14", "1700000000"] {
+            assert!(read(text).is_err(), "{text:?}");
+        }
+    }
+}

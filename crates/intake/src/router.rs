@@ -1,0 +1,171 @@
+//! The routes of the API, and the middleware around them.
+
+use std::io;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use dripfeed_http::{ConnectionLimits, Health, Listener, header_limits};
+use http::{HeaderValue, header};
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::buckets::{change, list as buckets, pause, purge};
+use crate::intake::Intake;
+use crate::jobs::{cancel, dead_letters, job, list as jobs, outcomes, replay, report};
+use crate::openapi::document;
+use crate::problem::{Code, Problem};
+use crate::services::{check, rules};
+use crate::submit::{batch, proxy, single};
+use crate::{index, probes};
+
+/// Responses may contain text of upstreams and callers: no browser may run, load or frame anything in them.
+const ALLOW_NOTHING: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
+/// Swagger UI needs its own scripts and styles.
+const OWN_SCRIPTS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+impl Intake {
+    /// All routes.
+    pub fn router(&self) -> Router {
+        let (calls, api) = calls().split_for_parts();
+        let calls = calls
+            .route("/v1/buckets/{bucket}/proxy", any(proxy::proxy))
+            .route("/v1/buckets/{bucket}/proxy/", any(proxy::proxy))
+            .route("/v1/buckets/{bucket}/proxy/{*path}", any(proxy::proxy))
+            .route_layer(from_fn_with_state(self.health().clone(), refuse_while_draining))
+            .with_state(self.clone());
+        let docs = Router::from(SwaggerUi::new("/docs").url("/openapi.json", document::complete(api)));
+        Router::new()
+            .merge(calls)
+            .route("/metrics", get(probes::metrics).with_state(self.clone()))
+            .merge(docs.layer(from_fn(allow_own_scripts)))
+            .route("/", get(index::index))
+            .route("/problems/{code}", get(index::about_problem))
+            .layer(from_fn_with_state(self.clone(), refuse_unknown_host))
+            .merge(probes::health(self.health().clone()))
+            .fallback(index::not_found)
+            .method_not_allowed_fallback(index::method_not_allowed)
+            .layer(from_fn(limit_headers))
+            .layer(from_fn_with_state(self.health().clone(), close_while_draining))
+            .layer(CatchPanicLayer::custom(answer_panic))
+            .layer(from_fn(set_security_headers))
+    }
+
+    /// Serves until `stop`, and for `drain_delay` after it while reporting not ready. Then closes the listener and waits for
+    /// running requests, at most `drain`.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve(&self, listener: impl Into<Listener>, stop: CancellationToken) -> io::Result<()> {
+        let settings = self.settings();
+        let limits = ConnectionLimits {
+            most: settings.max_connections,
+            head_timeout: settings.head_timeout,
+            stall_timeout: settings.body_timeout,
+            drain: settings.drain,
+        };
+        let serving = dripfeed_http::serve(listener, self.router(), limits, self.health().draining().clone());
+        tokio::pin!(serving);
+        tokio::select! {
+            ended = &mut serving => return ended,
+            () = self.drain_delayed(&stop) => self.health().drain(),
+        }
+        serving.await
+    }
+}
+
+impl Intake {
+    /// Waits for the stop, then reports not ready for `drain_delay`.
+    async fn drain_delayed(&self, stop: &CancellationToken) {
+        stop.cancelled().await;
+        self.health().leave();
+        tokio::time::sleep(self.settings().drain_delay).await;
+    }
+}
+
+/// The API's description.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    document::complete(calls().into_openapi())
+}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(proxy::proxy, probes::livez, probes::readyz, probes::metrics))]
+struct Described;
+
+/// The routes under `/v1` with their descriptions, and the descriptions of all other routes.
+fn calls() -> OpenApiRouter<Intake> {
+    OpenApiRouter::with_openapi(Described::openapi())
+        .routes(routes!(single::submit, jobs::jobs))
+        .routes(routes!(batch::batch))
+        .routes(routes!(job::job, cancel::cancel))
+        .routes(routes!(buckets::buckets))
+        .routes(routes!(buckets::bucket, change::change))
+        .routes(routes!(pause::pause))
+        .routes(routes!(pause::resume))
+        .routes(routes!(purge::purge))
+        .routes(routes!(dead_letters::dead_letters))
+        .routes(routes!(dead_letters::dead_letter, dead_letters::delete))
+        .routes(routes!(replay::replay))
+        .routes(routes!(replay::replay_many))
+        .routes(routes!(outcomes::outcomes))
+        .routes(routes!(report::report))
+        .routes(routes!(rules::put, rules::get, rules::delete))
+        .routes(routes!(check::check))
+}
+
+async fn refuse_unknown_host(State(intake): State<Intake>, request: Request, next: Next) -> Response {
+    if intake.settings().hosts.allow(intake.keys(), request.uri(), request.headers()) {
+        return next.run(request).await;
+    }
+    let detail = "without keys, address this intake by an IP address, localhost or a name in intake.hosts; \
+                  or configure [[keys]]";
+    Problem::new(Code::UnknownHost, detail).into_response()
+}
+
+async fn limit_headers(request: Request, next: Next) -> Response {
+    match header_limits::check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(error) => Problem::new(Code::HeadersTooLarge, error.to_string()).into_response(),
+    }
+}
+
+async fn refuse_while_draining(State(health): State<Health>, request: Request, next: Next) -> Response {
+    if health.is_draining() { Problem::draining().into_response() } else { next.run(request).await }
+}
+
+/// Requests that were running at the stop close their connections.
+async fn close_while_draining(State(health): State<Health>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if health.is_draining() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn allow_own_scripts(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(OWN_SCRIPTS));
+    response
+}
+
+async fn set_security_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(ALLOW_NOTHING));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The panic hook has logged the panic.
+fn answer_panic(_: Box<dyn std::any::Any + Send>) -> Response {
+    Problem::internal().into_response()
+}

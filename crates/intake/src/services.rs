@@ -1,0 +1,4 @@
+//! Rate limits of services: their rules, and checks of requests against them.
+
+pub(crate) mod check;
+pub(crate) mod rules;

@@ -1,0 +1,130 @@
+//! `POST /v1/services/{s}/check`: checks a request against a service's rate limits.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use dripfeed_job::rate::EXACT;
+use dripfeed_limit::{Decision, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::verdict::Verdict;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Place, Problem};
+use crate::request::access::ServiceAccess;
+use crate::request::{body, json};
+use crate::settings::IntakeSettings;
+use dripfeed_auth::Submit;
+use dripfeed_http::header_limits::MOST_FIELDS;
+
+/// Checks a request against the service's rate limits, and charges it if allowed.
+#[utoipa::path(
+    post, path = "/v1/services/{service}/check", tag = "services",
+    params(parameters::Service), request_body = Check,
+    responses(
+        (status = 200, description = "Allowed, and charged", body = Verdict, headers(
+            ("RateLimit-Policy" = String, description = "The limits that apply"),
+            ("RateLimit" = String, description = "The remaining quota"),
+        )),
+        (status = 429, description = "Refused, and not charged", body = Verdict, headers(
+            ("Retry-After" = u64, description = "Seconds, unless no retry will help"),
+        )),
+        responses::OfCheck,
+    )
+)]
+pub(crate) async fn check(
+    State(intake): State<Intake>,
+    ServiceAccess { caller, service, .. }: ServiceAccess<Submit>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let body = body::read(body, &intake).await?;
+    let read = |body: &Bytes| {
+        let check: Check = json::read(body)?;
+        let headers = check.headers()?;
+        Ok((check, headers))
+    };
+    let (check, headers) = body::parse(body, read).await?;
+    let request = check.request(&headers, caller.id())?;
+    let decision = intake.services().check(&service, &request).await?.ok_or_else(Problem::unknown_service)?;
+    Ok(answer(&decision, intake.settings()))
+}
+
+fn answer(decision: &Decision, settings: &IntakeSettings) -> Response {
+    let status = if decision.allowed { StatusCode::OK } else { StatusCode::TOO_MANY_REQUESTS };
+    let mut response = (status, Json(decision)).into_response();
+    response.headers_mut().extend(decision.fields());
+    if settings.x_ratelimit_headers {
+        response.headers_mut().extend(decision.older_fields());
+    }
+    response
+}
+
+/// A request to check. Requests without a member share one count for it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Check {
+    #[serde(default)]
+    method: String,
+    /// With or without the query, which is ignored.
+    #[serde(default)]
+    path: String,
+    /// By name; only those that limits count by are needed.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// The caller. By default the key's id.
+    caller: Option<String>,
+    /// By default taken from the path, else the caller.
+    tenant: Option<String>,
+    /// The client's IPv4 or IPv6 address.
+    #[schema(value_type = Option<String>, format = Ipv4)]
+    ip: Option<IpAddr>,
+    /// Overrides the policies' cost; 0 checks without charging.
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    cost: Option<u64>,
+}
+
+impl Check {
+    fn request<'r>(&'r self, headers: &'r HeaderMap, key_id: Option<&'r str>) -> Result<Request<'r>, Problem> {
+        if self.cost.is_some_and(|cost| cost >= EXACT) {
+            return Err(bad_member("cost", "use a whole number below 2^53"));
+        }
+        Ok(Request {
+            method: &self.method,
+            path: &self.path,
+            headers: Some(headers),
+            caller: self.caller.as_deref().or(key_id),
+            tenant: self.tenant.as_deref(),
+            ip: self.ip,
+            body: None,
+            cost: self.cost,
+        })
+    }
+
+    fn headers(&self) -> Result<HeaderMap, Problem> {
+        if self.headers.len() > MOST_FIELDS {
+            return Err(bad_member(
+                "headers",
+                &format!("more than {MOST_FIELDS}: send only those that limits count by"),
+            ));
+        }
+        let header = |(name, value): (&String, &String)| {
+            let bad = |reason| bad_member(&format!("headers.{name}"), reason);
+            let name: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
+            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("not a valid header value"))?;
+            Ok((name, value))
+        };
+        self.headers.iter().map(header).collect()
+    }
+}
+
+fn bad_member(member: &str, reason: &str) -> Problem {
+    let place = Place { member: Some(member.to_owned()), ..Place::default() };
+    Problem::new(Code::BadMember, reason).at(place)
+}

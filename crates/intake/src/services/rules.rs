@@ -1,0 +1,82 @@
+//! `PUT`, `GET` and `DELETE /v1/services/{s}/rules`: the rate limits of a service.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use bytes::Bytes;
+use dripfeed_limit::{Rules, load};
+use http::{HeaderMap, StatusCode, header};
+use serde_json::Value;
+
+use crate::intake::Intake;
+use crate::openapi::rules::{Document, PublishedDocument};
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::ServiceAccess;
+use crate::request::body::{self, Unused};
+use crate::request::json;
+use dripfeed_auth::{Operate, Read};
+
+/// Registers a service or replaces its rules, as a whole or not at all. They apply at this intake at once and at all others
+/// within a second. Consumption is kept for unchanged policy ids.
+#[utoipa::path(
+    put, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    request_body(
+        content((Document = "application/json"), (PublishedDocument = "application/yaml")),
+        description = "`policies`, or `slas`"
+    ),
+    responses((status = 200, description = "The current rules", body = Document), responses::OfRules)
+)]
+pub(crate) async fn put(
+    State(intake): State<Intake>,
+    ServiceAccess { service, .. }: ServiceAccess<Operate>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>, Problem> {
+    let (body, is_yaml) = (body::read(body, &intake).await?, is_yaml(&headers));
+    let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { json::read(body)? })?);
+    let rules = body::parse(body, rules).await?;
+    intake.services().put(&service, &rules).await?;
+    Ok(Json(rules.document().clone()))
+}
+
+/// Returns the rules of a service.
+#[utoipa::path(
+    get, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    responses((status = 200, description = "The current rules", body = Document), responses::OfService)
+)]
+pub(crate) async fn get(
+    State(intake): State<Intake>,
+    ServiceAccess { service, .. }: ServiceAccess<Read>,
+) -> Result<Json<Value>, Problem> {
+    let rules = intake.services().rules(&service)?.ok_or_else(Problem::unknown_service)?;
+    Ok(Json(rules.document().clone()))
+}
+
+/// Deletes the rules of a service, which is unknown from then on.
+#[utoipa::path(
+    delete, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    responses((status = 204, description = "Deleted"), responses::OfRulesDeletion)
+)]
+pub(crate) async fn delete(
+    State(intake): State<Intake>,
+    ServiceAccess { service, .. }: ServiceAccess<Operate>,
+    _: Unused,
+) -> Result<StatusCode, Problem> {
+    match intake.services().delete(&service).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::unknown_service()),
+    }
+}
+
+/// The media type of RFC 9512, and the names in use before it.
+fn is_yaml(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(essence.as_str(), "application/yaml" | "application/x-yaml" | "text/yaml" | "text/x-yaml")
+}
+
+fn yaml(body: &[u8]) -> Result<Value, Problem> {
+    let text = std::str::from_utf8(body).map_err(|error| Problem::new(Code::BadYaml, error.to_string()))?;
+    load::parse_yaml(text).map_err(|error| Problem::faults(Code::BadYaml, &error))
+}

@@ -1,0 +1,75 @@
+//! Submits to the bucket, counts the result and builds the response.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::response::Response;
+use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Origin, Refused};
+use dripfeed_job::{BucketName, Submission};
+use dripfeed_limit::Decision;
+
+use crate::intake::Intake;
+use crate::problem::Problem;
+use crate::submit::ratelimit_fields::{Room, of_caller};
+use crate::submit::receipt;
+use crate::submit::sync_wait::{self, Wait};
+use crate::wait_limit::Waiter;
+
+/// Submits to the bucket and responds.
+pub(crate) async fn admit(
+    intake: &Intake,
+    bucket: &Bucket,
+    submission: Submission,
+    origin: Origin,
+    wait: Option<Wait>,
+) -> Result<Response, Problem> {
+    let begun = Instant::now();
+    let waiter = Waiter::new(submission.caller.as_deref(), origin.address);
+    let judged = bucket.judge(submission, Arc::new(origin)).await;
+    intake.metrics().admitted_in(bucket.name(), begun.elapsed());
+    let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
+    let admitted = judge(intake, bucket.name(), judged)?;
+    let mut response = match wait {
+        Some(wait) => sync_wait::answer(intake, bucket, &admitted, wait, waiter).await,
+        None => receipt::answer(intake.settings(), bucket, &admitted),
+    };
+    response.headers_mut().extend(limits);
+    Ok(response)
+}
+
+/// The bucket's decision as a result, counted.
+pub(crate) fn judge(
+    intake: &Intake,
+    bucket: &BucketName,
+    judged: Result<Judgement, BucketError>,
+) -> Result<Admitted, Problem> {
+    if let Ok(judged) = &judged {
+        intake.metrics().limited(bucket, judged);
+    }
+    let judged = judged.map_err(Problem::from).and_then(|judged| match &judged.admission {
+        Admission::Admitted(admitted) => Ok(admitted.clone()),
+        Admission::Refused(refused) => Err(refusal(&judged, refused)
+            .with(Room::from(refused).fields(intake.settings()))
+            .with(of_caller(&judged, intake.settings()))),
+    });
+    let admitted = counted(intake, bucket, judged)?;
+    if !admitted.repeated {
+        intake.metrics().accepted(bucket);
+    }
+    Ok(admitted)
+}
+
+fn refusal(judged: &Judgement, refused: &Refused) -> Problem {
+    let problem = Problem::refused(refused);
+    let violated = judged.violated();
+    if violated.is_empty() {
+        return problem;
+    }
+    let message = judged.limits.as_ref().and_then(Decision::message);
+    problem.violating(violated.into_iter().map(str::to_owned).collect(), message)
+}
+
+/// Counts a refusal.
+pub(crate) fn counted<T>(intake: &Intake, bucket: &BucketName, judged: Result<T, Problem>) -> Result<T, Problem> {
+    judged.inspect_err(|problem| intake.metrics().refused(bucket, problem.code()))
+}

@@ -1,0 +1,244 @@
+//! `POST …/jobs/batch`: submits many jobs in one request; each is admitted or refused on its own.
+
+mod item;
+mod split;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use dripfeed_bucket::{Admitted, Bucket, Origin};
+use dripfeed_job::{JobId, Submission};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::openapi::{Content, Ref, RefOr};
+use utoipa::{IntoResponses, ToSchema};
+
+use self::split::Form;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Document, Problem};
+use crate::request::access::BucketAccess;
+use crate::request::body;
+use crate::request::client_ip::ClientIp;
+use crate::submit::admit::{counted, judge};
+use crate::submit::options;
+use crate::submit::ratelimit_fields::Room;
+use dripfeed_auth::{Caller, Submit};
+
+/// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise each
+/// item is admitted or refused independently.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
+    request_body(
+        content((item::Items = "application/json"), (item::Item = "application/x-ndjson")),
+        description = "Items, as an array or one per line"
+    ),
+    responses(
+        (status = 202, description = "All items were admitted", body = Judged),
+        (status = 207, description = "Some items were admitted", body = Judged),
+        Refusals,
+    )
+)]
+pub(crate) async fn batch(
+    State(intake): State<Intake>,
+    BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
+    ClientIp(address): ClientIp,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let read = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
+    Ok(admit_all(&intake, &bucket, Origin { headers, address }, read).await)
+}
+
+async fn read(
+    intake: &Intake,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Vec<Result<Submission, Problem>>, Problem> {
+    options::none_here(headers, "in a batch, set options in the items")?;
+    let form = Form::of(headers)?;
+    let body = body::read(body, intake).await?;
+    let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
+    let (most, caller) = (intake.settings().max_batch, caller.id().map(str::to_owned));
+    let items = move |body: &Bytes| {
+        let read = |(index, text): (usize, &str)| {
+            let mut submission = item::read(body, text, index, now)?;
+            submission.caller.clone_from(&caller);
+            submission.traceparent.clone_from(&traceparent);
+            Ok(submission)
+        };
+        Ok(split::items(body, form, most)?.into_iter().enumerate().map(read).collect())
+    };
+    body::parse(body, items).await
+}
+
+/// Admits all valid items in one call, and responds for all items in order.
+async fn admit_all(
+    intake: &Intake,
+    bucket: &Bucket,
+    origin: Origin,
+    read: Vec<Result<Submission, Problem>>,
+) -> Response {
+    let mut submissions = Vec::with_capacity(read.len());
+    // A problem for an invalid item; None for one that the bucket decides on.
+    let invalid: Vec<Option<Problem>> =
+        read.into_iter().map(|item| item.map(|submission| submissions.push(submission)).err()).collect();
+    let begun = Instant::now();
+    let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
+    intake.metrics().admitted_in(bucket.name(), begun.elapsed());
+
+    let room =
+        admissions.iter().rev().find_map(|judged| judged.as_ref().ok()).map(|judged| Room::from(&judged.admission));
+    let mut admissions = admissions.into_iter();
+    let items = invalid.into_iter().map(|invalid| match invalid {
+        Some(problem) => counted(intake, bucket.name(), Err(problem)),
+        None => {
+            admissions.next().map_or_else(|| Err(Problem::internal()), |judged| judge(intake, bucket.name(), judged))
+        }
+    });
+    let judged = Judged::of(items.map(Item::from).collect());
+    let mut response = (judged.status(), Json(&judged)).into_response();
+    response.headers_mut().extend(judged.retry_after());
+    response.headers_mut().extend(room.into_iter().flat_map(|room| room.fields(intake.settings())));
+    response
+}
+
+/// One result per item, in order.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BatchResult)]
+struct Judged {
+    accepted: usize,
+    refused: usize,
+    items: Vec<Item>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = BatchItemResult)]
+#[serde(untagged)]
+enum Item {
+    Admitted {
+        /// 202.
+        status: u16,
+        #[schema(value_type = String, example = "1700000000000-0")]
+        id: JobId,
+    },
+    Refused {
+        /// The status of a single submission of this item.
+        status: u16,
+        #[schema(value_type = Document<'static>)]
+        problem: Box<Problem>,
+    },
+}
+
+impl From<Result<Admitted, Problem>> for Item {
+    fn from(judged: Result<Admitted, Problem>) -> Self {
+        match judged {
+            Ok(admitted) => Self::Admitted { status: StatusCode::ACCEPTED.as_u16(), id: admitted.id },
+            Err(problem) => Self::Refused { status: problem.code().status().as_u16(), problem: Box::new(problem) },
+        }
+    }
+}
+
+impl Judged {
+    fn of(items: Vec<Item>) -> Self {
+        let accepted = items.iter().filter(|item| matches!(item, Item::Admitted { .. })).count();
+        Self { accepted, refused: items.len() - accepted, items }
+    }
+
+    fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Admitted { .. } => None,
+            Item::Refused { problem, .. } => Some(problem.as_ref()),
+        })
+    }
+
+    /// When no item was admitted: 429 if any was refused for capacity, else a server error if any, else 422.
+    fn status(&self) -> StatusCode {
+        match (self.accepted, self.refused) {
+            (_, 0) => return StatusCode::ACCEPTED,
+            (1.., _) => return StatusCode::MULTI_STATUS,
+            (0, _) => {}
+        }
+        let statuses = || self.problems().map(|problem| problem.code().status());
+        if statuses().any(|status| status == StatusCode::TOO_MANY_REQUESTS) {
+            return StatusCode::TOO_MANY_REQUESTS;
+        }
+        statuses().filter(StatusCode::is_server_error).max().unwrap_or(StatusCode::UNPROCESSABLE_ENTITY)
+    }
+
+    fn retry_after(&self) -> Option<(HeaderName, HeaderValue)> {
+        let longest = self.problems().filter_map(Problem::retry_after_s).max()?;
+        Some((header::RETRY_AFTER, HeaderValue::from(longest)))
+    }
+}
+
+/// Error responses: when no item was admitted, they have the results as content.
+struct Refusals;
+
+impl IntoResponses for Refusals {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let mut responses = responses::OfBatch::responses();
+        for status in ["422", "429", "500", "503", "507"] {
+            if let Some(RefOr::T(response)) = responses.get_mut(status) {
+                let results = Content::new(Some(Ref::from_schema_name(Judged::name())));
+                response.content.insert("application/json".to_owned(), RefOr::T(results));
+            }
+        }
+        responses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dripfeed_bucket::{Reason, Refused};
+
+    use super::*;
+    use crate::problem::Code;
+
+    fn admitted() -> Item {
+        let id = JobId::new(1, 0);
+        Item::from(Ok(Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false }))
+    }
+
+    fn full(retry_after_ms: u64) -> Item {
+        let retry_after = Some(Duration::from_millis(retry_after_ms));
+        let refused = Refused { reason: Reason::BucketFull, retry_after, level: 1, capacity: 1 };
+        Item::from(Err(Problem::refused(&refused)))
+    }
+
+    fn refused(code: Code) -> Item {
+        Item::from(Err(Problem::new(code, "")))
+    }
+
+    fn status(items: impl Into<Vec<Item>>) -> u16 {
+        Judged::of(items.into()).status().as_u16()
+    }
+
+    #[test]
+    fn the_status_summarises_the_items() {
+        assert_eq!(status([admitted(), admitted()]), 202);
+        assert_eq!(status([admitted(), full(1)]), 207);
+        assert_eq!(status([refused(Code::BadItem), admitted()]), 207);
+        assert_eq!(status([full(1), refused(Code::BadOption)]), 429);
+        assert_eq!(status([refused(Code::BadItem), refused(Code::BadIdempotencyKey)]), 422);
+        assert_eq!(status([refused(Code::BadItem), refused(Code::StoreUnavailable)]), 503);
+        assert_eq!(status([refused(Code::StoreFull)]), 507);
+    }
+
+    #[test]
+    fn retry_after_is_the_longest_of_the_items() {
+        let wait = |items: Vec<Item>| Judged::of(items).retry_after().map(|(_, value)| value);
+        assert_eq!(wait(vec![full(1), full(2500), refused(Code::BadItem)]), Some(HeaderValue::from(3)));
+        assert_eq!(wait(vec![refused(Code::BadItem)]), None);
+    }
+}

@@ -1,0 +1,339 @@
+//! One item of a batch: a body and its options.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use dripfeed_job::options::Opt;
+use dripfeed_job::{Submission, forward};
+use http::HeaderValue;
+use jiff::Timestamp;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+
+use crate::openapi::formats::{Duration, IdempotencyKey};
+use crate::problem::{BadOption, Code, Place, Problem};
+use crate::request::json::{object, without_place};
+
+/// One job. `body` is forwarded as the JSON text in the request; other bytes are given as `body_base64`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written<'a> {
+    #[serde(default, borrow, deserialize_with = "as_written")]
+    body: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "as_text")]
+    body_base64: Option<String>,
+    #[serde(default, deserialize_with = "as_text")]
+    content_type: Option<String>,
+    #[serde(default, borrow)]
+    options: Members<'a>,
+}
+
+/// `null` is a valid body.
+fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// `null` is no valid text.
+fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(deserializer).map(Some)
+}
+
+/// Parses an item; `text` is a slice of `batch`.
+pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> Result<Submission, Problem> {
+    let bad = |detail: String, member: Option<&str>, column: Option<usize>| {
+        let place = Place { item: Some(index), member: member.map(str::to_owned), line: None, column };
+        Problem::new(Code::BadItem, detail).at(place)
+    };
+    let mut json = serde_json::Deserializer::from_str(text);
+    let item: Written<'_> =
+        object(&mut json).map_err(|error| bad(without_place(&error), None, Some(error.column())))?;
+    let (body, content_type) =
+        body(batch, &item).map_err(|(member, reason)| bad(reason.to_owned(), Some(member), None))?;
+    let mut submission = Submission { body, content_type, ..Submission::default() };
+    let refused: Vec<BadOption> =
+        item.options.0.iter().flat_map(|(name, value)| apply(name, value, &mut submission, now)).collect();
+    if refused.is_empty() {
+        return Ok(submission);
+    }
+    Err(Problem::bad_options(refused).at(Place { item: Some(index), ..Place::default() }))
+}
+
+/// Body and content type, or the invalid member and the reason.
+fn body(batch: &Bytes, item: &Written<'_>) -> Result<(Bytes, Option<String>), (&'static str, &'static str)> {
+    let content_type = item.content_type.clone();
+    if content_type.as_deref().is_some_and(|text| HeaderValue::from_str(text).is_err() || !text.is_ascii()) {
+        return Err(("content_type", "use visible ASCII characters"));
+    }
+    match (item.body, &item.body_base64) {
+        (Some(body), None) => {
+            let json = content_type.unwrap_or_else(|| "application/json".to_owned());
+            Ok((batch.slice_ref(body.get().as_bytes()), Some(json)))
+        }
+        (None, Some(text)) => {
+            let bytes = STANDARD.decode(text).map_err(|_| ("body_base64", "not valid base64 with padding"))?;
+            Ok((bytes.into(), content_type))
+        }
+        (Some(_), Some(_)) => Err(("body_base64", "give either body or body_base64")),
+        (None, None) => Err(("body", "missing; give body or body_base64")),
+    }
+}
+
+fn apply(name: &str, value: &RawValue, submission: &mut Submission, now: Timestamp) -> Vec<BadOption> {
+    if name == "forward" {
+        return headers(value, submission);
+    }
+    let applied = Opt::of_member(name)
+        .ok_or_else(|| "unknown option".to_owned())
+        .and_then(|option| Ok((option, text(option, value)?)))
+        .and_then(|(option, text)| option.apply(&text, submission, now).map_err(|reason| reason.to_string()));
+    applied.err().map(|reason| BadOption::new(name, reason)).into_iter().collect()
+}
+
+fn headers(value: &RawValue, submission: &mut Submission) -> Vec<BadOption> {
+    let headers: Members<'_> = match serde_json::from_str(value.get()) {
+        Ok(headers) => headers,
+        Err(error) => return vec![BadOption::new("forward", without_place(&error))],
+    };
+    let push = |(name, value): &(String, &RawValue)| {
+        let text = serde_json::from_str::<String>(value.get()).map_err(|_| "write the header as text".to_owned());
+        let pushed = text.and_then(|text| submission.headers.push(name, &text).map_err(|error| error.to_string()));
+        pushed.err().map(|reason| BadOption::new(&format!("forward.{name}"), reason))
+    };
+    headers.0.iter().filter_map(push).collect()
+}
+
+/// An option's value in the form of its header. Counts are numbers, all others text.
+fn text(option: Opt, value: &RawValue) -> Result<String, String> {
+    match option {
+        Opt::Retries => serde_json::from_str::<Number>(value.get())
+            .map(|number| number.to_string())
+            .map_err(|_| "write it as a number".to_owned()),
+        _ => serde_json::from_str(value.get()).map_err(|_| "write it as text".to_owned()),
+    }
+}
+
+/// The most members of `options`, and of `forward` in it: more than there are options, and as many headers as are forwarded.
+const MOST_MEMBERS: usize = forward::MOST;
+
+/// The members of an object, in order, at most `MOST_MEMBERS` and without duplicates.
+#[derive(Default)]
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor).map(Self)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut members, mut names) = (Self::Value::new(), HashSet::new());
+        while let Some(name) = map.next_key::<String>()? {
+            if members.len() == MOST_MEMBERS {
+                return Err(serde::de::Error::custom(format_args!("more than {MOST_MEMBERS} members: send fewer")));
+            }
+            if !names.insert(name.clone()) {
+                return Err(serde::de::Error::custom(format_args!("`{}` is given twice", shown(&name))));
+            }
+            members.push((name, map.next_value()?));
+        }
+        Ok(members)
+    }
+}
+
+fn shown(name: &str) -> String {
+    name.chars().take(64).collect()
+}
+
+/// At least one item.
+pub(super) struct Items;
+
+impl utoipa::PartialSchema for Items {
+    fn schema() -> RefOr<Schema> {
+        ArrayBuilder::new().items(Ref::from_schema_name(Item::name())).min_items(Some(1)).into()
+    }
+}
+
+impl ToSchema for Items {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Batch")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Item::name().into_owned(), <Item as utoipa::PartialSchema>::schema()));
+        Item::schemas(schemas);
+    }
+}
+
+/// One job of a batch.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = BatchItem)]
+#[expect(dead_code, reason = "this and what is in it are read by the derive alone")]
+pub(super) enum Item {
+    Json(JsonItem),
+    Bytes(BytesItem),
+}
+
+/// A job with a JSON payload.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchJsonItem)]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+pub(super) struct JsonItem {
+    /// Forwarded as the JSON text in the request.
+    body: serde_json::Value,
+    /// `application/json` when left out.
+    #[schema(required = false, pattern = "^[ -~]*$")]
+    content_type: String,
+    #[schema(required = false)]
+    options: Options,
+}
+
+/// A job with another payload.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchBytesItem)]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+pub(super) struct BytesItem {
+    #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$")]
+    body_base64: String,
+    #[schema(required = false, pattern = "^[ -~]*$")]
+    content_type: String,
+    #[schema(required = false)]
+    options: Options,
+}
+
+/// The same options as the headers of a single submission.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchOptions)]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct Options {
+    #[schema(required = false, value_type = IdempotencyKey, inline)]
+    idempotency_key: String,
+    #[schema(required = false, value_type = Duration, inline)]
+    delay: String,
+    #[schema(required = false, format = DateTime)]
+    not_before: String,
+    #[schema(required = false, value_type = Duration, inline)]
+    expires_in: String,
+    #[schema(required = false, pattern = "^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$")]
+    method: String,
+    #[schema(required = false)]
+    path: String,
+    /// Headers for the upstream.
+    #[schema(required = false)]
+    forward: std::collections::BTreeMap<String, String>,
+    #[schema(required = false, minimum = 0, maximum = 100)]
+    retries: u32,
+    #[schema(required = false, value_type = Duration, inline)]
+    timeout: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::time::Duration;
+
+    use dripfeed_job::Start;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn item(text: &str) -> Result<Submission, Value> {
+        let batch = Bytes::copy_from_slice(text.as_bytes());
+        let text = std::str::from_utf8(&batch).unwrap();
+        read(&batch, text, 7, Timestamp::UNIX_EPOCH).map_err(|problem| serde_json::to_value(&problem).unwrap())
+    }
+
+    #[test]
+    fn the_body_is_the_json_text_as_it_was_written() {
+        for body in ["null", "1.0", "1e2", "\"\\u00e9\"", "{\"b\" : [1,  2], \"a\":0}", "12345678901234567890123"] {
+            let submission = item(&format!("{{ \"body\" : {body} }}")).unwrap();
+            assert_eq!(submission.body, body);
+            assert_eq!(submission.content_type.as_deref(), Some("application/json"));
+        }
+    }
+
+    #[test]
+    fn other_bytes_come_as_base64() {
+        let submission = item(r#"{"body_base64": "/wA=", "content_type": "image/x"}"#).unwrap();
+        assert_eq!((submission.body.as_ref(), submission.content_type.as_deref()), (&[255, 0][..], Some("image/x")));
+    }
+
+    #[test]
+    fn every_option_has_its_member() {
+        let submission = item(
+            r#"{"body": 1, "options": {"idempotency_key": "k", "delay": "10s", "expires_in": "60s", "method": "PUT",
+                "path": "/x", "forward": {"x-tenant": "t"}, "retries": 3, "timeout": "5s"}}"#,
+        )
+        .unwrap();
+        assert_eq!(submission.idempotency_key.unwrap().as_str(), "k");
+        assert_eq!(submission.start, Start::After(Duration::from_secs(10)));
+        assert_eq!(submission.expires_in, Some(Duration::from_secs(60)));
+        assert_eq!(submission.method, Some(http::Method::PUT));
+        assert_eq!(submission.path.unwrap().as_str(), "/x");
+        assert_eq!(submission.headers.to_field(), r#"[["x-tenant","t"]]"#);
+        assert_eq!(submission.retries, Some(3));
+        assert_eq!(submission.timeout, Some(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn a_bad_item_is_refused_with_its_place() {
+        for text in [
+            "1",
+            "[1]",
+            "{}",
+            r#"{"body": 1, "boddy": 2}"#,
+            r#"{"body": 1, "body": 2}"#,
+            r#"{"body": 1, "body_base64": ""}"#,
+            r#"{"body": 1, "body_base64": null}"#,
+            r#"{"body": 1, "content_type": null}"#,
+            r#"{"body_base64": "?"}"#,
+            r#"{"body": 1, "content_type": "a\r\nb"}"#,
+            r#"{"body": 1, "options": []}"#,
+            r#"{"body": 1, "options": {"delay": "1s", "delay": "2s"}}"#,
+        ] {
+            let problem = item(text).unwrap_err();
+            assert_eq!((&problem["status"], &problem["item"]), (&422.into(), &7.into()), "{text}");
+            assert_eq!(problem["code"], "bad_item", "{text}: {problem}");
+        }
+    }
+
+    #[test]
+    fn all_bad_options_of_an_item_are_named_at_once() {
+        let problem = item(
+            r#"{"body": 1, "options": {"delay": 10, "retries": -1, "delya": "1s", "timeout": true,
+                "forward": {"host": "x", "x-a": 1}}}"#,
+        )
+        .unwrap_err();
+        insta::assert_json_snapshot!(problem);
+    }
+
+    #[test]
+    fn a_bad_idempotency_key_is_a_bad_request() {
+        for key in ["", "a\\u0000b", "a\\nb"] {
+            let problem = item(&format!(r#"{{"body": 1, "options": {{"idempotency_key": "{key}"}}}}"#)).unwrap_err();
+            assert_eq!(problem["code"], "bad_idempotency_key", "{key:?}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `ANY …/proxy/…`: submits this request itself. Method, path, query, headers and body are forwarded unchanged.
+
+use axum::body::Body;
+use axum::extract::{OriginalUri, State};
+use axum::response::Response;
+use dripfeed_bucket::Origin;
+use dripfeed_job::Submission;
+use dripfeed_job::forward::{ClientAddress, ForwardHeaders};
+use dripfeed_job::path::UpstreamPath;
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
+
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{BadOption, Code, Problem};
+use crate::request::access::BucketAccess;
+use crate::request::body;
+use crate::request::client_ip::ClientIp;
+use crate::submit::admit::{admit, counted};
+use crate::submit::options::{self, OptionSource};
+use crate::submit::receipt::Receipt;
+use crate::submit::sync_wait::Wait;
+use dripfeed_auth::{Caller, Submit};
+
+/// Submits this request itself as a job: method, path, query, headers and body are forwarded unchanged.
+#[utoipa::path(
+    method(get, post, put, patch, delete, head, options), path = "/v1/buckets/{bucket}/proxy/{path}", tag = "jobs",
+    params(parameters::Bucket, parameters::Options,
+        ("path" = String, Path, description = "Path and query under the bucket's upstream")),
+    request_body(content = body::Any, content_type = "*/*", description = "The payload, forwarded unchanged"),
+    responses(
+        (status = 202, description = "Admitted, with the durability that `durability` names", body = Receipt,
+            headers(("Location" = String, description = "The job"))),
+        (status = 200, description = "The upstream's response, received within `Prefer: wait=…`",
+            content_type = "*/*", body = body::Any),
+        responses::OfSubmission,
+    )
+)]
+pub(crate) async fn proxy(
+    State(intake): State<Intake>,
+    BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
+    method: Method,
+    OriginalUri(uri): OriginalUri,
+    ClientIp(address): ClientIp,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    if matches!(method, Method::CONNECT | Method::TRACE) {
+        // These are about the connection itself, not for an upstream behind a queue.
+        let allow = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+        let detail = format!("{method} can't be submitted as a job");
+        return Err(Problem::new(Code::MethodNotAllowed, detail).with([(header::ALLOW, allow)]));
+    }
+    let request = Proxied { method, uri: &uri, headers: &headers };
+    let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
+    let submission = counted(&intake, bucket.name(), read)?;
+    let wait = Wait::of(&headers);
+    admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
+}
+
+/// The head of a request that is forwarded unchanged.
+struct Proxied<'r> {
+    method: Method,
+    uri: &'r Uri,
+    headers: &'r HeaderMap,
+}
+
+async fn read(
+    intake: &Intake,
+    caller: &Caller,
+    Proxied { method, uri, headers }: Proxied<'_>,
+    client_address: ClientAddress,
+    body: Body,
+) -> Result<Submission, Problem> {
+    let path = upstream_path(uri).map_err(|reason| bad("path", reason))?;
+    let forward = ForwardHeaders::of_request(headers, client_address);
+    let mut forward = forward.map_err(|error| bad("headers", error.to_string()))?;
+    if caller.authorization_is_ours {
+        forward.remove(&header::AUTHORIZATION);
+    }
+    let mut submission = Submission {
+        method: Some(method),
+        path: Some(path),
+        headers: forward,
+        caller: caller.id().map(str::to_owned),
+        content_type: options::payload_header(headers, &header::CONTENT_TYPE)?,
+        ..Submission::default()
+    };
+    options::read(headers, OptionSource::ProxiedRequest, &mut submission)?;
+    submission.body = body::read(body, intake).await?;
+    Ok(submission)
+}
+
+/// Taken from the request line as received; percent-encoding is kept.
+fn upstream_path(uri: &Uri) -> Result<UpstreamPath, String> {
+    // "/v1/buckets/{bucket}/proxy{path}": five slashes, the last one is the path's own.
+    let path = uri.path();
+    let begins = path.match_indices('/').nth(4).map_or(path.len(), |(at, _)| at);
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    UpstreamPath::parse(&format!("{}{query}", &path[begins..])).map_err(|error| error.to_string())
+}
+
+fn bad(name: &str, reason: String) -> Problem {
+    Problem::bad_options(vec![BadOption::new(name, reason)])
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn path(uri: &str) -> Option<String> {
+        upstream_path(&uri.parse().unwrap()).ok().map(|path| path.to_string())
+    }
+
+    #[test]
+    fn the_upstream_path_follows_proxy() {
+        for (uri, kept) in [
+            ("/v1/buckets/b/proxy", ""),
+            ("/v1/buckets/b/proxy/", "/"),
+            ("/v1/buckets/b/proxy?x=1", "?x=1"),
+            ("/v1/buckets/b/proxy/a%2Fb%20c/d?x=%41&y", "/a%2Fb%20c/d?x=%41&y"),
+            ("http://host/v1/buckets/b/proxy/a", "/a"),
+            ("/v1/buckets/b/proxy/v1/proxy/x", "/v1/proxy/x"),
+        ] {
+            assert_eq!(path(uri).as_deref(), Some(kept), "{uri}");
+        }
+    }
+
+    #[test]
+    fn path_traversal_is_refused() {
+        for rest in ["/../x", "/%2e%2e/x", "//host/x", "/a@b", "/%5chost", "/a/.."] {
+            assert_eq!(path(&format!("/v1/buckets/b/proxy{rest}")), None, "{rest}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `RateLimit` fields for the bucket's free capacity (draft-ietf-httpapi-ratelimit-headers, RFC 9651 syntax), and the older
+//! `x-ratelimit-*` fields.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Refused};
+use dripfeed_limit::Decision;
+use dripfeed_limit::quota::{self, Quota, Window};
+use http::{HeaderName, HeaderValue};
+
+use crate::settings::IntakeSettings;
+
+/// The largest integer of a structured field.
+const LARGEST: u64 = 999_999_999_999_999;
+
+/// The free capacity of a bucket when it decided on a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    capacity: u64,
+    left: u64,
+    /// When the bucket is full: the time until it has room.
+    wait: Option<Duration>,
+}
+
+impl From<&Admitted> for Room {
+    fn from(admitted: &Admitted) -> Self {
+        let left = admitted.capacity.saturating_sub(admitted.level);
+        Self { capacity: admitted.capacity, left, wait: None }
+    }
+}
+
+impl From<&Refused> for Room {
+    fn from(refused: &Refused) -> Self {
+        let left = refused.capacity.saturating_sub(refused.level);
+        Self { capacity: refused.capacity, left, wait: refused.retry_after }
+    }
+}
+
+impl From<&Admission> for Room {
+    fn from(admission: &Admission) -> Self {
+        match admission {
+            Admission::Admitted(admitted) => admitted.into(),
+            Admission::Refused(refused) => refused.into(),
+        }
+    }
+}
+
+impl Room {
+    /// The fields of a response.
+    pub(crate) fn fields(self, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+        let reset = (self.left == 0).then(|| self.wait.map(seconds_up)).flatten();
+        let mut fields = jobs_at_once("bucket", self.capacity, self.left, reset);
+        if settings.x_ratelimit_headers {
+            fields.extend([
+                field("x-ratelimit-limit", self.capacity.min(LARGEST).to_string()),
+                field("x-ratelimit-remaining", self.left.min(LARGEST).to_string()),
+                field("x-ratelimit-reset", reset.unwrap_or(0).to_string()),
+            ]);
+        }
+        fields
+    }
+}
+
+/// The fields of the caller share, and of the rate limits that matched a submission.
+pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+    let mut fields = judged.holding.map(|holding| of_share(holding, &judged.admission)).unwrap_or_default();
+    if let Some(limits) = &judged.limits {
+        fields.extend(of_limits(limits, settings));
+    }
+    fields
+}
+
+fn of_share(holding: Holding, admission: &Admission) -> Vec<(HeaderName, HeaderValue)> {
+    let left = holding.most.saturating_sub(holding.held);
+    let wait = match admission {
+        Admission::Refused(refused) if left == 0 => refused.retry_after,
+        _ => None,
+    };
+    jobs_at_once(MAX_SHARE, holding.most, left, wait.map(seconds_up))
+}
+
+fn of_limits(limits: &Decision, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+    let mut fields = limits.fields();
+    // A refusal sets Retry-After itself, which may also cover the wait for room.
+    fields.retain(|(name, _)| name != http::header::RETRY_AFTER);
+    if settings.x_ratelimit_headers {
+        fields.extend(limits.older_fields());
+    }
+    fields
+}
+
+/// A limit on concurrent jobs, not on a time window: hence the unit, and no window.
+fn jobs_at_once(id: &str, most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
+    quota::fields([Quota { name: id, most, window: Window::AtOnce, left, reset_s: reset }])
+}
+
+fn seconds_up(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000_000)).unwrap_or(LARGEST).clamp(1, LARGEST)
+}
+
+fn field(name: &'static str, value: String) -> (HeaderName, HeaderValue) {
+    (HeaderName::from_static(name), HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use dripfeed_bucket::Reason;
+    use dripfeed_job::JobId;
+    use sfv::{BareItem, ItemSerializer, List, ListEntry, Parser};
+
+    use super::*;
+
+    fn settings(x_ratelimit_headers: bool) -> IntakeSettings {
+        IntakeSettings {
+            max_body: 1,
+            max_bodies: 1,
+            max_connections: 1,
+            trusted_proxies: Vec::new(),
+            head_timeout: Duration::ZERO,
+            body_timeout: Duration::ZERO,
+            drain: Duration::ZERO,
+            drain_delay: Duration::ZERO,
+            hosts: dripfeed_auth::Hosts::default(),
+            x_ratelimit_headers,
+            max_batch: 1,
+            max_waits: 1,
+            max_waits_per_caller: 1,
+        }
+    }
+
+    fn admitted(level: u64, capacity: u64) -> Room {
+        let id = JobId::new(1, 0);
+        (&Admitted { id, level, capacity, eta: Duration::ZERO, repeated: false }).into()
+    }
+
+    fn refused(retry_after_ms: u64) -> Room {
+        let retry_after = Some(Duration::from_millis(retry_after_ms));
+        (&Refused { reason: Reason::BucketFull, retry_after, level: 10, capacity: 10 }).into()
+    }
+
+    fn shown(room: Room, x: bool) -> Vec<String> {
+        room.fields(&settings(x)).iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
+    }
+
+    #[test]
+    fn the_fields_show_capacity_remaining_and_reset() {
+        assert_eq!(
+            shown(admitted(3, 10), false),
+            ["ratelimit-policy: \"bucket\";q=10;qu=\"concurrent-requests\"", "ratelimit: \"bucket\";r=7"]
+        );
+        assert_eq!(shown(refused(1001), false)[1], "ratelimit: \"bucket\";r=0;t=2");
+        assert_eq!(shown(refused(1), false)[1], "ratelimit: \"bucket\";r=0;t=1");
+    }
+
+    #[test]
+    fn the_older_fields_can_be_enabled() {
+        let older = |room| shown(room, true)[2..].to_vec();
+        assert_eq!(
+            older(admitted(3, 10)),
+            ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 7", "x-ratelimit-reset: 0"]
+        );
+        assert_eq!(older(refused(1001)), ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]);
+    }
+
+    #[test]
+    fn the_fields_are_valid_structured_fields() {
+        for room in [admitted(3, 10), admitted(20, 10), admitted(0, u64::MAX), refused(1), refused(u64::MAX)] {
+            for (name, value) in room.fields(&settings(false)) {
+                let list: List = Parser::new(value.as_bytes()).parse().unwrap();
+                let [ListEntry::Item(item)] = list.as_slice() else { panic!("{name} is no list of one item") };
+                assert!(matches!(&item.bare_item, BareItem::String(policy) if policy.as_str() == "bucket"));
+                let again = ItemSerializer::new().bare_item(&item.bare_item).parameters(&item.params).finish();
+                assert_eq!(again, value.to_str().unwrap(), "canonical");
+            }
+        }
+    }
+}

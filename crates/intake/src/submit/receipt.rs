@@ -1,0 +1,54 @@
+//! The 202 response for an admitted job.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use dripfeed_bucket::{Admitted, Bucket};
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::{BucketName, JobId};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::settings::IntakeSettings;
+use crate::submit::ratelimit_fields::Room;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Receipt {
+    /// The job's id. It never changes.
+    #[schema(value_type = String, example = "1700000000000-0")]
+    id: JobId,
+    #[schema(value_type = String)]
+    bucket: BucketName,
+    /// Jobs in the bucket, this one included.
+    level: u64,
+    /// The maximum level.
+    capacity: u64,
+    /// The durability class: `process`, `everysec`, `fsync` or `replicated`.
+    durability: String,
+    /// The estimated time until the job is delivered, at the measured rate.
+    eta_ms: u64,
+}
+
+pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admitted) -> Response {
+    let receipt = Receipt {
+        id: admitted.id,
+        bucket: bucket.name().clone(),
+        level: admitted.level,
+        capacity: admitted.capacity,
+        durability: bucket.durability().to_string(),
+        eta_ms: ms_up(admitted.eta),
+    };
+    let mut headers = location(bucket.name(), admitted.id);
+    headers.extend(Room::from(admitted).fields(settings));
+    if admitted.repeated {
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    (StatusCode::ACCEPTED, headers, Json(receipt)).into_response()
+}
+
+pub(crate) fn location(bucket: &BucketName, id: JobId) -> HeaderMap {
+    let job = HeaderValue::try_from(format!("/v1/buckets/{bucket}/jobs/{id}"));
+    job.into_iter().map(|job| (header::LOCATION, job)).collect()
+}

@@ -1,0 +1,61 @@
+//! `POST …/jobs`: submits one job.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use dripfeed_bucket::Origin;
+use dripfeed_job::Submission;
+use http::{HeaderMap, header};
+
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::body;
+use crate::request::client_ip::ClientIp;
+use crate::submit::admit::{admit, counted};
+use crate::submit::options::{self, OptionSource};
+use crate::submit::receipt::Receipt;
+use crate::submit::sync_wait::Wait;
+use dripfeed_auth::{Caller, Submit};
+
+/// Submits one job. The body, of any media type, is forwarded to the upstream.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/jobs", tag = "jobs",
+    params(parameters::Bucket, parameters::Options, parameters::MethodAndPath),
+    request_body(content = body::Any, content_type = "*/*", description = "The payload, forwarded unchanged"),
+    responses(
+        (status = 202, description = "Admitted, with the durability that `durability` names", body = Receipt, headers(
+            ("Location" = String, description = "The job"),
+            ("Idempotent-Replayed" = String, description = "`true`: the idempotency key was known; no job was added"),
+            ("Preference-Applied" = String, description = "`wait=…`: the outcome didn't come in time"),
+        )),
+        (status = 200, description = "The upstream's response, received within `Prefer: wait=…`",
+            content_type = "*/*", body = body::Any),
+        responses::OfSubmission,
+    )
+)]
+pub(crate) async fn submit(
+    State(intake): State<Intake>,
+    BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
+    ClientIp(address): ClientIp,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let submission = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
+    let wait = Wait::of(&headers);
+    admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
+}
+
+async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {
+    let mut submission = Submission { caller: caller.id().map(str::to_owned), ..Submission::default() };
+    options::read(headers, OptionSource::Headers, &mut submission)?;
+    submission.content_type = options::payload_header(headers, &header::CONTENT_TYPE)?;
+    // An encoded body needs its encoding to be decoded.
+    if let Some(encoding) = options::payload_header(headers, &header::CONTENT_ENCODING)? {
+        let pushed = submission.headers.push(header::CONTENT_ENCODING.as_str(), &encoding);
+        pushed.map_err(|error| options::bad_header(&header::CONTENT_ENCODING, &error))?;
+    }
+    submission.body = body::read(body, intake).await?;
+    Ok(submission)
+}

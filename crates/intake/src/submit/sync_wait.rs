@@ -1,0 +1,156 @@
+//! `Prefer: wait=10` (RFC 7240): waits for the outcome and returns the upstream's response instead of 202.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use dripfeed_bucket::{Admitted, Bucket, EndedJob};
+use dripfeed_job::{Ending, JobId};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use crate::intake::Intake;
+use crate::submit::ratelimit_fields::Room;
+use crate::submit::receipt;
+use crate::wait_limit::Waiter;
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+const JOB_ID: HeaderName = HeaderName::from_static("dripfeed-job-id");
+const UPSTREAM_STATUS: HeaderName = HeaderName::from_static("dripfeed-upstream-status");
+/// The bucket stored only the beginning of the upstream's response.
+const TRUNCATED: HeaderName = HeaderName::from_static("dripfeed-truncated");
+/// The longest wait; longer ones are capped.
+const LONGEST_S: u64 = 60;
+
+/// How long to wait for the outcome; whole seconds, 1 to 60.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait(u64);
+
+impl Wait {
+    /// Parses the first `wait` preference. Other preferences and malformed ones are ignored (RFC 7240, 2).
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        let seconds = headers
+            .get_all(PREFER)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| outside_quotes(value, b','))
+            .find_map(|preference| {
+                // Parameters of a preference come after a semicolon; `wait` has none.
+                let preference = outside_quotes(preference, b';').next()?;
+                let (name, value) = preference.split_once('=')?;
+                name.trim().eq_ignore_ascii_case("wait").then(|| value.trim().trim_matches('"'))
+            })?;
+        let is_number = !seconds.is_empty() && seconds.bytes().all(|c| c.is_ascii_digit());
+        // More digits than fit a u64 still mean "very long".
+        let seconds = is_number.then(|| seconds.parse().unwrap_or(u64::MAX))?;
+        (seconds > 0).then(|| Self(seconds.min(LONGEST_S)))
+    }
+
+    pub(crate) const fn duration(self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+
+    /// For `Preference-Applied`.
+    pub(crate) fn applied(self) -> (HeaderName, HeaderValue) {
+        let wait = HeaderValue::try_from(format!("wait={}", self.0));
+        (PREFERENCE_APPLIED, wait.unwrap_or(HeaderValue::from_static("wait")))
+    }
+}
+
+/// Splits a list at separators outside quoted strings.
+fn outside_quotes(text: &str, separator: u8) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let mut escaped = false;
+    text.split(move |c: char| {
+        let is_escaped = escaped;
+        escaped = quoted && !is_escaped && c == '\\';
+        if c == '"' && !is_escaped {
+            quoted = !quoted;
+        }
+        !quoted && c == char::from(separator)
+    })
+}
+
+/// 200 with the upstream's response when the job was delivered in time, else 202. When too many requests wait already, 202
+/// at once, without `Preference-Applied`.
+pub(crate) async fn answer(
+    intake: &Intake,
+    bucket: &Bucket,
+    admitted: &Admitted,
+    wait: Wait,
+    waiter: Waiter,
+) -> Response {
+    let Some(_permit) = intake.waits().enter(waiter) else {
+        return receipt::answer(intake.settings(), bucket, admitted);
+    };
+    let ended = tokio::select! {
+        ended = outcome(bucket, admitted.id, wait) => ended,
+        () = intake.health().draining().cancelled() => None,
+    };
+    let mut response = match ended.filter(|ended| ended.outcome.result == Ending::Delivered) {
+        Some(delivered) => {
+            let fields: HeaderMap = Room::from(admitted).fields(intake.settings()).into_iter().collect();
+            (fields, receipt::location(bucket.name(), admitted.id), upstream_response(delivered)).into_response()
+        }
+        None => receipt::answer(intake.settings(), bucket, admitted),
+    };
+    response.headers_mut().extend([wait.applied()]);
+    response
+}
+
+/// The job is admitted already, so a failure to await its outcome is no error for the caller.
+async fn outcome(bucket: &Bucket, id: JobId, wait: Wait) -> Option<EndedJob> {
+    bucket.await_outcome(id, wait.duration()).await.unwrap_or_else(|error| {
+        tracing::debug!(%error, job = %id, "can't await the outcome; responding 202");
+        None
+    })
+}
+
+fn upstream_response(delivered: EndedJob) -> Response {
+    let mut headers = HeaderMap::new();
+    headers.extend(HeaderValue::try_from(delivered.id.to_string()).map(|id| (JOB_ID, id)));
+    headers.extend(delivered.outcome.status.map(|status| (UPSTREAM_STATUS, HeaderValue::from(status))));
+    let Some(answer) = delivered.outcome.answer else { return (StatusCode::OK, headers).into_response() };
+    if answer.truncated {
+        headers.insert(TRUNCATED, HeaderValue::from_static("true"));
+    }
+    let content_type = answer.content_type.as_deref().and_then(|text| HeaderValue::try_from(text).ok());
+    headers.extend(content_type.map(|value| (header::CONTENT_TYPE, value)));
+    (StatusCode::OK, headers, Body::from(answer.bytes())).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn wait(values: &[&str]) -> Option<u64> {
+        let headers: HeaderMap = values.iter().map(|value| (PREFER, value.parse().unwrap())).collect();
+        Wait::of(&headers).map(|wait| wait.0)
+    }
+
+    #[test]
+    fn the_wait_is_found_among_other_preferences() {
+        assert_eq!(wait(&["wait=10"]), Some(10));
+        assert_eq!(wait(&["respond-async, Wait = 10"]), Some(10));
+        assert_eq!(wait(&["foo=\"a, wait=3; b\", wait=\"10\"; x=y"]), Some(10));
+        assert_eq!(wait(&["foo=\"\\\", wait=3\", wait=4"]), Some(4));
+        assert_eq!(wait(&["return=minimal", "wait=7"]), Some(7));
+        assert_eq!(wait(&["wait=7, wait=9"]), Some(7));
+    }
+
+    #[test]
+    fn the_wait_is_capped() {
+        assert_eq!(wait(&["wait=3600"]), Some(60));
+        assert_eq!(wait(&["wait=99999999999999999999999"]), Some(60));
+    }
+
+    #[test]
+    fn a_malformed_wait_is_ignored() {
+        for value in ["", "wait", "wait=", "wait=0", "wait=-1", "wait=1.5", "wait=ten", "waiting=10", "x; wait=10"] {
+            assert_eq!(wait(&[value]), None, "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Limits concurrent `Prefer: wait` requests, because each occupies a connection.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The waiting caller: its key id, or its address where no keys are configured.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Waiter {
+    Key(String),
+    Address(Option<IpAddr>),
+}
+
+impl Waiter {
+    pub(crate) fn new(caller: Option<&str>, address: Option<IpAddr>) -> Self {
+        caller.map_or(Self::Address(address), |caller| Self::Key(caller.to_owned()))
+    }
+}
+
+pub(crate) struct WaitLimit {
+    most: usize,
+    most_per_caller: usize,
+    now: Mutex<Now>,
+}
+
+#[derive(Default)]
+struct Now {
+    all: usize,
+    by_caller: HashMap<Waiter, usize>,
+}
+
+impl WaitLimit {
+    pub(crate) fn new(most: usize, most_per_caller: usize) -> Self {
+        Self { most, most_per_caller, now: Mutex::default() }
+    }
+
+    /// None: the caller, or all callers together, are at the limit.
+    pub(crate) fn enter(&self, waiter: Waiter) -> Option<WaitPermit<'_>> {
+        let mut now = self.now();
+        let own = now.by_caller.get(&waiter).copied().unwrap_or(0);
+        if now.all >= self.most || own >= self.most_per_caller {
+            return None;
+        }
+        now.all += 1;
+        now.by_caller.insert(waiter.clone(), own + 1);
+        Some(WaitPermit { waits: self, waiter })
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts as one wait until it is dropped.
+pub(crate) struct WaitPermit<'w> {
+    waits: &'w WaitLimit,
+    waiter: Waiter,
+}
+
+impl Drop for WaitPermit<'_> {
+    fn drop(&mut self) {
+        let mut now = self.waits.now();
+        now.all = now.all.saturating_sub(1);
+        if let Some(own) = now.by_caller.get_mut(&self.waiter) {
+            *own -= 1;
+            if *own == 0 {
+                now.by_caller.remove(&self.waiter);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_limited_per_caller_and_in_total() {
+        let waits = WaitLimit::new(3, 2);
+        let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
+        let first = waits.enter(acme.clone());
+        let second = waits.enter(acme.clone());
+        assert!(first.is_some() && second.is_some() && waits.enter(acme.clone()).is_none());
+        let third = waits.enter(other.clone());
+        assert!(third.is_some() && waits.enter(other).is_none());
+        drop(first);
+        assert!(waits.enter(acme).is_some());
+        drop((second, third));
+        assert!(waits.now().by_caller.is_empty() && waits.now().all == 0);
+    }
+}

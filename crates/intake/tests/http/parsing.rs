@@ -1,0 +1,170 @@
+//! One caller's request doesn't slow the others: its parts are limited in number, and a large request is parsed on a
+//! separate thread.
+
+use std::fmt::Write as _;
+use std::sync::mpsc;
+
+use dripfeed_bucket::BucketLimits;
+use dripfeed_intake::IntakeSettings;
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+
+use crate::stage::{Stage, ask, intake_settings, request};
+
+const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
+const JSON: (&str, &str) = ("content-type", "application/json");
+const YAML: (&str, &str) = ("content-type", "application/yaml");
+
+/// `"a0":1,"a1":1,…`
+fn members(many: usize, value: &str) -> String {
+    let mut members = String::new();
+    for n in 0..many {
+        let comma = if n == 0 { "" } else { "," };
+        write!(members, "{comma}\"a{n}\":{value}").unwrap();
+    }
+    members
+}
+
+async fn problem_of_item(stage: &Stage, item: String) -> Value {
+    let answer = stage.ask(BATCH, &[JSON], format!("[{item}]")).await;
+    assert_eq!(answer.status, 422, "{answer:?}");
+    answer.json()["items"][0]["problem"].clone()
+}
+
+#[tokio::test]
+async fn an_item_has_a_bounded_number_of_options_and_forwarded_headers() {
+    let stage = Stage::set().await;
+    let options = |many| format!(r#"{{"body":1,"options":{{{}}}}}"#, members(many, "1"));
+    let within = problem_of_item(&stage, options(64)).await;
+    assert_eq!((&within["code"], within["options"].as_array().unwrap().len()), (&json!("bad_option"), 64));
+    for many in [65, 5_000] {
+        let beyond = problem_of_item(&stage, options(many)).await;
+        assert_eq!(beyond["code"], "bad_item");
+        assert!(beyond["detail"].as_str().unwrap().contains("more than 64 members"), "{beyond}");
+        // Where reading stopped: it didn't go on to the end.
+        assert!(beyond["column"].as_u64().unwrap() < 1_000, "{beyond}");
+    }
+    let forward = |many| format!(r#"{{"body":1,"options":{{"forward":{{{}}}}}}}"#, members(many, "\"v\""));
+    for many in [65, 5_000] {
+        let beyond = problem_of_item(&stage, forward(many)).await;
+        assert_eq!((&beyond["code"], beyond["options"].as_array().unwrap().len()), (&json!("bad_option"), 1));
+        assert!(beyond["options"][0]["reason"].as_str().unwrap().contains("more than 64 members"), "{beyond}");
+    }
+}
+
+#[tokio::test]
+async fn refused_input_is_repeated_shortened() {
+    let stage = Stage::set().await;
+    let long = "x".repeat(20_000);
+    for item in [
+        format!(r#"{{"body":1,"options":{{"{long}":1}}}}"#),
+        format!(r#"{{"body":1,"options":{{"{long}":1,"{long}":1}}}}"#),
+        format!(r#"{{"body":1,"options":{{"forward":{{"{long}":"é"}}}}}}"#),
+        format!(r#"{{"body":1,"options":{{"method":"{long}"}}}}"#),
+        format!(r#"{{"body":1,"{long}":1}}"#),
+    ] {
+        let problem = problem_of_item(&stage, item).await.to_string();
+        assert!(problem.len() < 3_000, "{} bytes: {problem}", problem.len());
+    }
+}
+
+#[tokio::test]
+async fn a_check_has_a_bounded_number_of_headers() {
+    let stage = Stage::set().await;
+    let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"gate","period":"1s"}]}]}"#;
+    assert_eq!(stage.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
+    for many in [129, 5_000] {
+        let body = format!(r#"{{"headers":{{{}}}}}"#, members(many, "\"v\""));
+        let problem = stage.ask("POST /v1/services/s/check", &[JSON], body).await.refuses(422, "bad_member");
+        assert!(problem["detail"].as_str().unwrap().contains("128"), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn rules_have_a_bounded_number_of_parts() {
+    let stage = Stage::set().await;
+    let policy = |more: Value| {
+        let mut policy = json!({"id": "a", "tiers": [{"kind": "gate", "period": "1s"}]});
+        policy.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        policy
+    };
+    let variables = (0..5_000).fold(String::new(), |path, n| path + &format!("/{{v{n}}}"));
+    let cases = [
+        (json!(vec![json!({}); 5_000]), "policies", "100"),
+        (json!([policy(json!({"match": {"path": variables}}))]), "policies[0].match", "64"),
+        (json!([policy(json!({"match": {"methods": vec!["GET"; 5_000]}}))]), "policies[0].match", "32"),
+        (json!([policy(json!({"key": vec!["nobody"; 5_000]}))]), "policies[0].key", "16"),
+        (json!([policy(json!({"tiers": vec![json!({"kind": "none"}); 1_000]}))]), "policies[0].tiers", "16"),
+    ];
+    for (policies, place, bound) in cases {
+        let one_fault = |problem: Value, place: &str| {
+            let faults = problem["faults"].as_array().unwrap().clone();
+            assert_eq!((faults.len(), &faults[0]["place"]), (1, &json!(place)), "{problem}");
+            assert!(faults[0]["reason"].as_str().unwrap().contains(bound), "{problem}");
+        };
+        let body = json!({"policies": policies}).to_string();
+        one_fault(stage.ask("PUT /v1/services/s/rules", &[JSON], body).await.refuses(422, "bad_member"), place);
+        let body = json!({"limits": policies}).to_string();
+        let refused = stage.ask("PATCH /v1/buckets/b", &[JSON], body).await.refuses(422, "bad_member");
+        one_fault(refused, &place.replacen("policies", "limits", 1));
+    }
+    let tiers = json!({"leak": {"tiers": vec![json!({"kind": "none"}); 3_000]}}).to_string();
+    let problem = stage.ask("PATCH /v1/buckets/b", &[JSON], tiers).await.refuses(422, "bad_member");
+    assert_eq!(problem["member"], "leak.tiers");
+}
+
+#[tokio::test]
+async fn deep_nesting_is_refused_everywhere() {
+    let stage = Stage::set().await;
+    let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
+    for (line, kind, body) in [
+        ("PUT /v1/services/s/rules", JSON, format!(r#"{{"policies":{deep}}}"#)),
+        ("PUT /v1/services/s/rules", YAML, format!("policies: {deep}")),
+        ("POST /v1/services/s/check", JSON, format!(r#"{{"headers":{deep}}}"#)),
+        ("PATCH /v1/buckets/b", JSON, format!(r#"{{"limits":{deep}}}"#)),
+        ("POST /v1/buckets/b/dead/replay", JSON, format!(r#"{{"reason":{deep}}}"#)),
+        (BATCH, JSON, format!(r#"[{{"options":{deep}}}]"#)),
+    ] {
+        let answer = stage.ask(line, &[kind], body).await;
+        assert!(answer.status.is_client_error(), "{line}: {answer:?}");
+    }
+}
+
+/// While the thread for large requests is busy, small requests are served and large ones wait.
+#[test]
+fn the_intake_answers_others_while_a_large_request_is_parsed() {
+    let runtime = Builder::new_current_thread().max_blocking_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let stage = Stage::set().await;
+        let by_field = json!({"id": "each", "key": ["field:/a"], "tiers": [{"kind": "bucket", "rate": "100/s"}]});
+        stage.bucket("other").limit_by(&BucketLimits::read("limits", vec![by_field]).unwrap());
+        let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"bucket","rate":"100/s"}]}]}"#;
+        assert_eq!(stage.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
+        let (intake, _) = stage.intake(IntakeSettings { max_body: 1 << 20, ..intake_settings() }).await;
+        let padding = " ".repeat(70_000);
+        for (line, kind, body, status) in [
+            (BATCH, JSON, r#"[{"body":1}]"#, 202),
+            ("PUT /v1/services/s/rules", JSON, rules, 200),
+            ("PUT /v1/services/s/rules", YAML, rules, 200),
+            ("POST /v1/services/s/check", JSON, "{}", 200),
+            ("PATCH /v1/buckets/b", JSON, "{}", 200),
+            ("POST /v1/buckets/b/dead/replay", JSON, "{}", 200),
+            ("POST /v1/buckets/other/jobs", JSON, r#"{"a":1}"#, 202),
+            ("POST /v1/buckets/other/jobs/batch", JSON, r#"[{"body":{"a":1}}]"#, 202),
+        ] {
+            let (release, held) = mpsc::channel::<()>();
+            let holding = tokio::task::spawn_blocking(move || held.recv());
+            let large = tokio::spawn(ask(intake.router(), request(line, &[kind], format!("{padding}{body}"))));
+            for _ in 0..10 {
+                assert_eq!(ask(intake.router(), request("GET /livez", &[], "")).await.status, 200);
+                let small = ask(intake.router(), request("GET /v1/buckets/b", &[], "")).await;
+                assert_eq!(small.status, 200, "{small:?}");
+            }
+            assert!(!large.is_finished(), "{line} was parsed on the thread that answers others");
+            drop(release);
+            assert!(holding.await.unwrap().is_err());
+            let answer = large.await.unwrap();
+            assert_eq!(answer.status, status, "{line}: {answer:?}");
+        }
+    });
+}

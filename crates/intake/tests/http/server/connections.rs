@@ -1,0 +1,149 @@
+use std::time::{Duration, Instant};
+
+use dripfeed_intake::IntakeSettings;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::server::{Server, head};
+use crate::stage::{PATIENCE, Stage, delivered, intake_settings};
+
+const SHORT: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn a_connection_serves_many_requests() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    let mut connection = server.connect().await;
+    for _ in 0..3 {
+        connection.send(&format!("{}x", head("Content-Length: 1\r\n"))).await;
+        assert!(connection.answer().await.starts_with("HTTP/1.1 202 Accepted\r\n"));
+    }
+    connection.send(&format!("{}1\r\nx\r\n0\r\n\r\n", head("Transfer-Encoding: chunked\r\n"))).await;
+    assert!(connection.answer().await.starts_with("HTTP/1.1 202 Accepted\r\n"));
+    assert_eq!(stage.length("b").await, 4);
+}
+
+#[tokio::test]
+async fn a_head_that_times_out_closes_the_connection() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, IntakeSettings { head_timeout: SHORT, ..intake_settings() }).await;
+    let begun = Instant::now();
+    let (mut silent, mut dripping) = (server.connect().await, server.connect().await);
+    let drip = async {
+        for byte in head("").bytes().cycle() {
+            if dripping.tcp.write_u8(byte).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let drip = tokio::time::timeout(PATIENCE, drip);
+    let (rest, dripped) = tokio::join!(silent.rest(), drip);
+    assert_eq!(rest, "");
+    dripped.expect("the dripping connection is closed");
+    assert!(begun.elapsed() >= SHORT);
+}
+
+#[tokio::test]
+async fn a_body_that_times_out_is_refused() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, IntakeSettings { body_timeout: SHORT, ..intake_settings() }).await;
+    let mut connection = server.connect().await;
+    connection.send(&format!("{}x", head("Content-Length: 2\r\n"))).await;
+    let answer = connection.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("\"body_timeout\""), "{answer}");
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn a_declared_length_over_the_limit_is_refused_before_the_body() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    for fields in ["Content-Length: 1000000000\r\n", "Content-Length: 1000000000\r\nExpect: 100-continue\r\n"] {
+        let mut connection = server.connect().await;
+        connection.send(&head(fields)).await;
+        let answer = connection.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_oversized_head_is_refused() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    let many = |count: usize| (0..count).map(|n| format!("x-{n}: y\r\n")).collect::<String>();
+    for fields in [many(150), format!("x: {}\r\n", "y".repeat(40_000))] {
+        let mut connection = server.connect().await;
+        connection.send(&head(&fields)).await;
+        let answer = connection.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+        assert!(answer.contains("\"headers_too_large\""), "{answer}");
+    }
+    let mut connection = server.connect().await;
+    connection.send(&head(&many(1000))).await;
+    assert!(connection.rest().await.starts_with("HTTP/1.1 431 "));
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_in_the_backlog() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, IntakeSettings { max_connections: 1, ..intake_settings() }).await;
+    let mut first = server.connect().await;
+    first.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    first.answer().await;
+    let mut second = server.connect().await;
+    second.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    let waits = tokio::time::timeout(Duration::from_millis(100), second.tcp.peek(&mut [0])).await;
+    assert!(waits.is_err(), "the second connection was served beside the first");
+    drop(first);
+    assert!(second.answer().await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn a_stop_finishes_running_requests_and_refuses_new_ones() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    let (mut running, mut kept) = (server.connect().await, server.connect().await);
+    running.send(&format!("{}x", head("Content-Length: 2\r\n"))).await;
+    kept.send("GET /readyz HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    assert!(kept.answer().await.starts_with("HTTP/1.1 200 "));
+
+    server.stop.cancel();
+    let refused = async { while TcpStream::connect(server.address).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, refused).await.expect("no new connection is taken");
+    kept.send(&format!("{}z", head("Content-Length: 1\r\n"))).await;
+    let answer = kept.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("\"draining\"") && answer.contains("retry-after: 1\r\n"), "{answer}");
+    assert!(answer.contains("connection: close\r\n"), "{answer}");
+
+    running.send("y").await;
+    let answer = running.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+    server.ended().await;
+    assert_eq!(stage.settle(delivered(200, "text/plain", b"")).await.body, "xy");
+}
+
+#[tokio::test]
+async fn a_stop_closes_idle_connections_and_then_requests_past_the_drain() {
+    let stage = Stage::set().await;
+    let idle = Server::start(&stage, intake_settings()).await;
+    let mut connection = idle.connect().await;
+    connection.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    connection.answer().await;
+    idle.stop.cancel();
+    let begun = Instant::now();
+    idle.ended().await;
+    assert!(begun.elapsed() < PATIENCE / 2);
+
+    let busy = Server::start(&stage, IntakeSettings { drain: SHORT, ..intake_settings() }).await;
+    let mut connection = busy.connect().await;
+    connection.send(&format!("{}x", head("Content-Length: 2\r\n"))).await;
+    // The request has begun when the next connection is served: they are accepted in order.
+    busy.connect().await.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    busy.stop.cancel();
+    busy.ended().await;
+    assert_eq!(connection.rest().await, "");
+    assert_eq!(stage.length("b").await, 0);
+}

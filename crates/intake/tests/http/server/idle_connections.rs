@@ -1,0 +1,142 @@
+use std::time::{Duration, Instant};
+
+use dripfeed_intake::IntakeSettings;
+use futures::future::join_all;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::server::{Connection, Server, head, last, refused};
+use crate::stage::{PATIENCE, Stage, intake_settings, settings};
+
+/// Both ends of each are open files of this process, which are often limited to 4096.
+const CROWD: usize = 1000;
+const SLOW: usize = 64;
+const ASKED: usize = 400;
+
+/// Sequentially: in parallel they would overflow the listener's queue.
+async fn crowd(server: &Server, many: usize) -> Vec<Connection> {
+    let mut crowd = Vec::with_capacity(many);
+    for _ in 0..many {
+        crowd.push(server.connect().await);
+    }
+    crowd
+}
+
+/// The duration of a submission.
+async fn submit(connection: &mut Connection) -> Duration {
+    let begun = Instant::now();
+    connection.send(head("Content-Length: 1\r\n") + "x").await;
+    let answer = connection.answer().await;
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+    begun.elapsed()
+}
+
+fn p99(mut took: Vec<Duration>) -> Duration {
+    took.sort_unstable();
+    took[took.len() * 99 / 100]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_and_slow_connections_delay_nobody() {
+    let mut roomy = settings("b");
+    roomy.capacity = 10_000;
+    let stage = Stage::with(vec![roomy], Vec::new(), &[]).await;
+    let limits = IntakeSettings { max_connections: 2 * CROWD, ..intake_settings() };
+    let server = Server::start(&stage, limits).await;
+    let alone = Server::start(&stage, intake_settings()).await;
+    let (mut caller, mut caller_alone) = (server.connect().await, alone.connect().await);
+    let silent = crowd(&server, CROWD).await;
+    let mut slow = crowd(&server, SLOW).await;
+    for (n, connection) in slow.iter_mut().enumerate() {
+        // Half of them stop within the head, half within the body.
+        let begun =
+            if n % 2 == 0 { "POST /v1/buckets/b/jo".to_owned() } else { head("Content-Length: 1000\r\n") + "x" };
+        connection.send(begun).await;
+    }
+    // In turns, so that whatever else the machine does happens to both.
+    let (mut in_crowd, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..ASKED {
+        in_crowd.push(submit(&mut caller).await);
+        without.push(submit(&mut caller_alone).await);
+    }
+    let (in_crowd, without) = (p99(in_crowd), p99(without));
+    // Below this it is the scheduler that is measured.
+    let noise = Duration::from_millis(20);
+    assert!(in_crowd < without * 2 + noise, "in the crowd {in_crowd:?}, without {without:?}");
+    drop((silent, slow));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_connections_are_closed() {
+    let stage = Stage::set().await;
+    let short = Duration::from_millis(500);
+    let limits =
+        IntakeSettings { max_connections: CROWD, head_timeout: short, body_timeout: short, ..intake_settings() };
+    let server = Server::start(&stage, limits).await;
+    let begun = Instant::now();
+    let mut silent = crowd(&server, CROWD).await;
+    // It takes all the room there is, and gives it back.
+    let mut caller = server.connect().await;
+    caller.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    assert!(caller.answer().await.starts_with("HTTP/1.1 200 "));
+    let ends = join_all(silent.iter_mut().map(Connection::rest)).await;
+    assert!(ends.iter().all(String::is_empty));
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn an_endless_body_is_refused_and_the_sender_sees_the_response() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, intake_settings()).await;
+    for (fields, part) in [
+        ("Transfer-Encoding: chunked\r\n", format!("1000\r\n{}\r\n", "x".repeat(0x1000))),
+        ("Content-Length: 1000000000\r\n", "x".repeat(0x1000)),
+    ] {
+        let (mut from, mut to) = server.connect().await.tcp.into_split();
+        to.write_all(head(fields).as_bytes()).await.unwrap();
+        let send = async { while to.write_all(part.as_bytes()).await.is_ok() {} };
+        let mut answer = String::new();
+        let both = async { tokio::join!(send, from.read_to_string(&mut answer)) };
+        // Read whole: no reset came before its end.
+        tokio::time::timeout(PATIENCE, both).await.expect("the sender is let go").1.unwrap();
+        refused(&answer, 413, "body_too_large");
+    }
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
+async fn incomplete_bodies_use_bounded_memory() {
+    let stage = Stage::set().await;
+    let server = Server::start(&stage, IntakeSettings { max_bodies: 70_000, ..intake_settings() }).await;
+    let mut slow = server.connect().await;
+    slow.send(head("Content-Length: 60000\r\n") + &"x".repeat(59_999)).await;
+    let large = last("POST /v1/buckets/b/jobs", "", &"y".repeat(20_000));
+    let until = async |status: &'static str| {
+        loop {
+            let answer = server.ask(&large).await;
+            if answer.starts_with(status) {
+                return answer;
+            }
+        }
+    };
+    let told = tokio::time::timeout(PATIENCE, until("HTTP/1.1 503 ")).await.expect("the room is taken");
+    refused(&told, 503, "overloaded");
+    assert!(told.contains("retry-after: 1\r\n"), "{told}");
+    assert!(server.ask(last("POST /v1/buckets/b/jobs", "", "small")).await.starts_with("HTTP/1.1 202 "));
+    slow.send("x").await;
+    assert!(slow.answer().await.starts_with("HTTP/1.1 202 "));
+    tokio::time::timeout(PATIENCE, until("HTTP/1.1 202 ")).await.expect("the room is free again");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_response_is_disconnected() {
+    let stage = Stage::set().await;
+    let short = IntakeSettings { body_timeout: Duration::from_millis(300), max_connections: 1, ..intake_settings() };
+    let server = Server::start(&stage, short).await;
+    let mut deaf = server.connect().await;
+    // More than what lies between us holds.
+    let requests = "GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: intake\r\n\r\n".repeat(20);
+    deaf.send(requests).await;
+    let mut next = server.connect().await;
+    next.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
+    assert!(next.answer().await.starts_with("HTTP/1.1 200 "));
+}

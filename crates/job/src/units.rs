@@ -1,0 +1,6 @@
+//! Durations, rates, shares and sizes as people write them.
+
+pub mod duration;
+pub mod rate;
+pub mod share;
+pub mod size;

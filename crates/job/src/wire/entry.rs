@@ -1,0 +1,290 @@
+//! How a job is written into a stream entry, readable with `XRANGE`, and read back.
+//!
+//! Every job has the same fields in the same order, so that Redis stores their names once per node; a field that says
+//! nothing is empty. `due` and `expires` are written by the admit script, on the Redis clock. Entries that others add
+//! with plain `XADD` are jobs too: `body` alone is enough, or `request_details`, as the published recipe names it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use thiserror::Error;
+
+use crate::forward::ForwardHeaders;
+use crate::id::JobId;
+use crate::path::UpstreamPath;
+use crate::submission::Submission;
+use crate::units::duration::ms_up;
+use crate::wire::checksum;
+
+/// The fields, in their order, and what stands in them:
+/// raw bytes · MIME type · method · path and query · `[[name, value]]` as JSON · caller · W3C trace context ·
+/// first due time and deadline, ms since the epoch · attempts after the first · ms for one attempt · checksum · layout
+/// version.
+pub const FIELDS: [&str; 13] = [
+    "body",
+    "content_type",
+    "method",
+    "path",
+    "headers",
+    "caller",
+    "traceparent",
+    "due",
+    "expires",
+    "retries",
+    "timeout",
+    "sum",
+    "v",
+];
+
+/// The most fields of an entry. Ours has far fewer; a foreign one with more is no job.
+const MOST_FIELDS: usize = 100;
+
+/// What Redis writes by its own clock: not known when a job is weighed and its checksum made.
+const BY_REDIS: [&str; 2] = ["due", "expires"];
+
+/// Where the checksum stands in `FIELDS`.
+const SUM: usize = 11;
+
+/// The layout's version, also the mark by which our own entries are known from foreign ones.
+pub(crate) const LAYOUT: &str = "1";
+
+/// A job as a replica reads it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: JobId,
+    pub body: Bytes,
+    pub content_type: Option<String>,
+    pub method: Option<Method>,
+    pub path: Option<UpstreamPath>,
+    pub headers: ForwardHeaders,
+    pub caller: Option<String>,
+    pub traceparent: Option<String>,
+    /// First due time, ms since the epoch, Redis clock.
+    pub due_ms: Option<u64>,
+    /// Ms since the epoch, Redis clock.
+    pub expires_ms: Option<u64>,
+    pub retries: Option<u32>,
+    pub timeout: Option<Duration>,
+    /// What the entry counts against the bucket's bytes; 0 for a foreign entry, which was never counted.
+    pub bytes: u64,
+}
+
+/// Why an entry is no job. It is buried with this reason.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Unreadable {
+    #[error("corrupt: this isn't the job that was accepted, its checksum differs")]
+    Corrupt,
+    #[error("the entry has {0} fields: a job has at most {MOST_FIELDS}")]
+    Fields(usize),
+    #[error("the entry has neither a `body` nor a `request_details` field")]
+    NoBody,
+    #[error("the field `{0}` can't be read")]
+    Field(&'static str),
+    #[error("the element isn't a JSON object whose members are texts")]
+    Element,
+}
+
+/// A field's value: owned text, or the body shared with the submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Bytes(Bytes),
+    Text(String),
+}
+
+impl Default for Value {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl Value {
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Text(text) => text.as_bytes(),
+        }
+    }
+}
+
+/// The values of `FIELDS` for a new job; `due` and `expires` are left empty for the admit script.
+#[must_use]
+pub fn encode(submission: &Submission) -> [Value; 13] {
+    let text = |value: Option<&str>| Value::Text(value.unwrap_or_default().to_owned());
+    let mut values = [
+        Value::Bytes(submission.body.clone()),
+        text(submission.content_type.as_deref()),
+        text(submission.method.as_ref().map(Method::as_str)),
+        text(submission.path.as_ref().map(UpstreamPath::as_str)),
+        Value::Text(submission.headers.to_field()),
+        text(submission.caller.as_deref()),
+        text(submission.traceparent.as_deref()),
+        text(None),
+        text(None),
+        Value::Text(submission.retries.map(|retries| retries.to_string()).unwrap_or_default()),
+        Value::Text(submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default()),
+        text(None),
+        text(Some(LAYOUT)),
+    ];
+    let covered = FIELDS.iter().zip(&values).filter(|(name, _)| is_covered(name));
+    values[SUM] = Value::Text(checksum::of(covered.map(|(_, value)| value.as_bytes())));
+    values
+}
+
+/// Whether the checksum covers a field.
+fn is_covered(name: &str) -> bool {
+    name != FIELDS[SUM] && !BY_REDIS.contains(&name)
+}
+
+/// Reads an entry's fields.
+///
+/// # Errors
+/// When it isn't as it was written, or isn't a job.
+pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
+    let entry = Entry(fields);
+    if entry.is_ours() && !entry.is_intact() {
+        return Err(Unreadable::Corrupt);
+    }
+    if fields.len() > MOST_FIELDS {
+        return Err(Unreadable::Fields(fields.len()));
+    }
+    let body = entry.get("body").or_else(|| entry.get("request_details")).ok_or(Unreadable::NoBody)?;
+    Ok(Job {
+        id,
+        body: body.clone(),
+        content_type: entry.text("content_type")?.map(str::to_owned),
+        method: entry.parse("method", |text| Method::from_bytes(text.as_bytes()).ok())?,
+        path: entry.parse("path", |text| UpstreamPath::parse(text).ok())?,
+        headers: entry.parse("headers", ForwardHeaders::from_field)?.unwrap_or_default(),
+        caller: entry.text("caller")?.map(str::to_owned),
+        traceparent: entry.text("traceparent")?.map(str::to_owned),
+        due_ms: entry.parse("due", |text| text.parse().ok())?,
+        expires_ms: entry.parse("expires", |text| text.parse().ok())?,
+        retries: entry.parse("retries", |text| text.parse().ok())?,
+        timeout: entry.parse("timeout", |text| text.parse().ok().map(Duration::from_millis))?,
+        bytes: counted_bytes(fields),
+    })
+}
+
+/// What an entry counts against its bucket's bytes: the lengths of its values as they were sent. The two times that
+/// Redis writes are left out, so that what is returned is what was taken.
+#[must_use]
+pub fn counted_bytes(fields: &[(Bytes, Bytes)]) -> u64 {
+    if !Entry(fields).is_ours() {
+        return 0;
+    }
+    let counted = fields.iter().filter(|(name, _)| !BY_REDIS.iter().any(|by_redis| name == by_redis));
+    counted.map(|(_, value)| value.len() as u64).sum()
+}
+
+struct Entry<'a>(&'a [(Bytes, Bytes)]);
+
+impl<'a> Entry<'a> {
+    fn get(&self, name: &str) -> Option<&'a Bytes> {
+        self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    }
+
+    fn is_ours(&self) -> bool {
+        self.get("v").is_some()
+    }
+
+    fn is_intact(&self) -> bool {
+        let covered = FIELDS.into_iter().filter(|name| is_covered(name));
+        let sum = checksum::of(covered.map(|name| self.get(name).map_or(&[][..], |value| value)));
+        self.get(FIELDS[SUM]).is_some_and(|written| *written == sum)
+    }
+
+    fn text(&self, name: &'static str) -> Result<Option<&'a str>, Unreadable> {
+        let Some(value) = self.get(name).filter(|value| !value.is_empty()) else { return Ok(None) };
+        std::str::from_utf8(value).map(Some).map_err(|_| Unreadable::Field(name))
+    }
+
+    fn parse<T>(&self, name: &'static str, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Unreadable> {
+        self.text(name)?.map(|text| read(text).ok_or(Unreadable::Field(name))).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    fn fields(pairs: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> {
+        pairs
+            .iter()
+            .map(|(name, value)| (Bytes::copy_from_slice(name.as_bytes()), Bytes::copy_from_slice(value.as_bytes())))
+            .collect()
+    }
+
+    /// As it stands in the stream when it has a deadline.
+    fn written(submission: &Submission) -> Vec<(Bytes, Bytes)> {
+        let values = encode(submission);
+        let mut entry: Vec<_> = FIELDS
+            .iter()
+            .zip(&values)
+            .map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::copy_from_slice(value.as_bytes())))
+            .collect();
+        entry[8].1 = Bytes::from_static(b"1700000000000");
+        entry
+    }
+
+    #[test]
+    fn a_job_reads_back_as_it_was_submitted() {
+        let mut submission = Submission {
+            body: Bytes::from_static(b"\x00\xffraw"),
+            content_type: Some("application/octet-stream".to_owned()),
+            method: Some(Method::PUT),
+            path: UpstreamPath::parse("/a?b=c").ok(),
+            caller: Some("alice".to_owned()),
+            retries: Some(2),
+            timeout: Some(Duration::from_millis(1500)),
+            ..Submission::default()
+        };
+        submission.headers.push("x-a", "1").unwrap();
+        let job = decode(JobId::new(1, 0), &written(&submission)).unwrap();
+        assert_eq!(job.body, submission.body);
+        assert_eq!(job.content_type, submission.content_type);
+        assert_eq!(job.method, submission.method);
+        assert_eq!(job.path, submission.path);
+        assert_eq!(job.headers, submission.headers);
+        assert_eq!(job.caller, submission.caller);
+        assert_eq!(job.retries, submission.retries);
+        assert_eq!(job.timeout, submission.timeout);
+        assert_eq!(job.expires_ms, Some(1_700_000_000_000));
+        let values = encode(&submission);
+        assert_eq!(job.bytes, values.iter().map(|value| value.as_bytes().len() as u64).sum::<u64>());
+    }
+
+    #[test]
+    fn a_job_that_is_not_what_was_admitted_is_corrupt() {
+        let whole = written(&Submission { body: Bytes::from_static(b"{\"n\":1}"), ..Submission::default() });
+        for (at, name) in FIELDS.into_iter().enumerate() {
+            let mut changed = whole.clone();
+            changed[at].1 = Bytes::from_static(b"1");
+            let corrupt = decode(JobId::new(1, 0), &changed).is_err_and(|error| error == Unreadable::Corrupt);
+            // The last is the layout's version, which is 1 already.
+            assert_eq!(corrupt, name == "sum" || is_covered(name) && name != "v", "{name}");
+            changed.remove(at);
+            let corrupt = decode(JobId::new(1, 0), &changed).is_err_and(|error| error == Unreadable::Corrupt);
+            assert_eq!(corrupt, name == "body" || name == "sum", "{name} is missing");
+        }
+    }
+
+    #[test]
+    fn a_foreign_entry_needs_a_body_alone() {
+        let job = decode(JobId::new(1, 0), &fields(&[("body", "{}")])).unwrap();
+        assert_eq!((job.body.as_ref(), job.bytes), (b"{}".as_slice(), 0));
+        let job = decode(JobId::new(1, 0), &fields(&[("request_details", "x")])).unwrap();
+        assert_eq!(job.body.as_ref(), b"x");
+    }
+
+    #[test]
+    fn what_is_no_job_says_which_field_is_wrong() {
+        let decode = |pairs: &[(&str, &str)]| decode(JobId::new(1, 0), &fields(pairs)).map(|_| ());
+        assert_eq!(decode(&[("n", "1")]), Err(Unreadable::NoBody));
+        assert_eq!(decode(&[("body", ""), ("retries", "many")]), Err(Unreadable::Field("retries")));
+        assert_eq!(decode(&[("body", ""), ("path", "/../x")]), Err(Unreadable::Field("path")));
+        assert_eq!(decode(&[("body", ""), ("headers", "[1]")]), Err(Unreadable::Field("headers")));
+    }
+}

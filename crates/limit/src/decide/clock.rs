@@ -1,0 +1,35 @@
+//! The Redis clock as this process knows it: by the replies, else as the clock of this machine.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+/// Ticks by the monotonic clock, so that nobody sets it.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    began: Instant,
+    began_us: AtomicU64,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        let now = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or(0);
+        Self { began: Instant::now(), began_us: AtomicU64::new(now) }
+    }
+
+    /// µs since 1970.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.began_us.load(Ordering::Relaxed).saturating_add(micros(self.began.elapsed()))
+    }
+
+    /// Redis said that it was `redis_us`, in the middle of the time since `sent`.
+    pub(crate) fn learn(&self, redis_us: u64, sent: Instant) {
+        let since = self.began.elapsed().saturating_sub(sent.elapsed() / 2);
+        self.began_us.store(redis_us.saturating_sub(micros(since)), Ordering::Relaxed);
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

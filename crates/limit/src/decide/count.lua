@@ -1,0 +1,15 @@
+-- Counts calls that were let pass elsewhere, and reports the state that comes of it.
+--
+-- KEYS  the scopes (strings)
+-- ARGV  a plan of one scope each
+-- Result  { µs of the Redis clock, { state per plan … } }, each as the scope's key holds it
+local states = {}
+for _, text in ipairs(ARGV) do
+  local plan = limit_plan(text)
+  limit_take(plan[1], plan.id)
+end
+limit_flush()
+for i, text in ipairs(ARGV) do
+  states[i] = redis.call('GET', KEYS[limit_plan(text)[1].key])
+end
+return { now_us, states }

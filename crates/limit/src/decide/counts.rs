@@ -1,0 +1,51 @@
+//! What became of requests, by policy: for metrics.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::decide::decision::Decision;
+use crate::policy::{Mode, PolicyId};
+
+/// Counts since the limiter began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub allowed: u64,
+    pub refused: u64,
+    /// What a shadow would have refused.
+    pub shadow_refused: u64,
+    /// What passed because Redis couldn't be asked and the policy is `open`.
+    pub unchecked: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Mutex<BTreeMap<PolicyId, Counts>>);
+
+impl Tally {
+    pub(crate) fn decided(&self, decision: &Decision) {
+        let mut counts = self.counts();
+        for verdict in &decision.policies {
+            let counts = counts.entry(verdict.policy.id().clone()).or_default();
+            match (verdict.allowed, verdict.policy.settings().mode) {
+                (true, _) => counts.allowed += 1,
+                (false, Mode::Shadow) => counts.shadow_refused += 1,
+                (false, _) => counts.refused += 1,
+            }
+        }
+    }
+
+    pub(crate) fn unchecked(&self, policy: &PolicyId) {
+        self.counts().entry(policy.clone()).or_default().unchecked += 1;
+    }
+
+    /// The counts of the policies that still exist; the others are dropped.
+    pub(crate) fn of(&self, exists: impl Fn(&PolicyId) -> bool) -> BTreeMap<PolicyId, Counts> {
+        let mut counts = self.counts();
+        counts.retain(|id, _| exists(id));
+        counts.clone()
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<PolicyId, Counts>> {
+        // Numbers are sound at any time.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

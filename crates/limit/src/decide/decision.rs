@@ -1,0 +1,185 @@
+//! What came of a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::decide::plan::{Plan, Scope};
+use crate::decide::report;
+use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::wait::Wait;
+use crate::policy::tier::Tier;
+use crate::policy::{Mode, Policy, PolicyId};
+
+/// The verdict of all policies on one request. As JSON, the answer of the check API.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// Whether all enforced policies let it pass. If so, it was charged to them, else to none.
+    pub allowed: bool,
+    /// Until it would pass: the longest over the enforced tiers that refuse.
+    pub wait: Wait,
+    /// Of those that were asked: a refusal that was known already is reported without asking the others.
+    pub policies: Vec<PolicyVerdict>,
+    /// What can be returned.
+    pub(crate) charges: Vec<Charge>,
+}
+
+/// What one policy says.
+#[derive(Clone, Debug)]
+pub struct PolicyVerdict {
+    pub policy: Arc<Policy>,
+    /// What the request counts for it.
+    pub cost: u64,
+    pub allowed: bool,
+    pub tiers: Vec<TierVerdict>,
+}
+
+/// The state of one tier, after what was charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TierVerdict {
+    pub kind: &'static str,
+    pub limit: u64,
+    pub period: Duration,
+    /// Until this tier would let the request pass.
+    pub wait: Wait,
+    /// How many calls of cost 1 would pass now.
+    pub remaining: u64,
+    /// Until all of it is left again.
+    pub reset: Duration,
+}
+
+/// A charge, and where it was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Charge {
+    pub(crate) scope: Scope,
+    /// The id of its leases.
+    pub(crate) lease: u64,
+    pub(crate) place: ChargedIn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChargedIn {
+    Store,
+    /// Calls that this replica had taken ahead.
+    Lease,
+    /// The counts that this replica reports Redis later.
+    Count,
+    /// What this replica enforces on its own while Redis is away.
+    Outage,
+}
+
+impl Decision {
+    /// What no policy is about passes.
+    pub(crate) fn unlimited() -> Self {
+        Self { allowed: true, wait: Wait::Ready, policies: Vec::new(), charges: Vec::new() }
+    }
+
+    pub(crate) fn of(policies: Vec<PolicyVerdict>) -> Self {
+        let heeded = || policies.iter().filter(|verdict| verdict.policy.settings().mode == Mode::Enforce);
+        let allowed = heeded().all(|verdict| verdict.allowed);
+        let waits = heeded().filter(|verdict| !verdict.allowed).flat_map(|verdict| &verdict.tiers);
+        let wait = waits.map(|tier| tier.wait).max().unwrap_or(Wait::Ready);
+        Self { allowed, wait, policies, charges: Vec::new() }
+    }
+
+    /// Reads what `limit_report` reported of `plan`; None: it is of another plan.
+    pub fn read(plan: &Plan, report: &[i64]) -> Option<Self> {
+        let scopes = plan.scopes();
+        let (_, verdicts) = report::read(scopes, report)?;
+        let told = |(scope, verdict)| PolicyVerdict::of(scope, verdict);
+        Some(Self::of(scopes.iter().zip(verdicts).map(told).collect()))
+    }
+
+    /// Whether it holds leases, which expire unless they are released.
+    pub fn has_leases(&self) -> bool {
+        self.charges.iter().any(|charge| charge.scope.policy.has_leases())
+    }
+
+    /// None: it was allowed, or waiting doesn't help.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.wait {
+            Wait::After(wait) if !self.allowed => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// The enforced policies that refuse.
+    pub fn violated(&self) -> impl Iterator<Item = &PolicyVerdict> {
+        self.policies.iter().filter(|verdict| !verdict.allowed && verdict.policy.settings().mode == Mode::Enforce)
+    }
+
+    /// What to report the refused caller: that it can never pass, or the message of the first policy that refuses.
+    pub fn message(&self) -> Option<String> {
+        let never = |verdict: &&PolicyVerdict| verdict.tiers.iter().any(|tier| tier.wait == Wait::Never);
+        if let Some(verdict) = self.violated().find(never) {
+            let most = verdict.policy.tiers_in_store().iter().map(|tier| tier.most()).min().unwrap_or(0);
+            let (id, cost) = (verdict.policy.id(), verdict.cost);
+            return Some(format!("this request counts {cost}, and `{id}` never lets more than {most} through at once"));
+        }
+        self.violated().find_map(|verdict| verdict.policy.settings().message.clone())
+    }
+}
+
+impl PolicyVerdict {
+    pub(crate) fn of(scope: &Scope, verdict: ScopeVerdict) -> Self {
+        let told = |(tier, (wait, left)): (&Tier, (Wait, Left))| TierVerdict {
+            kind: tier.kind().as_str(),
+            limit: tier.limit(),
+            period: tier.period(),
+            wait,
+            remaining: left.calls,
+            reset: Duration::from_micros(left.resets),
+        };
+        let tiers = scope.policy.tiers().iter().zip(verdict.tiers).map(told).collect();
+        Self { policy: scope.policy.clone(), cost: scope.cost, allowed: verdict.passed, tiers }
+    }
+}
+
+#[derive(Serialize)]
+struct DecisionJson<'d> {
+    allowed: bool,
+    retry_after_ms: Option<u64>,
+    message: Option<String>,
+    policies: Vec<PolicyJson<'d>>,
+}
+
+#[derive(Serialize)]
+struct PolicyJson<'d> {
+    id: &'d PolicyId,
+    mode: Mode,
+    allowed: bool,
+    tiers: Vec<TierJson>,
+}
+
+#[derive(Serialize)]
+struct TierJson {
+    kind: &'static str,
+    limit: u64,
+    remaining: u64,
+    reset_ms: u64,
+}
+
+impl Serialize for Decision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ms = dripfeed_job::duration::ms_up;
+        let tier = |tier: &TierVerdict| TierJson {
+            kind: tier.kind,
+            limit: tier.limit,
+            remaining: tier.remaining,
+            reset_ms: ms(tier.reset),
+        };
+        let policy = |verdict| {
+            let PolicyVerdict { policy, allowed, tiers, .. }: &PolicyVerdict = verdict;
+            let mode = policy.settings().mode;
+            PolicyJson { id: policy.id(), mode, allowed: *allowed, tiers: tiers.iter().map(tier).collect() }
+        };
+        DecisionJson {
+            allowed: self.allowed,
+            retry_after_ms: self.retry_after().map(ms),
+            message: self.message(),
+            policies: self.policies.iter().map(policy).collect(),
+        }
+        .serialize(serializer)
+    }
+}

@@ -1,0 +1,214 @@
+//! The scopes that one request is judged in, and how a script is notified of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::policy::keys::{ScopeKeys, ScopeName};
+use crate::policy::policies::Policies;
+use crate::policy::request::Request;
+use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::wire::{self, Packed, Phase};
+use crate::policy::{Policy, PolicyId};
+
+const SHADOW: u64 = 1;
+const LOST_IS_FULL: u64 = 2;
+const GOES_AT_A_SPEED: u64 = 4;
+/// A missing state that counts as used up must outlive quiet times, or each would end with a wait.
+const LOST_MS: u64 = 24 * 3_600_000;
+
+/// The scopes of one request, a policy each.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The id of the leases that a charge takes.
+    id: u64,
+    scopes: Vec<Scope>,
+}
+
+/// One policy's scope of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) key: String,
+    values: Vec<String>,
+    pub(crate) cost: u64,
+    /// One of this many that are left is taken ahead; 0: none.
+    share: u16,
+    lost_is_full: bool,
+    goes_at_a_speed: bool,
+}
+
+impl Scope {
+    pub(crate) fn costing(&self, cost: u64) -> Self {
+        Self { cost, ..self.clone() }
+    }
+
+    /// Takes one of `share` that are left beyond its cost.
+    pub(crate) fn taking_ahead(self, share: u16) -> Self {
+        Self { share, ..self }
+    }
+
+    /// How the windows of each tier lie, at `now_us` of the Redis clock.
+    pub(crate) fn phases(&self, now_us: u64) -> impl Iterator<Item = (&Tier, Phase)> {
+        let settings = self.policy.settings();
+        self.policy.tiers_in_store().iter().map(move |tier| {
+            let spread = match tier.kind() {
+                Kind::Fixed(Align::Epoch { spread: Some(part) }) => {
+                    settings.key.iter().position(|known| known == part).and_then(|at| self.values.get(at))
+                }
+                _ => None,
+            };
+            (tier, Phase::of(tier, spread.map(String::as_str), now_us))
+        })
+    }
+
+    fn pack(&self, packed: &mut Packed, place: u64, now_us: u64) {
+        let mut tiers = Packed::default();
+        for (tier, phase) in self.phases(now_us) {
+            wire::tier(&mut tiers, tier, phase);
+        }
+        let tiers = tiers.into_bytes();
+        let shadow = if self.policy.is_shadow() { SHADOW } else { 0 };
+        let lost = if self.lost_is_full { LOST_IS_FULL } else { 0 };
+        let speed = if self.goes_at_a_speed { GOES_AT_A_SPEED } else { 0 };
+        packed.number(shadow + lost + speed, 1).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
+        packed.number(self.policy.fingerprint().into(), 4);
+        let ttl =
+            if self.lost_is_full { self.policy.keep_ms().max(LOST_MS) } else { self.policy.keep_ms() }.to_string();
+        packed.number(u64::try_from(ttl.len()).unwrap_or(0), 1).bytes(ttl.as_bytes());
+        packed.number(u64::try_from(tiers.len()).unwrap_or(0), 2).bytes(&tiers);
+    }
+}
+
+impl Plan {
+    /// The scopes of `request`: one for each policy in force.
+    pub fn new(policies: &Policies, keys: &ScopeKeys, request: &Request<'_>) -> Self {
+        let scope = |(policy, variables): (Arc<Policy>, _)| {
+            let ScopeName { key, values } = policy.scope(request, &variables, keys);
+            let cost = policy.settings().cost.of(request);
+            Scope { policy, key, values, cost, share: 0, lost_is_full: false, goes_at_a_speed: false }
+        };
+        Self::of(policies.of(request).into_iter().map(scope).collect())
+    }
+
+    /// A plan for a pace, which isn't anybody's request: `tiers` as [`load::pace`](crate::load::pace) reads them, with their
+    /// state in `key`. What a pace has consumed is never forgotten: a state that is missing was lost, and counts as used up.
+    pub fn pace(tiers: Vec<Tier>, key: String) -> Self {
+        let policy = Arc::new(Policy::of_pace(tiers));
+        Self::of(vec![Scope {
+            policy,
+            key,
+            values: Vec::new(),
+            cost: 1,
+            share: 0,
+            lost_is_full: true,
+            goes_at_a_speed: false,
+        }])
+    }
+
+    /// The same plan, for scripts that say at what speed it goes: buckets and gates let less through in the same time, or
+    /// where none exists the shortest window.
+    #[must_use]
+    pub fn at_a_speed(mut self) -> Self {
+        for scope in &mut self.scopes {
+            scope.goes_at_a_speed = true;
+        }
+        self
+    }
+
+    pub(crate) fn of(scopes: Vec<Scope>) -> Self {
+        // As many bits as a double holds; 0 is no lease.
+        Self { id: fastrand::u64(1..1 << 53), scopes }
+    }
+
+    pub(crate) fn with_id(id: u64, scopes: Vec<Scope>) -> Self {
+        Self { id, scopes }
+    }
+
+    /// No policy is in force: everything passes, and there is nothing to ask.
+    pub fn is_empty(&self) -> bool {
+        self.scopes.is_empty()
+    }
+
+    pub(crate) fn has_leases(&self) -> bool {
+        self.policies().any(Policy::has_leases)
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn scopes(&self) -> &[Scope] {
+        &self.scopes
+    }
+
+    pub(crate) fn into_scopes(self) -> Vec<Scope> {
+        self.scopes
+    }
+
+    /// The policies, in the order of the scopes in a report.
+    pub fn policies(&self) -> impl Iterator<Item = &Policy> {
+        self.scopes.iter().map(|scope| scope.policy.as_ref())
+    }
+
+    /// The message of a policy, for the refused.
+    pub fn message(&self, id: &PolicyId) -> Option<&str> {
+        self.policies().find(|policy| policy.id() == id)?.settings().message.as_deref()
+    }
+
+    /// The plan as an `ARGV` for the functions of [`crate::lua::RULES`]; its keys are added to `keys`. `now_us` is the Redis
+    /// clock as far as it is known: calendars are laid around it.
+    pub fn pack(&self, keys: &mut KeyIndex, now_us: u64) -> Vec<u8> {
+        let mut packed = Packed::default();
+        packed.number(self.id, 7);
+        for scope in &self.scopes {
+            let place = keys.place(&scope.key);
+            scope.pack(&mut packed, place, now_us);
+        }
+        packed.into_bytes()
+    }
+}
+
+/// The `KEYS` of a script, each there once.
+#[derive(Clone, Debug, Default)]
+pub struct KeyIndex {
+    keys: Vec<String>,
+    places: HashMap<String, u64>,
+}
+
+impl KeyIndex {
+    /// Behind the keys that the script has by number.
+    pub fn after(keys: Vec<String>) -> Self {
+        Self { keys, places: HashMap::new() }
+    }
+
+    /// The place of `key` in `KEYS`, counted from 1.
+    pub fn place(&mut self, key: &str) -> u64 {
+        if let Some(place) = self.places.get(key) {
+            return *place;
+        }
+        self.keys.push(key.to_owned());
+        let place = u64::try_from(self.keys.len()).unwrap_or(u64::MAX);
+        self.places.insert(key.to_owned(), place);
+        place
+    }
+
+    pub fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    pub fn into_keys(self) -> Vec<String> {
+        self.keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_one_place_behind_the_fixed_ones() {
+        let mut keys = KeyIndex::after(vec!["jobs".to_owned(), "pace".to_owned()]);
+        assert_eq!((keys.place("a"), keys.place("b"), keys.place("a")), (3, 4, 3));
+        assert_eq!(keys.keys(), ["jobs", "pace", "a", "b"]);
+    }
+}

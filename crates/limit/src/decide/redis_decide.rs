@@ -1,0 +1,101 @@
+//! Decisions made in Redis: one script call each, whatever the number of scopes and tiers.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use dripfeed_store::{Script, Store, StoreError};
+use tokio::time::timeout;
+
+use crate::decide::clock::Clock;
+use crate::decide::plan::{KeyIndex, Plan};
+use crate::decide::report;
+use crate::decide::verdict::ScopeVerdict;
+use crate::lua::{NOW, REFUND, RULES};
+
+static DECIDE: LazyLock<Script> = LazyLock::new(|| Script::new("decide", &[NOW, RULES, include_str!("decide.lua")]));
+static COUNT: LazyLock<Script> = LazyLock::new(|| Script::new("count", &[NOW, RULES, include_str!("count.lua")]));
+static GIVE_BACK: LazyLock<Script> =
+    LazyLock::new(|| Script::new("refund", &[NOW, RULES, REFUND, include_str!("refund.lua")]));
+
+/// Scopes in one call: a script that runs long holds up everyone.
+pub(crate) const PER_CALL: usize = 500;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Unasked {
+    /// Without an error: the reply stayed out for too long.
+    Away(Option<StoreError>),
+    /// It is of no use.
+    Reply,
+}
+
+/// Which of the charges of a plan are returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GiveBack {
+    All,
+    /// Leases alone: the call is over, but it was made.
+    Leases,
+}
+
+/// An answer, and when it was given.
+pub(crate) struct Answer {
+    pub(crate) verdicts: Vec<ScopeVerdict>,
+    pub(crate) now_us: u64,
+}
+
+/// Judges a plan and, if all that is enforced passes, charges it; an answer that stays out for longer than `patience` is none.
+pub(crate) async fn decide(store: &Store, clock: &Clock, plan: &Plan, patience: Duration) -> Result<Answer, Unasked> {
+    let mut keys = KeyIndex::default();
+    let packed = plan.pack(&mut keys, clock.now_us());
+    let mut call = DECIDE.on(keys.keys());
+    call.arg(&packed[..]);
+    let sent = Instant::now();
+    let reply = timeout(patience, store.run::<Vec<i64>>(&call)).await;
+    let told = reply.map_err(|_| Unasked::Away(None))?.map_err(|error| Unasked::Away(Some(error)))?;
+    let (now_us, verdicts) = report::read(plan.scopes(), &told).ok_or(Unasked::Reply)?;
+    clock.learn(now_us, sent);
+    Ok(Answer { verdicts, now_us })
+}
+
+/// Charges plans of one scope each, which passed elsewhere; reports the state that comes of each.
+pub(crate) async fn count(store: &Store, clock: &Clock, plans: &[Plan]) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut keys = KeyIndex::default();
+    let now = clock.now_us();
+    let packed: Vec<Vec<u8>> = plans.iter().map(|plan| plan.pack(&mut keys, now)).collect();
+    let mut call = COUNT.on(keys.keys());
+    for plan in &packed {
+        call.arg(&plan[..]);
+    }
+    let sent = Instant::now();
+    let (now_us, states): (u64, Vec<Vec<u8>>) = store.run(&call).await?;
+    clock.learn(now_us, sent);
+    Ok(states)
+}
+
+/// Gives plans of one scope each back, each only before a time of the Redis clock in µs (0: always).
+///
+/// # Errors
+/// When Redis can't be reached: what comes after that is not returned.
+pub(crate) async fn refund(
+    store: &Store,
+    clock: &Clock,
+    plans: &[(Plan, u64)],
+    what: GiveBack,
+) -> Result<(), StoreError> {
+    for part in plans.chunks(PER_CALL) {
+        refund_part(store, clock, part, what).await?;
+    }
+    Ok(())
+}
+
+async fn refund_part(store: &Store, clock: &Clock, plans: &[(Plan, u64)], what: GiveBack) -> Result<(), StoreError> {
+    let mut keys = KeyIndex::default();
+    let now = clock.now_us();
+    let packed: Vec<(Vec<u8>, u64)> = plans.iter().map(|(plan, before)| (plan.pack(&mut keys, now), *before)).collect();
+    let mut call = GIVE_BACK.on(keys.keys());
+    call.arg(u8::from(what == GiveBack::Leases));
+    for (plan, before) in &packed {
+        call.arg(&plan[..]).arg(*before);
+    }
+    store.run::<u64>(&call).await.map(drop)
+}

@@ -1,0 +1,179 @@
+//! One decision on its way: what this replica can judge on its own first, the rest in one call of Redis, and all or nothing.
+
+use std::time::Instant;
+
+use tokio::sync::OwnedMutexGuard;
+
+use crate::decide::combined::Judgement;
+use crate::decide::decision::{Charge, ChargedIn, Decision, PolicyVerdict};
+use crate::decide::plan::{Plan, Scope};
+use crate::decide::redis_decide::{self, Answer, GiveBack, Unasked};
+use crate::decide::verdict::ScopeVerdict;
+use crate::error::LimitError;
+use crate::limiter::limiter_state::LimiterState;
+use crate::policy::consistency::Consistency;
+use crate::replica::leased::{Account, SHARE};
+use crate::replica::outage::Answered;
+
+pub(crate) struct PendingDecision<'l> {
+    state: &'l LimiterState,
+    /// The id of the leases it takes.
+    lease: u64,
+    judged: Vec<Judged>,
+}
+
+struct Judged {
+    /// Its place among the request's scopes.
+    at: usize,
+    scope: Scope,
+    verdict: ScopeVerdict,
+    place: ChargedIn,
+}
+
+/// A scope that Redis is asked for; with the account of what is taken ahead, which others wait for.
+struct Asked {
+    at: usize,
+    scope: Scope,
+    account: Option<OwnedMutexGuard<Account>>,
+}
+
+impl<'l> PendingDecision<'l> {
+    pub(crate) fn new(state: &'l LimiterState, plan: &Plan) -> Self {
+        Self { state, lease: plan.id(), judged: Vec::new() }
+    }
+
+    pub(crate) async fn run(mut self, plan: Plan) -> Result<Judgement, LimitError> {
+        let (counted, shared): (Vec<_>, Vec<_>) =
+            plan.into_scopes().into_iter().enumerate().partition(|(_, scope)| is_counted(scope));
+        let known = self.count(counted);
+        if known.is_err() || self.is_refused() {
+            return self.finish(known).await;
+        }
+        let asked = self.spend(shared).await;
+        let answered = if asked.is_empty() { Ok(()) } else { self.ask(asked).await };
+        self.finish(answered).await
+    }
+
+    /// What this replica counts on its own.
+    fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
+        for (at, scope) in scopes {
+            match self.state.counted.take(&scope, &self.state.clock) {
+                Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Count }),
+                None => self.without_redis(at, scope, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What was taken ahead is spent; reports the scopes that Redis must be asked for.
+    async fn spend(&mut self, mut scopes: Vec<(usize, Scope)>) -> Vec<Asked> {
+        // Accounts are held in the order of their keys: two requests never wait for each other.
+        scopes.sort_by(|(_, left), (_, right)| left.key.cmp(&right.key));
+        let mut asked = Vec::new();
+        for (at, scope) in scopes {
+            if scope.policy.settings().consistency != Consistency::Leased {
+                asked.push(Asked { at, scope, account: None });
+                continue;
+            }
+            let mut account = self.state.leases.account(&scope).await;
+            match account.spend(scope.cost) {
+                Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Lease }),
+                None => asked.push(Asked { at, scope: scope.taking_ahead(SHARE), account: Some(account) }),
+            }
+        }
+        asked
+    }
+
+    async fn ask(&mut self, asked: Vec<Asked>) -> Result<(), LimitError> {
+        let scopes = asked.iter().map(|asked| asked.scope.clone()).collect();
+        let plan = Plan::with_id(self.lease, scopes);
+        let sent = Instant::now();
+        let LimiterState { store, clock, patience, .. } = self.state;
+        match redis_decide::decide(store, clock, &plan, *patience).await {
+            Ok(answer) => {
+                self.learn(asked, answer, sent);
+                Ok(())
+            }
+            Err(Unasked::Reply) => Err(LimitError::Reply),
+            Err(Unasked::Away(error)) => {
+                for Asked { at, scope, .. } in asked {
+                    self.without_redis(at, scope, error.as_ref())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn learn(&mut self, asked: Vec<Asked>, answer: Answer, sent: Instant) {
+        for (Asked { at, scope, account }, verdict) in asked.into_iter().zip(answer.verdicts) {
+            if let Some(mut account) = account {
+                account.stock_up(&scope, &verdict, sent, answer.now_us);
+            }
+            self.state.refusals.remember(&scope, &verdict, sent);
+            self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Store });
+        }
+    }
+
+    fn without_redis(
+        &mut self,
+        at: usize,
+        scope: Scope,
+        error: Option<&dripfeed_store::StoreError>,
+    ) -> Result<(), LimitError> {
+        match self.state.outage.answer(&scope, self.lease, &self.state.clock) {
+            Answered::Here(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Outage }),
+            Answered::Unchecked => self.state.tally.unchecked(scope.policy.id()),
+            Answered::Closed => {
+                return Err(LimitError::Unavailable { policy: scope.policy.id().clone(), source: error.cloned() });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_refused(&self) -> bool {
+        self.judged.iter().any(|judged| !judged.verdict.passed && !judged.scope.policy.is_shadow())
+    }
+
+    /// Reports the verdict. When it isn't "allowed", what was charged on the way is returned.
+    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<Judgement, LimitError> {
+        if answered.is_err() || self.is_refused() {
+            self.undo().await;
+        }
+        answered?;
+        self.judged.sort_by_key(|judged| judged.at);
+        let told = self.judged.iter().map(|judged| PolicyVerdict::of(&judged.scope, judged.verdict.clone())).collect();
+        let mut decision = Decision::of(told);
+        let places = self.judged.iter().map(|judged| judged.at).collect();
+        if decision.allowed {
+            let charged = self.judged.into_iter().filter(|judged| judged.verdict.taken > 0);
+            let charge = |Judged { scope, place, .. }| Charge { scope, lease: self.lease, place };
+            decision.charges = charged.map(charge).collect();
+        }
+        Ok(Judgement { decision, places })
+    }
+
+    /// Redis charges nothing when it refuses, but this replica doesn't know before.
+    async fn undo(&mut self) {
+        for Judged { scope, verdict, place, .. } in &mut self.judged {
+            if verdict.taken == 0 {
+                continue;
+            }
+            match place {
+                ChargedIn::Store => continue,
+                ChargedIn::Lease => self.state.leases.account(scope).await.put_back(scope.cost),
+                ChargedIn::Count => {
+                    self.state.counted.give_back(scope);
+                }
+                ChargedIn::Outage => self.state.outage.give_back(scope, self.lease, GiveBack::All),
+            }
+            for (_, left) in &mut verdict.tiers {
+                left.calls += scope.cost;
+            }
+            verdict.taken = 0;
+        }
+    }
+}
+
+fn is_counted(scope: &Scope) -> bool {
+    matches!(scope.policy.settings().consistency, Consistency::Async { .. })
+}

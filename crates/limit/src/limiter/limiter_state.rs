@@ -1,0 +1,107 @@
+//! What a limiter is made of, and how charges are returned, wherever they were made.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use dripfeed_store::Store;
+
+use crate::decide::clock::Clock;
+use crate::decide::counts::{Counts, Tally};
+use crate::decide::decision::{Charge, ChargedIn, Decision};
+use crate::decide::plan::Plan;
+use crate::decide::redis_decide::{self, GiveBack};
+use crate::error::LimitError;
+use crate::policy::PolicyId;
+use crate::policy::keys::ScopeKeys;
+use crate::policy::policies::Policies;
+use crate::policy::request::Request;
+use crate::replica::async_counter::AsyncCounter;
+use crate::replica::leased::{Leases, Withdraw};
+use crate::replica::outage::Outage;
+use crate::replica::refusal_cache::RefusalCache;
+
+#[derive(Debug)]
+pub(crate) struct LimiterState {
+    pub(crate) store: Store,
+    /// How long Redis is waited for.
+    pub(crate) patience: Duration,
+    keys: ScopeKeys,
+    policies: ArcSwap<Policies>,
+    pub(crate) clock: Clock,
+    pub(crate) refusals: RefusalCache,
+    pub(crate) leases: Leases,
+    pub(crate) counted: AsyncCounter,
+    pub(crate) outage: Outage,
+    pub(crate) tally: Tally,
+}
+
+impl LimiterState {
+    pub(crate) fn new(store: Store, tag: &str, policies: Policies, patience: Duration) -> Self {
+        Self {
+            keys: ScopeKeys::new(store.prefix(), tag, store.salt().clone()),
+            store,
+            patience,
+            policies: ArcSwap::from_pointee(policies),
+            clock: Clock::new(),
+            refusals: RefusalCache::new(),
+            leases: Leases::new(),
+            counted: AsyncCounter::new(),
+            outage: Outage::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    pub(crate) fn policies(&self) -> Arc<Policies> {
+        self.policies.load_full()
+    }
+
+    pub(crate) fn replace(&self, policies: Policies) {
+        self.policies.store(Arc::new(policies));
+        self.counts();
+        self.refusals.forget_all();
+    }
+
+    /// What became of requests, by the policies that there are; those of others are forgotten.
+    pub(crate) fn counts(&self) -> BTreeMap<PolicyId, Counts> {
+        let policies = self.policies.load();
+        self.tally.of(|id| policies.iter().any(|policy| policy.id() == id))
+    }
+
+    pub(crate) fn plan(&self, request: &Request<'_>) -> Plan {
+        Plan::new(&self.policies.load(), &self.keys, request)
+    }
+
+    pub(crate) async fn give_back(&self, decision: Decision, what: GiveBack) -> Result<(), LimitError> {
+        let mut plans = Vec::new();
+        for Charge { scope, lease, place } in decision.charges {
+            self.refusals.forget(&scope);
+            match (place, what) {
+                (ChargedIn::Store, _) => plans.push((Plan::with_id(lease, vec![scope]), 0)),
+                (ChargedIn::Outage, _) => self.outage.give_back(&scope, lease, what),
+                (ChargedIn::Lease, GiveBack::All) => self.leases.account(&scope).await.put_back(scope.cost),
+                (ChargedIn::Count, GiveBack::All) => {
+                    let cost = self.counted.give_back(&scope);
+                    plans.extend((cost > 0).then(|| (Plan::of(vec![scope.costing(cost)]), 0)));
+                }
+                (ChargedIn::Lease | ChargedIn::Count, GiveBack::Leases) => {}
+            }
+        }
+        if what == GiveBack::Leases {
+            plans.retain(|(plan, _)| plan.has_leases());
+        }
+        self.refund(&plans, what).await
+    }
+
+    pub(crate) async fn withdraw(&self, what: Withdraw) -> Result<(), LimitError> {
+        self.refund(&self.leases.withdraw(what), GiveBack::All).await
+    }
+
+    async fn refund(&self, plans: &[(Plan, u64)], what: GiveBack) -> Result<(), LimitError> {
+        if plans.is_empty() {
+            return Ok(());
+        }
+        redis_decide::refund(&self.store, &self.clock, plans, what).await.map_err(LimitError::NotGivenBack)
+    }
+}

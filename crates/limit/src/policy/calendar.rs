@@ -1,0 +1,194 @@
+//! Windows that begin with the day, week, month or year of a time zone. They aren't all of one length, and clocks change in
+//! them, so their borders are found here and brought to the script, which picks by the Redis clock.
+
+use std::time::Duration;
+
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, Zoned};
+use thiserror::Error;
+
+/// A unit of the calendar in a time zone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Calendar {
+    unit: Unit,
+    zone: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    Day,
+    /// From Monday.
+    Week,
+    Month,
+    Year,
+}
+
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadCalendar {
+    #[error("`{0}` is no time zone: use a name such as Europe/Berlin or UTC")]
+    Zone(String),
+    #[error("`{0}` is no unit of the calendar: use day, week, month or year")]
+    Unit(String),
+}
+
+/// What is read as a unit of the calendar.
+pub const CALENDAR_PERIODS: [&str; 14] =
+    ["day", "1d", "1 day", "24h", "week", "1w", "1 week", "7d", "month", "1mo", "1 month", "year", "1y", "1 year"];
+
+impl Unit {
+    /// Reads `day`, `1d`, `month` ….
+    pub fn parse(text: &str) -> Result<Self, BadCalendar> {
+        match text.trim() {
+            "day" | "1d" | "1 day" | "24h" => Ok(Self::Day),
+            "week" | "1w" | "1 week" | "7d" => Ok(Self::Week),
+            "month" | "1mo" | "1 month" => Ok(Self::Month),
+            "year" | "1y" | "1 year" => Ok(Self::Year),
+            other => Err(BadCalendar::Unit(other.chars().take(32).collect())),
+        }
+    }
+
+    /// How long a window is, but for changes of the clock, short months and years.
+    pub(crate) fn length(self) -> Duration {
+        let days = match self {
+            Self::Day => 1,
+            Self::Week => 7,
+            Self::Month => 31,
+            Self::Year => 366,
+        };
+        Duration::from_hours(days * 24)
+    }
+}
+
+impl Calendar {
+    pub fn new(unit: Unit, zone: &str) -> Result<Self, BadCalendar> {
+        TimeZone::get(zone).map_err(|_| BadCalendar::Zone(zone.chars().take(64).collect()))?;
+        Ok(Self { unit, zone: zone.to_owned() })
+    }
+
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    pub fn zone(&self) -> &str {
+        &self.zone
+    }
+
+    /// Where the window of `now_us` begins, and the next two, in µs since 1970.
+    pub(crate) fn borders(&self, now_us: u64) -> [u64; 3] {
+        self.find(now_us).unwrap_or_else(|_| {
+            // Times that no calendar holds: windows of plain length.
+            let length = u64::try_from(self.unit.length().as_micros()).unwrap_or(u64::MAX);
+            let start = now_us - now_us % length;
+            [start, start + length, start + 2 * length]
+        })
+    }
+
+    fn find(&self, now_us: u64) -> Result<[u64; 3], jiff::Error> {
+        // Known to exist: `new` has got it.
+        let zone = TimeZone::get(&self.zone)?;
+        let now = Timestamp::from_microsecond(i64::try_from(now_us).unwrap_or(i64::MAX))?.to_zoned(zone);
+        let start = self.start_of(&now)?;
+        let next = self.after(&start)?;
+        Ok([micros(&start), micros(&next), micros(&self.after(&next)?)])
+    }
+
+    fn start_of(&self, now: &Zoned) -> Result<Zoned, jiff::Error> {
+        let day = now.start_of_day()?;
+        match self.unit {
+            Unit::Day => Ok(day),
+            Unit::Week => {
+                let since_monday = now.weekday().since(Weekday::Monday);
+                day.checked_sub(Span::new().days(since_monday))?.start_of_day()
+            }
+            Unit::Month => day.first_of_month()?.start_of_day(),
+            Unit::Year => day.first_of_year()?.start_of_day(),
+        }
+    }
+
+    /// The start of the window after the one that begins at `start`: by date, since not all days have 24 hours, and one
+    /// that a zone left out has none.
+    fn after(&self, start: &Zoned) -> Result<Zoned, jiff::Error> {
+        let span = match self.unit {
+            Unit::Day => Span::new().days(1),
+            Unit::Week => Span::new().weeks(1),
+            Unit::Month => Span::new().months(1),
+            Unit::Year => Span::new().years(1),
+        };
+        start.date().checked_add(span)?.to_zoned(start.time_zone().clone())?.start_of_day()
+    }
+}
+
+fn micros(time: &Zoned) -> u64 {
+    u64::try_from(time.timestamp().as_microsecond()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn borders(unit: Unit, zone: &str, now: &str) -> [String; 3] {
+        let now: Timestamp = now.parse().unwrap();
+        let calendar = Calendar::new(unit, zone).unwrap();
+        let found = calendar.borders(u64::try_from(now.as_microsecond()).unwrap());
+        found.map(|us| Timestamp::from_microsecond(i64::try_from(us).unwrap()).unwrap().to_string())
+    }
+
+    #[test]
+    fn each_published_period_is_read() {
+        assert!(CALENDAR_PERIODS.iter().all(|text| Unit::parse(text).is_ok()));
+    }
+
+    #[test]
+    fn days_begin_at_midnight_of_the_zone_also_when_clocks_change() {
+        assert_eq!(
+            borders(Unit::Day, "Europe/Berlin", "2026-03-28T23:30:00Z"),
+            ["2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z", "2026-03-30T22:00:00Z"]
+        );
+        // The day of 25 hours.
+        assert_eq!(
+            borders(Unit::Day, "Europe/Berlin", "2026-10-25T22:59:59Z"),
+            ["2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z", "2026-10-26T23:00:00Z"]
+        );
+        // Clocks go forward at midnight itself, so that this day begins at one.
+        assert_eq!(borders(Unit::Day, "America/Havana", "2026-03-08T12:00:00Z")[0], "2026-03-08T05:00:00Z");
+    }
+
+    #[test]
+    fn weeks_months_and_years_begin_with_their_first_day() {
+        assert_eq!(
+            borders(Unit::Week, "UTC", "2026-01-01T00:00:00Z"),
+            ["2025-12-29T00:00:00Z", "2026-01-05T00:00:00Z", "2026-01-12T00:00:00Z"]
+        );
+        assert_eq!(
+            borders(Unit::Month, "Asia/Kolkata", "2026-01-31T18:29:59Z"),
+            ["2025-12-31T18:30:00Z", "2026-01-31T18:30:00Z", "2026-02-28T18:30:00Z"]
+        );
+        assert_eq!(
+            borders(Unit::Year, "UTC", "2024-02-29T12:00:00Z"),
+            ["2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"]
+        );
+    }
+
+    #[test]
+    fn a_window_contains_its_now() {
+        for unit in [Unit::Day, Unit::Week, Unit::Month, Unit::Year] {
+            for zone in ["UTC", "Europe/Berlin", "America/Sao_Paulo", "Pacific/Apia"] {
+                let calendar = Calendar::new(unit, zone).unwrap();
+                for hours in 0..20_000_u64 {
+                    let now = 1_300_000_000_000_000 + hours * 7 * 3_600_000_000;
+                    let [b1, b2, b3] = calendar.borders(now);
+                    assert!(b1 <= now && now < b2 && b2 < b3, "{unit:?} {zone} {now}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_zones_and_units_are_named() {
+        assert_eq!(Calendar::new(Unit::Day, "Mars/Olympus"), Err(BadCalendar::Zone("Mars/Olympus".to_owned())));
+        assert_eq!(Unit::parse("fortnight"), Err(BadCalendar::Unit("fortnight".to_owned())));
+    }
+}

@@ -1,0 +1,31 @@
+//! How exactly replicas share a limit, and what happens while Redis is away.
+
+use std::time::Duration;
+
+/// How a policy's count is shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consistency {
+    /// Each decision is made in Redis. Never over the limit.
+    #[default]
+    Strict,
+    /// A replica takes a share ahead and spends it on its own. Never over the limit; what a replica holds and doesn't spend is
+    /// missing elsewhere for a while.
+    Leased,
+    /// A replica counts on its own and reports Redis every `sync`, when it also learns what the others counted. What they let
+    /// through is reported within one `sync` and learned within another, so a limit of a window can be passed: by at most what
+    /// replicas let through in two `sync`s after it is used up, and by at most (replicas − 1) · limit.
+    Async { sync: Duration },
+}
+
+/// What to answer while Redis can't be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnStoreError {
+    /// Nothing passes: 503.
+    #[default]
+    Closed,
+    /// All passes, and is counted.
+    Open,
+    /// Each replica enforces its part on its own: the limit ÷ live replicas, rounded down. Below one call for each, nothing
+    /// passes.
+    Local,
+}

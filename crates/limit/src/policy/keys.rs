@@ -1,0 +1,136 @@
+//! The keys of limits. Those of one bucket or service share a hash tag, so that any of its policies can be
+//! decided in one script, also in Redis Cluster.
+
+use dripfeed_store::Salt;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use crate::policy::policy_id::PolicyId;
+use crate::policy::scope::{Part, plain_or_hash};
+
+/// The keys of one bucket or service.
+#[derive(Clone, Debug)]
+pub struct ScopeKeys {
+    /// `prefix:{tag}:limit:`
+    stem: String,
+    salt: Salt,
+}
+
+/// A scope of a policy, as Redis knows it.
+pub(crate) struct ScopeName {
+    pub(crate) key: String,
+    /// For each part of the policy's key, what stands for it in the name.
+    pub(crate) values: Vec<String>,
+}
+
+impl ScopeKeys {
+    /// `tag`: the name of the bucket or service.
+    pub fn new(prefix: &str, tag: &str, salt: Salt) -> Self {
+        // A brace would end the hash tag.
+        let tag = if tag.is_empty() || tag.contains(['{', '}']) { plain_or_hash(tag) } else { tag.to_owned() };
+        Self { stem: format!("{prefix}:{{{tag}}}:limit:"), salt }
+    }
+
+    /// String: the state of a policy's tiers in one scope. What requests bring stands there together as one of `most` slots, so
+    /// that it can neither be read nor make more keys than that; two that share a slot share what they may consume.
+    pub(crate) fn scope(&self, policy: &PolicyId, parts: &[Part<'_>], most: u64) -> ScopeName {
+        let slot = parts.iter().any(Part::is_brought).then(|| self.slot(policy, parts, most));
+        let value = |part: &Part<'_>| match (part, &slot) {
+            (Part::Named(name), _) => plain_or_hash(name),
+            (Part::Brought(_), Some(slot)) => slot.clone(),
+            (Part::Missing, _) | (Part::Brought(_), None) => MISSING.to_owned(),
+        };
+        let values: Vec<String> = parts.iter().map(value).collect();
+        let mut key = format!("{}{policy}", self.stem);
+        for (_, value) in parts.iter().zip(&values).filter(|(part, _)| !part.is_brought()) {
+            key.push(':');
+            key.push_str(value);
+        }
+        if let Some(slot) = slot {
+            key.push(':');
+            key.push_str(&slot);
+        }
+        ScopeName { key, values }
+    }
+
+    /// Of what a request brings for `policy`: nobody without the salt knows which values share one.
+    fn slot(&self, policy: &PolicyId, parts: &[Part<'_>], most: u64) -> String {
+        // A key of any length is one for HMAC.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.salt.bytes()) else { return MISSING.to_owned() };
+        let parts = std::iter::once(policy.as_str()).chain(parts.iter().map(|part| match part {
+            Part::Brought(value) => value.as_ref(),
+            Part::Named(_) | Part::Missing => "",
+        }));
+        for part in parts {
+            mac.update(&part.len().to_le_bytes());
+            mac.update(part.as_bytes());
+        }
+        let digest: [u8; 32] = mac.finalize().into_bytes().into();
+        let number = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        format!("#{:x}", number % most.max(1))
+    }
+}
+
+/// What stands for a value that a request doesn't have. All such requests share a scope: who leaves a header out is limited.
+const MISSING: &str = "-";
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const MOST: u64 = 1 << 40;
+
+    fn keys() -> ScopeKeys {
+        ScopeKeys::new("dripfeed", "tigerfeeding", Salt::default())
+    }
+
+    fn key(parts: &[Part<'_>]) -> String {
+        keys().scope(&"put-product".parse().unwrap(), parts, MOST).key
+    }
+
+    fn named(name: &str) -> Part<'_> {
+        Part::Named(name.into())
+    }
+
+    fn brought(value: &str) -> Part<'_> {
+        Part::Brought(value.into())
+    }
+
+    #[test]
+    fn a_key_names_the_policy_and_the_names_under_one_hash_tag() {
+        assert_eq!(key(&[named("acme"), named("7")]), "dripfeed:{tigerfeeding}:limit:put-product:acme:7");
+        assert_eq!(key(&[]), "dripfeed:{tigerfeeding}:limit:put-product");
+        assert_eq!(key(&[Part::Missing, named("-")]).split(':').nth(4), Some("-"), "what is missing");
+        let other = ScopeKeys::new("p", "a}b", Salt::default());
+        assert!(other.scope(&"x".parse().unwrap(), &[], MOST).key.starts_with("p:{~"));
+    }
+
+    #[test]
+    fn what_a_request_brings_cannot_be_read_in_a_key() {
+        let secret = key(&[brought("sk-17"), named("acme")]);
+        let stem = "dripfeed:{tigerfeeding}:limit:put-product:acme:#";
+        assert!(secret.starts_with(stem) && !secret.contains("sk-17"), "{secret}");
+        let others = [
+            key(&[brought("sk-18"), named("acme")]),
+            key(&[brought("sk-17"), brought("acme")]),
+            key(&[brought("sk"), brought("-17")]),
+            key(&[brought("sk-"), brought("17")]),
+            key(&[Part::Missing, named("acme")]),
+        ];
+        for (at, other) in others.iter().enumerate() {
+            assert!(*other != secret && !others[..at].contains(other), "{others:?}");
+        }
+    }
+
+    #[test]
+    fn values_without_number_share_a_bounded_number_of_scopes() {
+        let (keys, id) = (keys(), "each".parse().unwrap());
+        let names = (0..10_000).map(|n| keys.scope(&id, &[brought(&format!("value-{n}"))], 64).key);
+        let scopes: std::collections::BTreeSet<String> = names.collect();
+        assert_eq!(scopes.len(), 64, "each is used, and there are no more");
+        let spread = keys.scope(&id, &[brought("a"), named("b")], 1);
+        assert_eq!(spread.values, ["#0", "b"], "who share a scope share its windows");
+    }
+}

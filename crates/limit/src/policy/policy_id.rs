@@ -1,0 +1,42 @@
+//! The id of a policy.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// The name of a policy, in keys, answers and header fields: letters, digits, `.`, `_`, `-`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct PolicyId(String);
+
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{0}` is no id: use 1 to 64 letters, digits, dots, underscores or hyphens")]
+pub struct BadPolicyId(String);
+
+impl FromStr for PolicyId {
+    type Err = BadPolicyId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let sound = (1..=64).contains(&text.len())
+            && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-'));
+        if sound { Ok(Self(text.to_owned())) } else { Err(BadPolicyId(text.chars().take(64).collect())) }
+    }
+}
+
+impl PolicyId {
+    /// That of a pace.
+    pub(super) fn pace() -> Self {
+        Self("pace".to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PolicyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

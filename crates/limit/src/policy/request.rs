@@ -1,0 +1,33 @@
+//! What a policy can see of a request.
+
+use std::net::IpAddr;
+
+use http::HeaderMap;
+use serde_json::Value as Json;
+
+/// A request to be decided on. What is None isn't known, and counts as its own value in scopes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Request<'a> {
+    pub method: &'a str,
+    /// With or without its query, which doesn't count.
+    pub path: &'a str,
+    pub headers: Option<&'a HeaderMap>,
+    pub caller: Option<&'a str>,
+    /// None: that of the path, see [`crate::KeyPart::Tenant`], else the caller.
+    pub tenant: Option<&'a str>,
+    pub ip: Option<IpAddr>,
+    pub body: Option<&'a Json>,
+    /// In place of the policies' own cost. 0 asks without being charged.
+    pub cost: Option<u64>,
+}
+
+impl<'a> Request<'a> {
+    pub fn new(method: &'a str, path: &'a str) -> Self {
+        Self { method, path, ..Self::default() }
+    }
+
+    /// The value of a header; the first, when there are several, and only if it is text.
+    pub(crate) fn header(&self, name: &http::HeaderName) -> Option<&'a str> {
+        self.headers?.get(name)?.to_str().ok()
+    }
+}

@@ -1,0 +1,79 @@
+//! `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers), serialized as RFC 9651 has it.
+
+use http::{HeaderName, HeaderValue};
+use sfv::{Integer, ListSerializer, StringRef, key_ref, string_ref};
+
+/// A header field.
+pub type Field = (HeaderName, HeaderValue);
+
+/// A limit as the two fields express it.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota<'q> {
+    pub name: &'q str,
+    pub most: u64,
+    pub window: Window,
+    pub left: u64,
+    /// Seconds until there is more.
+    pub reset_s: Option<u64>,
+}
+
+/// What `most` is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// A window of this many seconds.
+    Seconds(u64),
+    /// What is held at once.
+    AtOnce,
+    /// Nothing that the fields have a word for.
+    Unnamed,
+}
+
+/// Both fields; none without quotas. A number that no structured field holds is reported as the largest that one does.
+#[must_use]
+pub fn fields<'q>(quotas: impl IntoIterator<Item = Quota<'q>>) -> Vec<Field> {
+    let (mut policies, mut limits) = (ListSerializer::new(), ListSerializer::new());
+    for quota in quotas {
+        let Ok(name) = StringRef::from_str(quota.name) else { continue };
+        let policy = policies.bare_item(name).parameter(key_ref("q"), integer(quota.most));
+        match quota.window {
+            Window::Seconds(seconds) => policy.parameter(key_ref("w"), integer(seconds)).finish(),
+            Window::AtOnce => policy.parameter(key_ref("qu"), string_ref("concurrent-requests")).finish(),
+            Window::Unnamed => policy.finish(),
+        };
+        let limit = limits.bare_item(name).parameter(key_ref("r"), integer(quota.left));
+        match quota.reset_s {
+            Some(seconds) => limit.parameter(key_ref("t"), integer(seconds)).finish(),
+            None => limit.finish(),
+        };
+    }
+    let field =
+        |name, list: ListSerializer<String>| Some((HeaderName::from_static(name), list.finish()?.try_into().ok()?));
+    [field("ratelimit-policy", policies), field("ratelimit", limits)].into_iter().flatten().collect()
+}
+
+fn integer(number: u64) -> Integer {
+    i64::try_from(number).ok().and_then(|number| Integer::try_from(number).ok()).unwrap_or(Integer::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use sfv::{List, Parser};
+
+    use super::*;
+
+    #[test]
+    fn no_number_is_too_large_for_a_structured_field() {
+        for number in [0, 999_999_999_999_999, 1_000_000_000_000_000, u64::MAX] {
+            let (window, reset_s) = (Window::Seconds(number), Some(number));
+            let fields = fields([Quota { name: "a", most: number, window, left: number, reset_s }]);
+            assert_eq!(fields.len(), 2);
+            for (_, value) in fields {
+                let list: List = Parser::new(value.as_bytes()).parse().unwrap();
+                assert_eq!(list.len(), 1);
+            }
+        }
+        assert!(fields([]).is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! What an intake does again and again: reports that it is there, counts the others, and looks whether rules have changed.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use dripfeed_store::{Script, Store, StoreError};
+
+use super::intakes::Intakes;
+use crate::registry::keys::RegistryKeys;
+
+static HEARTBEAT: LazyLock<Script> = LazyLock::new(|| Script::new("heartbeat", &[include_str!("heartbeat.lua")]));
+
+/// One intake's view of the registry.
+#[derive(Debug)]
+pub(super) struct Heartbeat {
+    /// This intake.
+    id: String,
+    /// That of the rules that are known. Empty: none are.
+    version: String,
+    intakes: Intakes,
+}
+
+pub(super) struct Learned {
+    /// How many intakes are alive, this one included.
+    pub(super) intakes: u64,
+    /// All rules by service, if they have changed.
+    pub(super) rules: Option<HashMap<String, String>>,
+}
+
+type Reply = (String, HashMap<String, u64>, Option<HashMap<String, String>>);
+
+impl Heartbeat {
+    pub(super) fn new() -> Self {
+        let id = format!("{:016x}", fastrand::u64(..));
+        Self { intakes: Intakes::seen_by(&id), id, version: String::new() }
+    }
+
+    pub(super) async fn attend(&mut self, store: &Store, keys: &RegistryKeys) -> Result<Learned, StoreError> {
+        let mut call = HEARTBEAT.on(&[&keys.intakes, &keys.rules, &keys.state]);
+        call.arg(&self.id).arg(&self.version);
+        for (intake, beats) in self.intakes.gone() {
+            call.arg(intake).arg(beats);
+        }
+        let (version, intakes, rules): Reply = store.run(&call).await?;
+        self.version = version;
+        Ok(Learned { intakes: self.intakes.observe(intakes, Instant::now()), rules })
+    }
+
+    /// The others then share the limits without this intake.
+    pub(super) async fn leave(self, store: &Store, keys: &RegistryKeys) {
+        let mut forget = redis::cmd("HDEL");
+        forget.arg(&keys.intakes).arg(&self.id);
+        if let Err(error) = store.command::<u64>(&forget).await {
+            tracing::debug!(%error, "the other intakes find out by themselves that this one has gone");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What is answered while Redis is away.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use moka::sync::Cache;
+
+use crate::decide::clock::Clock;
+use crate::decide::plan::Scope;
+use crate::decide::redis_decide::GiveBack;
+use crate::decide::verdict::ScopeVerdict;
+use crate::local::LocalScope;
+use crate::policy::consistency::OnStoreError;
+use crate::policy::tier::Tier;
+use crate::policy::wire::Phase;
+
+const MOST: u64 = 100_000;
+/// What a scope used here isn't given to it again by another short outage.
+const REMEMBERED: Duration = Duration::from_hours(24);
+
+/// The limiter of a replica that is on its own.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    replicas: AtomicU64,
+    scopes: Cache<String, Arc<Mutex<Alone>>>,
+}
+
+/// A scope's share, for the number of replicas that were alive when the outage began.
+#[derive(Debug)]
+struct Alone {
+    fingerprint: u32,
+    replicas: u64,
+    scope: LocalScope,
+}
+
+/// How a policy answers without Redis.
+pub(crate) enum Answered {
+    /// Judged by this replica's share, and charged to it if passed.
+    Here(ScopeVerdict),
+    Unchecked,
+    Closed,
+}
+
+impl Outage {
+    pub(crate) fn new() -> Self {
+        Self {
+            replicas: AtomicU64::new(1),
+            scopes: Cache::builder().max_capacity(MOST).time_to_idle(REMEMBERED).build(),
+        }
+    }
+
+    pub(crate) fn set_replicas(&self, replicas: u64) {
+        self.replicas.store(replicas.max(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn answer(&self, scope: &Scope, lease: u64, clock: &Clock) -> Answered {
+        match scope.policy.settings().on_store_error {
+            // A shadow changes no answer.
+            _ if scope.policy.is_shadow() => Answered::Unchecked,
+            OnStoreError::Closed => Answered::Closed,
+            OnStoreError::Open => Answered::Unchecked,
+            OnStoreError::Local => self.judge(scope, lease, clock.now_us()).map_or(Answered::Closed, Answered::Here),
+        }
+    }
+
+    /// None: there is less than one call for each replica.
+    fn judge(&self, scope: &Scope, lease: u64, now_us: u64) -> Option<ScopeVerdict> {
+        let alone = self.alone(scope, now_us)?;
+        let mut alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let shares = shares(scope, alone.replicas, now_us)?;
+        alone.scope.advance(now_us, shares.iter().map(|(tier, phase)| (tier, *phase)));
+        Some(alone.scope.take(scope.cost, lease))
+    }
+
+    pub(crate) fn give_back(&self, scope: &Scope, lease: u64, what: GiveBack) {
+        if let Some(alone) = self.scopes.get(&scope.key) {
+            let mut alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
+            match what {
+                GiveBack::All => alone.scope.refund(scope.cost, lease),
+                GiveBack::Leases => alone.scope.release(lease),
+            }
+        }
+    }
+
+    fn alone(&self, scope: &Scope, now_us: u64) -> Option<Arc<Mutex<Alone>>> {
+        let fingerprint = scope.policy.fingerprint();
+        if let Some(known) = self.scopes.get(&scope.key)
+            && known.lock().unwrap_or_else(PoisonError::into_inner).fingerprint == fingerprint
+        {
+            return Some(known);
+        }
+        let replicas = self.replicas.load(Ordering::Relaxed);
+        let shares = shares(scope, replicas, now_us)?;
+        let local = LocalScope::new(shares.iter().map(|(tier, phase)| (tier, *phase)));
+        let alone = Arc::new(Mutex::new(Alone { fingerprint, replicas, scope: local }));
+        self.scopes.insert(scope.key.clone(), alone.clone());
+        Some(alone)
+    }
+}
+
+fn shares(scope: &Scope, replicas: u64, now_us: u64) -> Option<Vec<(Tier, Phase)>> {
+    let share = |(tier, phase): (&Tier, _)| Some((tier.share(replicas)?, phase));
+    scope.phases(now_us).map(share).collect()
+}

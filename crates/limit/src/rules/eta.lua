@@ -1,0 +1,92 @@
+-- When calls that wait will have passed. For a pace: its tiers are buckets and windows, each window of one length, as long as
+-- the longest of a calendar.
+--
+-- Looks that far; beyond, the slowest tier reports.
+local LIMIT_LOOKS = 24
+
+-- The enforced tiers of a plan as they are, in numbers of our own; limit_flush writes nothing of them.
+local function limit_look(text, how)
+  local buckets, windows, ahead = {}, {}, 0
+  for _, scope in ipairs(text ~= '' and limit_plan(text, how) or {}) do
+    scope.changed = false
+    ahead = math.max(ahead, scope.now - now_us)
+    for _, tier in ipairs(scope.shadow and {} or scope) do
+      if tier.full then
+        buckets[#buckets + 1] = { level = tier.level, full = tier.full, limit = tier.limit, period = tier.period }
+      else
+        local left, ends = math.max(0, tier.limit - tier.count), tier.ends - scope.now
+        windows[#windows + 1] = { left = left, ends = ends, limit = tier.limit, period = tier.period }
+      end
+    end
+  end
+  return { buckets = buckets, windows = windows, ahead = ahead }
+end
+
+local function limit_copies(tiers)
+  local copies = {}
+  for i, tier in ipairs(tiers) do
+    copies[i] = { level = tier.level, full = tier.full, left = tier.left, ends = tier.ends, limit = tier.limit, period = tier.period }
+  end
+  return copies
+end
+
+-- µs until `n` calls of cost 1 have passed, each as soon as it may.
+local function limit_passing(look, n)
+  local buckets, windows, at = look.buckets, look.windows, 0
+
+  -- µs until this many more have passed the buckets.
+  local function drained(calls)
+    local wait = 0
+    for _, bucket in ipairs(buckets) do
+      wait = math.max(wait, limit_div_up(bucket.level + calls * bucket.period - bucket.full, bucket.limit))
+    end
+    return wait
+  end
+
+  if #windows == 0 then return drained(n) + look.ahead end
+  buckets, windows = limit_copies(buckets), limit_copies(windows)
+
+  local function move(to, passed)
+    for _, bucket in ipairs(buckets) do
+      bucket.level = math.max(0, bucket.level + passed * bucket.period - (to - at) * bucket.limit)
+    end
+    for _, window in ipairs(windows) do
+      window.left = window.left - passed
+      if to >= window.ends then
+        window.ends = window.ends + (math.floor((to - window.ends) / window.period) + 1) * window.period
+        window.left = window.limit
+      end
+    end
+    at, n = to, n - passed
+  end
+
+  for _ = 1, LIMIT_LOOKS do
+    local opens, ends, passes = at + drained(1), math.huge, n
+    for _, window in ipairs(windows) do
+      if window.left <= 0 then opens = math.max(opens, window.ends) end
+      ends, passes = math.min(ends, window.ends), math.min(passes, window.left)
+    end
+    if opens >= ends then
+      move(opens, 0)
+    else
+      local all = at + drained(passes)
+      if all >= ends then
+        -- Before the first window ends, just those that the buckets let through.
+        all = ends
+        for _, bucket in ipairs(buckets) do
+          local through = math.floor((bucket.full - bucket.level + (ends - 1 - at) * bucket.limit) / bucket.period)
+          passes = math.min(passes, through)
+        end
+      elseif passes == n then
+        return all + look.ahead
+      end
+      move(all, passes)
+    end
+  end
+  local slowest = drained(n)
+  for _, window in ipairs(windows) do
+    local whole = math.floor(n / window.limit)
+    slowest = math.max(slowest, window.ends - at + whole * window.period + drained(n - whole * window.limit))
+  end
+  return at + slowest + look.ahead
+end

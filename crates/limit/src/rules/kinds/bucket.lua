@@ -1,0 +1,82 @@
+-- `bucket` and `gate`: leaky bucket, token bucket and GCRA in one rule. The level is in µs·calls: a call adds one period,
+-- each µs takes `limit` away.
+if code == 1 then
+  local rule
+  rule = {
+    tier = function(text, at, packed, from, last, now)
+      local level, limit, period, burst, _ = 0
+      limit, period, burst, at = limit_unpack('<I7I6I7', text, at)
+      if limit_speed < 1000 then limit = limit * limit_speed / 1000 end
+      if packed then
+        _, _, level, from = limit_unpack('<BI6I7', packed, from)
+        -- After a long quiet time the product isn't exact, but then it isn't needed either.
+        level = level - (now - last) * limit
+        if level < 0 then level = 0 end
+        if limit_speed < 1000 then level = math.ceil(level) end
+      end
+      return {
+        rule = rule, limit = limit, period = period, burst = burst, full = burst * period, level = level, waits = 0,
+      }, at, from
+    end,
+
+    wait = function(tier, _, n)
+      if n > tier.burst then return -1 end
+      local excess = tier.level + n * tier.period - tier.full
+      if excess <= 0 then return 0 end
+      return limit_div_up(excess, tier.limit)
+    end,
+
+    -- What was counted without being asked for may pass the brim: remembered up to once more its height.
+    --
+    -- A call that is made late must not have drained before: it counts from the last moment at which it can be made.
+    charge = function(tier, _, n)
+      local undrained = n > 0 and limit_undrained * tier.limit or 0
+      local before = math.max(tier.level, undrained)
+      local level, most = before + n * tier.period, 2 * tier.full + undrained
+      tier.level = level < most and level or most
+    end,
+
+    left = function(tier)
+      local left = limit_div_down(tier.full - tier.level, tier.period)
+      return left > 0 and left or 0, limit_div_up(tier.level, tier.limit)
+    end,
+
+    write = function(tier)
+      return limit_pack('<BI6I7', 1, tier.period, tier.level)
+    end,
+
+    seldom = function()
+      return {
+        shift = function() end,
+        refill = function(tier) return tier.full / tier.limit end,
+
+        read = function(packed, at)
+          local _, was, level
+          _, was, level, at = limit_unpack('<BI6I7', packed, at)
+          return { level = level }, was, at
+        end,
+
+        convert = function(tier, old, was)
+          tier.level = old.level
+          if was ~= tier.period then
+            -- Whole calls and the rest apart: the product of a level and a period would not be exact.
+            local calls = limit_div_down(old.level, was)
+            local rest = old.level - calls * was
+            tier.level = math.min(calls, tier.burst) * tier.period + math.ceil(rest * (tier.period / was))
+          end
+          tier.level = math.min(tier.level, tier.full)
+        end,
+
+        fill = function(tier)
+          tier.level = tier.full
+        end,
+
+        refund = function(tier, _, n)
+          tier.level = math.max(0, tier.level - n * tier.period)
+        end,
+      }
+    end,
+  }
+  limit_rules[1] = rule
+  return rule
+end

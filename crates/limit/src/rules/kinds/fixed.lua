@@ -1,0 +1,100 @@
+-- `fixed`: a count per window of the clock, ⌊(now + offset) / period⌋, or between the borders of a calendar. The count belongs
+-- to the window of the time at which the state was written.
+--
+-- For a pace, a call belongs to the window in which it is made. So a window grants nothing at its end that could be used after it;
+-- where that would close more than half of it, a window begins with the count of the one before, as long as grants from there
+-- may still be used in it.
+if code == 2 or code == 4 then
+  local function is_open(tier, now)
+    return limit_late * 2 > tier.period or now + limit_late <= tier.ends
+  end
+
+  local function counts_from(last, starts)
+    return last >= starts or limit_unsent > starts
+  end
+
+  local rule = {
+    wait = function(tier, now, n)
+      if n > tier.limit then return -1 end
+      if tier.count + n <= tier.limit and is_open(tier, now) then return 0 end
+      return tier.ends - now
+    end,
+
+    charge = function(tier, _, n)
+      local count, most = tier.count + n, 2 ^ 40 - 1
+      tier.count = count < most and count or most
+    end,
+
+    left = function(tier, now)
+      local left = is_open(tier, now) and tier.limit - tier.count or 0
+      return left > 0 and left or 0, tier.ends - now
+    end,
+
+    write = function(tier)
+      return limit_pack('<BI6I5', code, tier.period, tier.count)
+    end,
+
+    seldom = function()
+      return {
+        read = function(packed, at)
+          local _, was, count
+          _, was, count, at = limit_unpack('<BI6I5', packed, at)
+          return { count = count }, was, at
+        end,
+
+        shift = function() end,
+        refill = function(tier) return tier.period end,
+
+        -- Nobody knows when in the old window the calls came: all of them count in the window of the last one.
+        convert = function(tier, old)
+          tier.count = old.count
+        end,
+
+        fill = function(tier)
+          tier.count = math.max(tier.count, tier.limit)
+        end,
+
+        refund = function(tier, _, n)
+          tier.count = math.max(0, tier.count - n)
+        end,
+      }
+    end,
+
+    tier = nil,
+  }
+
+  if code == 2 then
+    function rule.tier(text, at, packed, from, last, now)
+      local count, limit, period, offset, _ = 0
+      limit, period, offset, at = limit_unpack('<I7I6I6', text, at)
+      local starts = now - (now + offset) % period
+      if packed then
+        _, _, count, from = limit_unpack('<BI6I5', packed, from)
+        if not counts_from(last, starts) then count = 0 end
+      end
+      return { rule = rule, limit = limit, period = period, count = count, ends = starts + period, waits = 0 }, at, from
+    end
+  else
+    -- Calendar windows are not all of one length, so the plan brings the borders around now: where this one and the next two
+    -- begin. A clock outside of them belongs to the nearest window: the count is kept rather than lost.
+    function rule.tier(text, at, packed, from, last, now)
+      local count, limit, period, b1, b2, b3, _ = 0
+      limit, period, b1, b2, b3, at = limit_unpack('<I7I6I7I7I7', text, at)
+      -- Past the last border: a second later, a newer plan knows more.
+      local starts, ends = b2, now < b3 and b3 or now + 1000000
+      if now < b1 then
+        starts, ends = 0, b1
+      elseif now < b2 then
+        starts, ends = b1, b2
+      end
+      if packed then
+        _, _, count, from = limit_unpack('<BI6I5', packed, from)
+        if not counts_from(last, starts) then count = 0 end
+      end
+      return { rule = rule, limit = limit, period = period, count = count, ends = ends, waits = 0 }, at, from
+    end
+  end
+
+  limit_rules[code] = rule
+  return rule
+end

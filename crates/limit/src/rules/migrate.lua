@@ -1,0 +1,73 @@
+-- When the tiers aren't those that the state of a scope was written for, or the Redis clock was set since: reports the state as
+-- it would be with these tiers, when it was written, and what to take for now.
+local function limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
+  local tiers, old, fresh = {}, {}, {}
+  local last, print, from = now_us, nil, nil
+  if packed then last, print, from = limit_unpack('<I7I4', packed) end
+  local same = print == scope.print
+  while at < past do
+    local code, tier = string.byte(text, at), nil
+    tier, at, from = (limit_rules[code] or limit_kind(code)).tier(text, at + 1, same and packed, from, last, last)
+    tiers[#tiers + 1] = tier
+  end
+
+  -- Each tier takes the state of the one it was, by kind and period, else by kind. One that is new begins with nothing consumed.
+  -- Where there is no state at all, nothing was consumed; all was, where `lost_is_full`.
+  local function adopt()
+    for i = 1, #tiers do fresh[i] = true end
+    while packed and from <= #packed do
+      local code = string.byte(packed, from)
+      local rule = limit_rules[code] or limit_kind(code)
+      if not rule then break end
+      local state, was
+      state, was, from = rule.seldom().read(packed, from)
+      old[#old + 1] = { rule = rule, state = state, was = was }
+    end
+    for _, exactly in ipairs({ true, false }) do
+      for i, tier in ipairs(tiers) do
+        for j, candidate in ipairs(old) do
+          local alike = candidate.rule == tier.rule and (not exactly or candidate.was == tier.period)
+          if alike and fresh[i] then
+            tier.rule.seldom().convert(tier, candidate.state, candidate.was)
+            table.remove(old, j)
+            fresh[i] = nil
+            break
+          end
+        end
+      end
+    end
+    for i in pairs(lost_is_full and not packed and fresh or {}) do
+      tiers[i].rule.seldom().fill(tiers[i], now_us)
+    end
+  end
+
+  local function set_clock()
+    local ahead, shortest = last - now_us, math.huge
+    if ahead <= 0 then
+      -- Put forward: no more than `elapsed` has passed.
+      if not elapsed or -ahead <= elapsed then return now_us end
+      for _, tier in ipairs(tiers) do tier.rule.seldom().shift(tier, -ahead - elapsed) end
+      last = now_us - elapsed
+      return now_us
+    end
+    for _, tier in ipairs(tiers) do shortest = math.min(shortest, tier.rule.seldom().refill(tier)) end
+    -- Put back a little: time stands still until the clock is where it was.
+    if ahead <= shortest then return last end
+    -- Put back by more than a refill of one tier: no time has passed, and that tier has nothing left.
+    for _, tier in ipairs(tiers) do
+      local rule = tier.rule.seldom()
+      rule.shift(tier, -ahead)
+      if ahead > rule.refill(tier) then rule.fill(tier, now_us) end
+    end
+    last, scope.changed = now_us, true
+    return now_us
+  end
+
+  if not same then
+    adopt()
+    scope.changed = true
+  end
+  local now, mended = set_clock(), limit_pack('<I7I4', last, scope.print)
+  for _, tier in ipairs(tiers) do mended = mended .. tier.rule.write(tier) end
+  return mended, last, now
+end

@@ -1,0 +1,27 @@
+-- For a pace: scopes that nobody is reported about, whose calls are spent as they come.
+
+-- How many calls of cost 1 would pass all enforced scopes of a plan now; when none, the µs until one does; and the µs in which
+-- the first of its tiers refills; and whether a window may end before all that is granted now is used. `how` as limit_plan takes it,
+-- and besides how late the calls may be made that are granted: `late`, `undrained`, `unsent` (arithmetic.lua).
+local function limit_room(text, how)
+  if how then limit_late, limit_undrained, limit_unsent = how.late or 0, how.undrained or 0, how.unsent or 0 end
+  local room, wait, refill, crosses = math.huge, 0, math.huge, false
+  for _, scope in ipairs(limit_plan(text, how)) do
+    for _, tier in ipairs(scope.shadow and {} or scope) do
+      room = math.min(room, (tier.rule.left(tier, scope.now)))
+      if not tier.full and limit_late * 2 > tier.period then crosses = true end
+      refill = math.min(refill, tier.full and tier.full / tier.limit or tier.period)
+      local next_in = tier.rule.wait(tier, scope.now, 1)
+      if next_in > 0 then wait = math.max(wait, next_in + scope.now - now_us) end
+    end
+  end
+  return room, wait, refill, crosses
+end
+
+-- Charges `n` calls to all scopes of a plan; nobody is asked, so no more than limit_room reported.
+local function limit_spend(text, n)
+  for _, scope in ipairs(limit_plan(text)) do
+    scope.n = n
+    limit_take(scope)
+  end
+end

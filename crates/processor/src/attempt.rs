@@ -1,0 +1,128 @@
+//! One attempt at a job, once it is claimed: call → decide → settle.
+
+use std::error::Error;
+use std::panic::AssertUnwindSafe;
+
+use dripfeed_bucket::{Claim, Feedback, Permit, Replica, Settled, Settlement, Taken};
+use dripfeed_job::{Ending, Job};
+use futures::FutureExt;
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::call::request;
+use crate::call::{self, Bounds, Called};
+use crate::lane_context::LaneContext;
+use crate::settlement;
+
+/// Takes one job to the end of this attempt.
+pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: Taken) {
+    let Taken { claim, permit, job } = taken;
+    context.metrics().taken(claim.id());
+    let (settlement, feedback) = match job {
+        Ok(job) => {
+            let (begun, failures) = (Instant::now(), claim.failures());
+            let ended = unbroken(attempt(context, &job, failures, permit)).await;
+            ended.unwrap_or_else(|| judged(context, Called::panicked(), &job, failures, begun))
+        }
+        Err(unreadable) => (uncalled(&unreadable), Feedback::default()),
+    };
+    settle(context, replica, claim, settlement, feedback).await;
+}
+
+async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit) -> (Settlement, Feedback) {
+    let route = context.route();
+    let bucket = context.bucket().settings();
+    let (attempt, upstream) = (failures.saturating_add(1), route.upstream());
+    let request = match request::build(job, attempt, &bucket.name, upstream, Timestamp::now()) {
+        Ok(request) => request,
+        Err(unsendable) => return (uncalled(&unsendable), Feedback::default()),
+    };
+    let bounds = Bounds {
+        time: job.timeout.unwrap_or(upstream.timeout()),
+        read: upstream.max_answer(),
+        kept: bucket.keep.answer_bytes,
+    };
+    if context.is_stopping() || !permit.spend() {
+        return (Settlement::GiveBack, Feedback::default());
+    }
+    let begun = Instant::now();
+    let called = tokio::select! {
+        called = call::call(route.client(), request, bounds) => called,
+        () = context.out_of_time() => return (Settlement::GiveBack, Feedback::default()),
+    };
+    match called {
+        Ok(called) => {
+            context.shortage().passed();
+            judged(context, called, job, failures, begun)
+        }
+        Err(lack) => {
+            context.shortage().met(&lack);
+            (Settlement::GiveBack, Feedback::default())
+        }
+    }
+}
+
+fn judged(context: &LaneContext, called: Called, job: &Job, failures: u32, begun: Instant) -> (Settlement, Feedback) {
+    context.metrics().attempted(called.class, begun.elapsed());
+    let feedback = settlement::feedback(&called.answer);
+    (settlement::settlement(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
+}
+
+/// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone. None: it
+/// panicked.
+async fn unbroken<T>(attempt: impl Future<Output = T>) -> Option<T> {
+    AssertUnwindSafe(attempt).catch_unwind().await.ok()
+}
+
+/// For what can't be sent at all.
+fn uncalled(why: &dyn Error) -> Settlement {
+    Settlement::Bury { reason: why.to_string(), status: None, answer: None, called: false }
+}
+
+async fn settle(context: &LaneContext, replica: &Replica, claim: Claim, settlement: Settlement, feedback: Feedback) {
+    let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
+    let ending = match &settlement {
+        Settlement::Complete { .. } => Some(Ending::Delivered),
+        Settlement::Bury { reason, .. } => {
+            tracing::warn!(%bucket, %job, attempt, reason, "A job is dead");
+            Some(Ending::Dead)
+        }
+        Settlement::Retry { after } => {
+            tracing::debug!(%bucket, %job, attempt, ?after, "An attempt failed; the job is parked until the next");
+            None
+        }
+        Settlement::Hold { wait } => {
+            tracing::debug!(%bucket, %job, ?wait, "The upstream asks everyone to wait");
+            None
+        }
+        Settlement::GiveBack => None,
+    };
+    match replica.settle_with(claim, settlement, feedback).await {
+        Ok(Settled::Recorded) => {
+            if let Some(ending) = ending {
+                context.metrics().ended(job, ending);
+            }
+        }
+        Ok(Settled::Fenced) => {
+            // The lane reports it once for all of them.
+            tracing::debug!(%bucket, %job, "This replica had been declared dead; another one has the job");
+        }
+        Err(error) => {
+            let error = &error as &dyn Error;
+            tracing::error!(%bucket, %job, error, "An attempt's end could not be recorded; the job comes back");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::panic, reason = "a panic is what is tested")]
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_a_failed_attempt() {
+        let called = unbroken(async { panic!("a bug") }).await.unwrap_or_else(Called::panicked);
+        assert_eq!(called.class, "panic");
+        assert!(matches!(called.answer.judge(), dripfeed_job::Verdict::Failed(_)));
+    }
+}

@@ -1,0 +1,93 @@
+//! What the attempts of one lane share: upstream, metrics, and when they must end.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use dripfeed_bucket::Bucket;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::LaneMetrics;
+use crate::shortage::Shortage;
+use crate::upstream::Upstream;
+use crate::upstream::connector::{Connector, HttpClient};
+
+pub(crate) struct LaneContext {
+    bucket: Bucket,
+    route: ArcSwap<Route>,
+    metrics: LaneMetrics,
+    shortage: Shortage,
+    stop: CancellationToken,
+    /// The drain is over.
+    out_of_time: CancellationToken,
+}
+
+/// An upstream with the connections to it.
+pub(crate) struct Route {
+    upstream: Upstream,
+    client: HttpClient,
+}
+
+impl Route {
+    pub(crate) fn new(connector: &Connector, upstream: Upstream) -> Self {
+        Self { client: connector.client(&upstream), upstream }
+    }
+
+    pub(crate) const fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    pub(crate) const fn client(&self) -> &HttpClient {
+        &self.client
+    }
+}
+
+impl LaneContext {
+    pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics) -> Self {
+        let (stop, out_of_time) = (CancellationToken::new(), CancellationToken::new());
+        let shortage = Shortage::none_yet(bucket.name().clone());
+        Self { bucket, route: ArcSwap::from_pointee(route), metrics, shortage, stop, out_of_time }
+    }
+
+    pub(crate) const fn bucket(&self) -> &Bucket {
+        &self.bucket
+    }
+
+    pub(crate) const fn metrics(&self) -> &LaneMetrics {
+        &self.metrics
+    }
+
+    pub(crate) const fn shortage(&self) -> &Shortage {
+        &self.shortage
+    }
+
+    pub(crate) fn route(&self) -> Arc<Route> {
+        self.route.load_full()
+    }
+
+    /// Other calls from now on; those under way end as they began.
+    pub(crate) fn reroute(&self, route: Route) {
+        self.route.store(Arc::new(route));
+    }
+
+    /// No job sets out any more.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    pub(crate) async fn stopping(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// What is still under way is returned.
+    pub(crate) fn end(&self) {
+        self.out_of_time.cancel();
+    }
+
+    pub(crate) async fn out_of_time(&self) {
+        self.out_of_time.cancelled().await;
+    }
+}

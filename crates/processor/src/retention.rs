@@ -1,0 +1,78 @@
+//! Forgets ended work in a bucket, also while nothing ends in it, and reports dead letters that were dropped.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use dripfeed_bucket::Bucket;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::outage_backoff::OutageBackoff;
+
+const EVERY: Duration = Duration::from_secs(2);
+/// Between two lines about dropped letters.
+const BETWEEN_LINES: Duration = Duration::from_mins(1);
+
+pub(crate) async fn keep(bucket: &Bucket) -> Infallible {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "forget ended work");
+    let mut reported = Reported::default();
+    loop {
+        ticks.tick().await;
+        match bucket.enforce_retention().await {
+            Ok(retention) => {
+                outage.over();
+                reported.report(bucket, retention.dead_dropped, Instant::now());
+            }
+            Err(error) => drop(outage.failed(&error)),
+        }
+    }
+}
+
+/// How many dropped letters the log knows of. None: those before this process aren't its to report.
+#[derive(Default)]
+struct Reported {
+    dropped: Option<u64>,
+    line: Option<Instant>,
+}
+
+impl Reported {
+    fn report(&mut self, bucket: &Bucket, dropped: u64, now: Instant) {
+        if let Some(more) = self.more(dropped, now) {
+            let bucket = bucket.name();
+            tracing::warn!(
+                %bucket,
+                dropped = more,
+                "Dead letters were dropped: raise keep.most_dead, keep.dead_bytes or keep.dead, replay or delete letters, or \
+                 set when_dead_full = \"hold\""
+            );
+        }
+    }
+
+    /// How many more there are to report now.
+    fn more(&mut self, dropped: u64, now: Instant) -> Option<u64> {
+        let known = *self.dropped.get_or_insert(dropped);
+        let is_due = self.line.is_none_or(|line| now.duration_since(line) >= BETWEEN_LINES);
+        if dropped <= known || !is_due {
+            return None;
+        }
+        (self.dropped, self.line) = (Some(dropped), Some(now));
+        Some(dropped - known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_letters_are_reported_at_most_once_a_minute_and_none_is_left_out() {
+        let (mut reported, start) = (Reported::default(), Instant::now());
+        let mut more = |dropped, second| reported.more(dropped, start + Duration::from_secs(second));
+        assert_eq!(more(7, 0), None, "from before this process");
+        assert_eq!(more(9, 1), Some(2));
+        assert_eq!(more(12, 30), None, "too soon");
+        assert_eq!(more(12, 61), Some(3));
+        assert_eq!(more(12, 200), None, "nothing new");
+    }
+}

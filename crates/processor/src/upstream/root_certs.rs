@@ -1,0 +1,103 @@
+//! The certificate authorities that an upstream is trusted by.
+
+use std::error::Error;
+use std::fmt;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::{CertificateError, RootCertStore};
+
+/// Certificate authorities: those that browsers know, or these alone.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RootCerts(Option<Vec<CertificateDer<'static>>>);
+
+/// Why a text names no authorities.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRootCerts {
+    #[error("holds no certificate in PEM form: {0}")]
+    Unreadable(#[source] pem::Error),
+    #[error("holds a certificate that can't be used: {0}")]
+    Unusable(#[source] rustls::Error),
+}
+
+impl RootCerts {
+    /// Those whose certificates stand in a text in PEM form, and nobody else.
+    ///
+    /// # Errors
+    /// When none exists, or one that can't be used.
+    pub fn only(pem: &str) -> Result<Self, BadRootCerts> {
+        let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(pem.as_bytes())
+            .collect::<Result<_, _>>()
+            .map_err(BadRootCerts::Unreadable)?;
+        if certificates.is_empty() {
+            return Err(BadRootCerts::Unreadable(pem::Error::NoItemsFound));
+        }
+        let mut roots = RootCertStore::empty();
+        certificates.iter().try_for_each(|one| roots.add(one.clone())).map_err(BadRootCerts::Unusable)?;
+        Ok(Self(Some(certificates)))
+    }
+
+    /// None: those that browsers know.
+    pub(crate) fn roots(&self) -> Option<RootCertStore> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(self.0.as_ref()?.iter().cloned());
+        Some(roots)
+    }
+}
+
+impl fmt::Debug for RootCerts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            None => f.write_str("those that browsers know"),
+            Some(certificates) => write!(f, "{} of its own", certificates.len()),
+        }
+    }
+}
+
+/// What to do about a certificate that isn't believed; None: it isn't about one.
+pub(crate) fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let rustls::Error::InvalidCertificate(why) = tls_error(error)? else { return None };
+    Some(match why {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "name the file of the authority that signed it as `upstream_ca_file`"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "call the upstream by a name that its certificate holds"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its owner must renew it; check the clock of this machine, too"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "check the clock of this machine"
+        }
+        _ => "its owner must replace it",
+    })
+}
+
+/// Of TLS, below the errors that carry it: what an `io::Error` carries is no source of it.
+fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    if let Some(found) = error.downcast_ref() {
+        return Some(found);
+    }
+    match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        Some(carried) => tls_error(carried),
+        None => tls_error(error.source()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_no_authority_is_refused() {
+        for text in [
+            "",
+            "none",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ] {
+            assert!(RootCerts::only(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What of the configured durability the server at hand really gives.
+
+use std::fmt;
+
+use crate::checks::server_info::Facts;
+use crate::durability::Durability;
+use crate::durability::append_fsync::AppendFsync;
+
+/// The class that answers may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective {
+    /// The configured class, or a lower one where Redis gives less.
+    pub class: Durability,
+    /// Why it is lower, or can't be verified.
+    pub shortfall: Option<Shortfall>,
+}
+
+/// How the server falls short of the configured class. `Display` is [`Shortfall::what`] and
+/// [`Shortfall::what_to_do`] in one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortfall {
+    /// Without an append-only file Redis forgets its jobs when it ends.
+    NoAppendOnly(Durability),
+    /// The append-only file is flushed less often than the class needs.
+    FlushedLess(Durability, AppendFsync),
+    /// We may not ask how often the append-only file is flushed.
+    NotVisible(Durability),
+    /// No replica follows.
+    NoReplica,
+    /// The master takes writes that no replica gets.
+    ReplicasNotRequired,
+}
+
+/// What answers may promise when `configured` is set and the server is as `facts` say. A server that
+/// gives more than was configured changes nothing: the configured class is what we hold it to.
+///
+/// # Errors
+/// For `fsync` and `replicated` where the server doesn't give it: the start is to be refused.
+pub fn effective(configured: Durability, facts: &Facts) -> Result<Effective, Shortfall> {
+    let (class, shortfall) = match (configured, shortfall(configured, facts)) {
+        (Durability::Fsync | Durability::Replicated, Some(shortfall)) => return Err(shortfall),
+        (Durability::Everysec, Some(shortfall @ Shortfall::NotVisible(_))) => (Durability::Everysec, Some(shortfall)),
+        (_, Some(shortfall)) => (Durability::Process, Some(shortfall)),
+        (configured, None) => (configured, None),
+    };
+    Ok(Effective { class, shortfall })
+}
+
+/// The class that answers may name now: `configured` where the server gives it, else what its append-only file gives.
+pub fn given(configured: Durability, facts: &Facts) -> Durability {
+    match (shortfall(configured, facts), facts.append_fsync) {
+        (None, _) => configured,
+        (Some(_), _) if !facts.append_only => Durability::Process,
+        (Some(_), Some(AppendFsync::Always)) => Durability::Fsync,
+        (Some(_), Some(AppendFsync::Everysec) | None) => Durability::Everysec,
+        (Some(_), Some(AppendFsync::No)) => Durability::Process,
+    }
+}
+
+fn shortfall(configured: Durability, facts: &Facts) -> Option<Shortfall> {
+    match configured {
+        Durability::Process => None,
+        Durability::Replicated if facts.replicas == 0 => Some(Shortfall::NoReplica),
+        Durability::Replicated if !facts.replicas_required => Some(Shortfall::ReplicasNotRequired),
+        Durability::Replicated => None,
+        Durability::Everysec | Durability::Fsync if !facts.append_only => Some(Shortfall::NoAppendOnly(configured)),
+        Durability::Everysec | Durability::Fsync => match facts.append_fsync {
+            // What Redis comes with. To see that it is set lower takes a right that a class below `fsync` isn't worth.
+            None if configured == Durability::Everysec => None,
+            None => Some(Shortfall::NotVisible(configured)),
+            Some(AppendFsync::Always) => None,
+            Some(AppendFsync::Everysec) if configured == Durability::Everysec => None,
+            Some(less) => Some(Shortfall::FlushedLess(configured, less)),
+        },
+    }
+}
+
+impl Shortfall {
+    /// What was configured and what is there.
+    pub fn what(&self) -> String {
+        match self {
+            Self::NoAppendOnly(class) => {
+                format!("redis.durability is {class}, but Redis has `appendonly no` and forgets its jobs when it ends")
+            }
+            Self::FlushedLess(class, less) => {
+                format!("redis.durability is {class}, but Redis has `appendfsync {less}`")
+            }
+            Self::NotVisible(class) => {
+                format!("redis.durability is {class}, but we may not ask Redis how often it flushes its file")
+            }
+            Self::NoReplica => "redis.durability is replicated, but no replica follows this Redis".to_owned(),
+            Self::ReplicasNotRequired => {
+                "redis.durability is replicated, but Redis takes writes that no replica gets".to_owned()
+            }
+        }
+    }
+
+    /// The setting of Redis to change, or the class to choose instead.
+    pub fn what_to_do(&self) -> &'static str {
+        match self {
+            Self::NoAppendOnly(Durability::Fsync) => {
+                "set `appendonly yes` and `appendfsync always` in Redis, or redis.durability to process"
+            }
+            Self::NoAppendOnly(_) => "set `appendonly yes` in Redis, or redis.durability to process",
+            Self::FlushedLess(Durability::Fsync, _) => {
+                "set `appendfsync always` in Redis, or redis.durability to a lower class"
+            }
+            Self::FlushedLess(..) => "set `appendfsync everysec` in Redis, or redis.durability to process",
+            Self::NotVisible(_) => "grant our user of Redis `+config|get`, or choose a lower class",
+            Self::NoReplica => "connect a replica, or choose another redis.durability",
+            Self::ReplicasNotRequired => "set `min-replicas-to-write 1` and `min-replicas-max-lag 2` in Redis",
+        }
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what(), self.what_to_do())
+    }
+}
+
+impl std::error::Error for Shortfall {}

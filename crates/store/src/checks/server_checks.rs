@@ -1,0 +1,101 @@
+//! What is wrong with a server, and what to do about it.
+
+use crate::checks::durability_check::effective;
+use crate::checks::server_info::{Facts, Version};
+use crate::durability::Durability;
+
+/// The oldest server whose commands and replies the scripts are written for.
+const OLDEST: Version = Version { major: 6, minor: 2, patch: 0 };
+
+/// Something about the server that an operator should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was found.
+    pub what: String,
+    /// What to do about it.
+    pub what_to_do: String,
+}
+
+/// How bad a [`Finding`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Jobs can't be kept or called like this: the start is refused.
+    Error,
+    /// It works, and promises less than was configured.
+    Warning,
+}
+
+/// What is wrong with the server that `facts` describe, when `durability` is configured; empty when
+/// nothing is.
+pub fn findings(facts: &Facts, durability: Durability) -> Vec<Finding> {
+    [
+        too_old(facts),
+        cluster(facts),
+        replica(facts),
+        evicting(facts),
+        not_writing(facts),
+        less_durable(facts, durability),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn too_old(facts: &Facts) -> Option<Finding> {
+    (facts.version < OLDEST).then(|| {
+        error(format!("this is {}, older than Redis {OLDEST}", facts.product), "use Redis 6.2 or newer, or Valkey")
+    })
+}
+
+fn cluster(facts: &Facts) -> Option<Finding> {
+    (facts.is_cluster && !facts.is_reached_as_cluster).then(|| {
+        error(
+            "this is a node of a Redis Cluster, which holds a part of the keys".to_owned(),
+            "write redis.url as redis+cluster://host1,host2",
+        )
+    })
+}
+
+fn replica(facts: &Facts) -> Option<Finding> {
+    (!facts.is_master).then(|| {
+        error(
+            "this is a replica, which takes no writes".to_owned(),
+            "point redis.url at the master, or at the Sentinels: redis+sentinel://host1,host2/name",
+        )
+    })
+}
+
+fn evicting(facts: &Facts) -> Option<Finding> {
+    (facts.eviction != "noeviction").then(|| {
+        error(
+            format!("maxmemory-policy is `{}`: Redis may drop accepted jobs when its memory is full", facts.eviction),
+            "set `maxmemory-policy noeviction` in Redis",
+        )
+    })
+}
+
+fn not_writing(facts: &Facts) -> Option<Finding> {
+    (!facts.append_only_works).then(|| {
+        error(
+            "the last write to the append-only file failed, so Redis refuses writes".to_owned(),
+            "look at its log; most often the disk is full",
+        )
+    })
+}
+
+fn less_durable(facts: &Facts, durability: Durability) -> Option<Finding> {
+    let (severity, shortfall) = match effective(durability, facts) {
+        Ok(effective) => (Severity::Warning, effective.shortfall?),
+        Err(shortfall) => (Severity::Error, shortfall),
+    };
+    Some(Finding { severity, what: shortfall.what(), what_to_do: shortfall.what_to_do().to_owned() })
+}
+
+fn error(what: String, what_to_do: &str) -> Finding {
+    Finding { severity: Severity::Error, what, what_to_do: what_to_do.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

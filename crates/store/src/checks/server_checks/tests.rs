@@ -1,0 +1,84 @@
+use super::*;
+use crate::checks::durability_check::Shortfall;
+use crate::durability::append_fsync::AppendFsync;
+
+/// A server with nothing to find fault with for the class `everysec`.
+fn sound() -> Facts {
+    Facts {
+        product: "Redis 7.0.15".to_owned(),
+        version: OLDEST,
+        is_master: true,
+        is_cluster: false,
+        is_reached_as_cluster: false,
+        eviction: "noeviction".to_owned(),
+        max_memory: 0,
+        append_only: true,
+        append_only_works: true,
+        append_fsync: Some(AppendFsync::Everysec),
+        replicas: 0,
+        replicas_required: false,
+    }
+}
+
+#[test]
+fn a_sound_server_gives_no_finding() {
+    assert_eq!(findings(&sound(), Durability::Everysec), []);
+    assert_eq!(findings(&sound(), Durability::Process), []);
+}
+
+#[test]
+fn what_endangers_jobs_is_an_error_that_says_what_to_do() {
+    type Spoil = fn(&mut Facts);
+    let cases: [(Spoil, &str); 5] = [
+        (|facts| facts.version.minor = 0, "6.2"),
+        (|facts| facts.is_cluster = true, "redis+cluster://"),
+        (|facts| facts.is_master = false, "master"),
+        (|facts| facts.eviction = "allkeys-lru".to_owned(), "noeviction"),
+        (|facts| facts.append_only_works = false, "disk"),
+    ];
+    for (spoil, advice) in cases {
+        let mut facts = sound();
+        spoil(&mut facts);
+        let found = findings(&facts, Durability::Process);
+        assert!(
+            matches!(&found[..], [one] if one.severity == Severity::Error && one.what_to_do.contains(advice)),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn everysec_without_its_settings_is_told_as_process() {
+    for (append_only, append_fsync, class) in [
+        (true, Some(AppendFsync::Always), Durability::Everysec),
+        (true, None, Durability::Everysec),
+        (true, Some(AppendFsync::No), Durability::Process),
+        (false, Some(AppendFsync::Always), Durability::Process),
+    ] {
+        let facts = Facts { append_only, append_fsync, ..sound() };
+        assert_eq!(effective(Durability::Everysec, &facts).map(|effective| effective.class), Ok(class), "{facts:?}");
+    }
+    let facts = Facts { append_only: false, ..sound() };
+    let found = findings(&facts, Durability::Everysec);
+    assert!(matches!(&found[..], [one] if one.severity == Severity::Warning), "{found:?}");
+}
+
+#[test]
+fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
+    let fsync =
+        |append_only, append_fsync| effective(Durability::Fsync, &Facts { append_only, append_fsync, ..sound() });
+    assert!(fsync(true, Some(AppendFsync::Always)).is_ok());
+    assert_eq!(
+        fsync(true, Some(AppendFsync::Everysec)),
+        Err(Shortfall::FlushedLess(Durability::Fsync, AppendFsync::Everysec))
+    );
+    assert_eq!(fsync(true, None), Err(Shortfall::NotVisible(Durability::Fsync)));
+    assert_eq!(fsync(false, Some(AppendFsync::Always)), Err(Shortfall::NoAppendOnly(Durability::Fsync)));
+
+    let replicated = |replicas, replicas_required| {
+        effective(Durability::Replicated, &Facts { replicas, replicas_required, ..sound() })
+    };
+    assert!(replicated(1, true).is_ok());
+    assert_eq!(replicated(0, true), Err(Shortfall::NoReplica));
+    assert_eq!(replicated(1, false), Err(Shortfall::ReplicasNotRequired));
+}

@@ -1,0 +1,157 @@
+//! What the server at hand is, by its own words.
+
+use std::{fmt, str::FromStr};
+
+use redis::{InfoDict, cmd};
+
+use crate::durability::Durability;
+use crate::durability::append_fsync::AppendFsync;
+use crate::error::{ErrorKind, StoreError};
+use crate::store::Store;
+
+/// What INFO reports of the server, and CONFIG where we may ask it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// Name and version, as its makers count them: `Redis 7.0.15`, `Valkey 8.1.1`.
+    pub product: String,
+    /// The version of Redis whose commands it has.
+    pub version: Version,
+    /// Whether it takes writes, as opposed to a replica.
+    pub is_master: bool,
+    /// Whether it is a node of a Redis Cluster.
+    pub is_cluster: bool,
+    /// Whether it is reached as one (`redis+cluster://`).
+    pub is_reached_as_cluster: bool,
+    /// `maxmemory-policy`.
+    pub eviction: String,
+    /// `maxmemory` in bytes; 0: none is set.
+    pub max_memory: u64,
+    /// Whether each write goes to the append-only file.
+    pub append_only: bool,
+    /// Whether the last write to that file succeeded; if not, Redis refuses writes.
+    pub append_only_works: bool,
+    /// `appendfsync`; `None` where it doesn't matter, and where we may not ask.
+    pub append_fsync: Option<AppendFsync>,
+    /// Replicas that follow now.
+    pub replicas: usize,
+    /// Whether Redis refuses writes that no replica would get (`min-replicas-to-write`).
+    pub replicas_required: bool,
+}
+
+impl Facts {
+    /// Asks the server, in a Cluster one of [`Store::masters`], for what the class needs to be known.
+    ///
+    /// # Errors
+    /// When it doesn't answer, or INFO is denied to us.
+    pub async fn gather(store: &Store, durability: Durability) -> Result<Self, StoreError> {
+        let info: InfoDict = store.command(&cmd("INFO")).await?;
+        let mut facts = Self::from_info(&info);
+        // INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too.
+        // Each denial is a line in the ACL LOG of Redis, so all classes but `fsync`, which can't do without, ask until the first.
+        if durability == Durability::Fsync || durability != Durability::Process && !store.is_config_denied() {
+            facts.append_fsync = append_fsync(store).await?;
+        }
+        facts.is_reached_as_cluster = store.is_cluster();
+        Ok(facts)
+    }
+
+    fn from_info(info: &InfoDict) -> Self {
+        let text = |key: &str| info.get::<String>(key).unwrap_or_default();
+        let redis = text("redis_version");
+        let product = match info.get::<String>("valkey_version") {
+            Some(version) => format!("Valkey {version}"),
+            None => format!("Redis {redis}"),
+        };
+        let online = |n: &usize| text(&format!("slave{n}")).contains("state=online");
+        let replicas = info.get("connected_slaves").unwrap_or(0);
+        Self {
+            product,
+            version: redis.parse().unwrap_or_default(),
+            is_master: text("role") == "master",
+            // Valkey has another name for `redis_mode`.
+            is_cluster: text("cluster_enabled") == "1",
+            is_reached_as_cluster: false,
+            eviction: text("maxmemory_policy"),
+            max_memory: info.get("maxmemory").unwrap_or(0),
+            append_only: text("aof_enabled") == "1",
+            append_only_works: text("aof_last_write_status") != "err",
+            append_fsync: None,
+            replicas: (0..replicas).filter(online).count(),
+            // The line is there only when the setting and its max-lag are above zero.
+            replicas_required: info.contains_key(&"min_slaves_good_slaves"),
+        }
+    }
+}
+
+async fn append_fsync(store: &Store) -> Result<Option<AppendFsync>, StoreError> {
+    let mut ask = cmd("CONFIG");
+    ask.arg("GET").arg("appendfsync");
+    match store.command::<Vec<(String, String)>>(&ask).await {
+        Ok(settings) => Ok(settings.first().and_then(|(_, value)| AppendFsync::parse(value))),
+        // Managed servers take CONFIG away, by the ACL or altogether.
+        Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Rejected) => {
+            store.config_was_denied();
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Three numbers, compared from the left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// The first.
+    pub major: u32,
+    /// The second.
+    pub minor: u32,
+    /// The third.
+    pub patch: u32,
+}
+
+impl FromStr for Version {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut numbers = text.split('.');
+        let mut next = || numbers.next().map_or(Ok(0), str::parse);
+        Ok(Self { major: next()?, minor: next()?, patch: next()? })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lone_redis_is_read() {
+        let facts = Facts::from_info(&InfoDict::new(
+            "# Server\r\nredis_version:6.2.14\r\nredis_mode:standalone\r\n\
+             maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
+             role:master\r\nconnected_slaves:0\r\n",
+        ));
+        assert_eq!(facts.product, "Redis 6.2.14");
+        assert_eq!(facts.version.to_string(), "6.2.14");
+        assert!(facts.is_master && facts.append_only && facts.append_only_works);
+        assert!(!facts.is_cluster && !facts.replicas_required);
+        assert_eq!((facts.replicas, facts.eviction.as_str()), (0, "noeviction"));
+    }
+
+    #[test]
+    fn valkey_is_named_and_only_replicas_that_follow_count() {
+        let facts = Facts::from_info(&InfoDict::new(
+            "redis_version:7.2.4\r\nvalkey_version:8.1.1\r\nrole:master\r\nconnected_slaves:2\r\n\
+             min_slaves_good_slaves:1\r\n\
+             slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=0\r\n\
+             slave1:ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0\r\n",
+        ));
+        assert_eq!(facts.product, "Valkey 8.1.1");
+        assert!(facts.version > "6.2".parse().unwrap_or_default());
+        assert_eq!((facts.replicas, facts.replicas_required), (1, true));
+    }
+}

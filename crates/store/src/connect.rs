@@ -1,0 +1,6 @@
+//! From settings to a connection that is open: addresses, Sentinel, TLS, credentials.
+
+mod connect_options;
+pub(crate) mod connector;
+pub(crate) mod highest_epoch;
+mod sentinel;

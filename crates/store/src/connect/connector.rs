@@ -1,0 +1,105 @@
+//! Makes one connection to the server that a route leads to.
+
+use std::{convert::Infallible, time::Duration};
+
+use redis::{
+    Client, ConnectionAddr, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisResult,
+    aio::MultiplexedConnection,
+};
+
+use crate::connect::connect_options;
+use crate::connect::sentinel;
+use crate::error::StoreError;
+use crate::settings::RedisSettings;
+use crate::url::{Address, HostPort, Route};
+
+/// Knows how to connect; each call makes a new connection and asks Sentinel again.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    address: Address,
+    route: Route,
+    limit: Duration,
+}
+
+impl Connector {
+    /// To the server at the end of `route`, or to one of the nodes of the address of `settings`.
+    pub(crate) fn new(settings: &RedisSettings, route: Route) -> Self {
+        if settings.url.tls.is_some() {
+            // Fails when the program has installed one already: then that one is used.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        Self { address: settings.url.by(route.clone()), route, limit: settings.connect_timeout }
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    pub(crate) fn asks_sentinels(&self) -> bool {
+        matches!(self.route, Route::Sentinel(_))
+    }
+
+    /// A connection without a response timeout, and the server that Sentinel named. `on_disconnect` is called once, when it
+    /// is lost.
+    pub(crate) async fn connect(
+        &self,
+        on_disconnect: impl Fn() + Send + Sync + 'static,
+    ) -> Result<(MultiplexedConnection, Option<HostPort>), StoreError> {
+        let on_push = move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                on_disconnect();
+            }
+        };
+        self.connect_and_listen(on_push).await
+    }
+
+    /// The same, where all that Redis says unasked is of interest. `on_push` must not wait.
+    pub(crate) async fn connect_and_listen(
+        &self,
+        on_push: impl Fn(PushInfo) + Send + Sync + 'static,
+    ) -> Result<(MultiplexedConnection, Option<HostPort>), StoreError> {
+        tokio::time::timeout(self.limit, self.connect_unbounded(on_push))
+            .await
+            .map_err(|_| StoreError::unreachable(&self.address))?
+            .map_err(|error| StoreError::connecting(&self.address, error))
+    }
+
+    async fn connect_unbounded(
+        &self,
+        on_push: impl Fn(PushInfo) + Send + Sync + 'static,
+    ) -> RedisResult<(MultiplexedConnection, Option<HostPort>)> {
+        let config = connect_options::config().set_push_sender(move |push: PushInfo| {
+            on_push(push);
+            Ok::<(), Infallible>(())
+        });
+        let mut named = None;
+        let client = match &self.route {
+            Route::Tcp(at) => self.client(at).await?,
+            Route::Unix(path) => {
+                let at = connect_options::info(ConnectionAddr::Unix(path.clone()))?;
+                Client::open(at.set_redis_settings(self.greeting()))?
+            }
+            Route::Sentinel(sentinels) => {
+                let master = sentinel::master(sentinels, self.address.tls.as_ref()).await?;
+                self.client(named.insert(master)).await?
+            }
+        };
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        if named.is_some() {
+            sentinel::require_master(&mut connection).await?;
+        }
+        Ok((connection, named))
+    }
+
+    async fn client(&self, at: &HostPort) -> RedisResult<Client> {
+        connect_options::client(at, self.address.tls.as_ref(), self.greeting()).await
+    }
+
+    fn greeting(&self) -> RedisConnectionInfo {
+        connect_options::greeting(&self.address.login)
+            .set_db(self.address.db)
+            .set_lib_name("dripfeed", env!("CARGO_PKG_VERSION"))
+            // Only there the loss of a connection is reported at once, before the next call needs it.
+            .set_protocol(ProtocolVersion::RESP3)
+    }
+}

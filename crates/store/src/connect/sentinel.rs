@@ -1,0 +1,65 @@
+//! Asks the Sentinels who the master is.
+
+use std::collections::HashMap;
+
+use futures::FutureExt;
+use redis::{ErrorKind, RedisError, RedisResult, Value, aio::MultiplexedConnection, cmd, pipe};
+
+use crate::connect::connect_options;
+use crate::connect::highest_epoch::{Agreed, highest_epoch};
+use crate::error::code_of;
+use crate::url::{HostPort, Sentinels, Tls};
+
+/// A master, by the word of a Sentinel.
+struct Master {
+    at: HostPort,
+    epoch: u64,
+}
+
+impl Agreed for Master {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+/// The address of the master: of the latest that a Sentinel knows of.
+pub(crate) async fn master(sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<HostPort> {
+    let answer = highest_epoch(sentinels.at.iter().map(|at| ask(at, sentinels, tls).boxed()).collect()).await;
+    answer.unwrap_or_else(|| Err(unknown_master(&sentinels.master))).map(|master| master.at)
+}
+
+async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<Master> {
+    let client = connect_options::client(at, tls, connect_options::greeting(&sentinels.login)).await?;
+    let mut connection = client.get_multiplexed_async_connection_with_config(&connect_options::config()).await?;
+    // The address comes first: in the middle of a failover it is the new one alone here, and the epoch in both.
+    let mut questions = pipe();
+    questions.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&sentinels.master);
+    questions.cmd("SENTINEL").arg("MASTER").arg(&sentinels.master);
+    let answers: (Option<(String, u16)>, HashMap<String, String>) =
+        questions.query_async(&mut connection).await.map_err(|error| {
+            // The code of "No such master with that name".
+            if code_of(&error).as_deref() == Some("ERR") { unknown_master(&sentinels.master) } else { error }
+        })?;
+    let (Some((host, port)), known) = answers else { return Err(unknown_master(&sentinels.master)) };
+    let epoch = known.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+    Ok(Master { at: HostPort { host, port }, epoch })
+}
+
+fn unknown_master(name: &str) -> RedisError {
+    let what = "Sentinel doesn't know a master of this name";
+    RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()))
+}
+
+/// Fails when the server at hand isn't a master: a Sentinel that hasn't heard of a failover yet
+/// names the old one.
+pub(crate) async fn require_master(connection: &mut MultiplexedConnection) -> RedisResult<()> {
+    let role: Vec<Value> = cmd("ROLE").query_async(connection).await?;
+    let role: Option<String> = role.into_iter().next().map(redis::from_redis_value).transpose()?;
+    if role.as_deref() == Some("master") {
+        return Ok(());
+    }
+    Err(RedisError::from((
+        ErrorKind::MasterNameNotFoundBySentinel,
+        "the server that Sentinel names isn't a master (yet)",
+    )))
+}

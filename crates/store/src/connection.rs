@@ -1,0 +1,300 @@
+//! One connection that many callers share and that renews itself.
+//!
+//! It is up, being renewed, or down. It is renewed when it is lost, after three
+//! calls in a row without a reply, and after READONLY (a failover made its server a replica)
+//! or, with Sentinel, NOREPLICAS (its replicas may have left it for another master). One
+//! task renews it, with pauses that grow; anyone who calls meanwhile waits for the first attempt and,
+//! once that failed, gets the error at once. Connections that don't hold are renewed with growing pauses too:
+//! a server that takes connections and then closes them makes neither a storm nor a full log.
+
+mod connection_handle;
+pub(crate) mod dedicated;
+mod reconnect_backoff;
+pub(crate) mod redis_replicas;
+pub(crate) mod subscriptions;
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use redis::{Cmd, FromRedisValue, Pipeline, RedisResult};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+
+pub(crate) use self::connection_handle::ConnectionHandle;
+use self::{
+    connection_handle::{Health, SETTLED},
+    reconnect_backoff::{pauses, rest},
+};
+use crate::connect::connector::Connector;
+use crate::connection::redis_replicas::{RedisReplicas, ReplicasByServer};
+use crate::error::{During, StoreError};
+use crate::url::HostPort;
+
+/// How long a call waits for a renewal that is under way.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+pub(crate) struct Connection {
+    connector: Connector,
+    response_timeout: Duration,
+    state: watch::Sender<State>,
+    /// Connections in a row that didn't hold.
+    unsettled: AtomicU32,
+    replicas: Arc<ReplicasByServer>,
+    /// Those of the server of the last connection, remembered until the next one.
+    last: Mutex<Option<Arc<RedisReplicas>>>,
+}
+
+#[derive(Clone)]
+enum State {
+    Up(ConnectionHandle),
+    Renewing,
+    Down(StoreError),
+}
+
+impl Connection {
+    /// Begins to connect; calls wait for the first attempt. Connections that share `replicas` know what one of them has seen.
+    pub(crate) fn open(connector: Connector, response_timeout: Duration, replicas: Arc<ReplicasByServer>) -> Arc<Self> {
+        let connection = Arc::new(Self {
+            connector,
+            response_timeout,
+            state: watch::Sender::new(State::Renewing),
+            unsettled: AtomicU32::new(0),
+            replicas,
+            last: Mutex::default(),
+        });
+        tokio::spawn(begin(Arc::downgrade(&connection)));
+        connection
+    }
+
+    /// How the latest attempt to connect ended; returns when it has.
+    pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
+        let mut changes = self.state.subscribe();
+        match changes.wait_for(|state| !matches!(state, State::Renewing)).await.as_deref() {
+            Ok(State::Down(error)) => Err(error.clone()),
+            // The sender is `self`, so waiting can't fail.
+            Ok(State::Up(_) | State::Renewing) | Err(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(*self.state.borrow(), State::Up(_))
+    }
+
+    /// Returns when the connection is up: at once, or as soon as it is renewed.
+    pub(crate) async fn up(&self) {
+        let mut state = self.state.subscribe();
+        // The sender is `self`, so waiting can't fail.
+        let _ = state.wait_for(|state| matches!(state, State::Up(_))).await;
+    }
+
+    /// When a call that begins now must be over.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + PATIENCE + self.response_timeout
+    }
+
+    pub(crate) async fn command<T: FromRedisValue>(
+        self: &Arc<Self>,
+        during: During<'_>,
+        cmd: &Cmd,
+        deadline: Instant,
+    ) -> Result<T, StoreError> {
+        let ConnectionHandle { mut connection, health, .. } = self.handle().await?;
+        self.watched(&health, during, deadline, cmd.query_async(&mut connection)).await
+    }
+
+    pub(crate) async fn pipeline<T: FromRedisValue>(
+        self: &Arc<Self>,
+        during: During<'_>,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<T, StoreError> {
+        self.pipeline_on(&self.handle().await?, during, pipeline, deadline).await
+    }
+
+    /// On one connection, and not on what may have taken its place.
+    pub(crate) async fn pipeline_on<T: FromRedisValue>(
+        self: &Arc<Self>,
+        handle: &ConnectionHandle,
+        during: During<'_>,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<T, StoreError> {
+        let mut connection = handle.connection.clone();
+        self.watched(&handle.health, during, deadline, pipeline.query_async(&mut connection)).await
+    }
+
+    /// The connection at hand, or the one that is being made.
+    pub(crate) async fn handle(&self) -> Result<ConnectionHandle, StoreError> {
+        if let State::Up(handle) = &*self.state.borrow() {
+            return Ok(handle.clone());
+        }
+        let mut changes = self.state.subscribe();
+        let settled = changes.wait_for(|state| !matches!(state, State::Renewing));
+        match timeout_at(Instant::now() + PATIENCE, settled).await {
+            Ok(Ok(state)) => match &*state {
+                State::Up(handle) => Ok(handle.clone()),
+                State::Down(error) => Err(error.clone()),
+                State::Renewing => Err(StoreError::unreachable(self.connector.address())),
+            },
+            Ok(Err(_)) | Err(_) => Err(StoreError::unreachable(self.connector.address())),
+        }
+    }
+
+    /// Awaits a reply within the time limits and draws the conclusions for the connection.
+    async fn watched<T>(
+        self: &Arc<Self>,
+        health: &Arc<Health>,
+        during: During<'_>,
+        deadline: Instant,
+        reply: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, StoreError> {
+        let limit = deadline.min(Instant::now() + self.response_timeout);
+        let error = match timeout_at(limit, reply).await {
+            Ok(reply) => {
+                health.silent_calls.store(0, Ordering::Relaxed);
+                match reply {
+                    Ok(value) => return Ok(value),
+                    Err(error) => StoreError::calling(during, error),
+                }
+            }
+            Err(_) => {
+                health.silent_calls.fetch_add(1, Ordering::Relaxed);
+                StoreError::timed_out(during)
+            }
+        };
+        self.conclude(health, &error);
+        Err(error)
+    }
+
+    /// A call on `handle` was of no use.
+    pub(crate) fn blame(self: &Arc<Self>, handle: &ConnectionHandle, error: &StoreError) {
+        self.conclude(&handle.health, error);
+    }
+
+    fn conclude(self: &Arc<Self>, health: &Arc<Health>, error: &StoreError) {
+        if health.is_ruined_by(error) {
+            self.renew(health, error);
+        }
+    }
+
+    /// Throws the connection of `health` away, unless somebody did so already, and begins to make
+    /// a new one.
+    fn renew(self: &Arc<Self>, health: &Arc<Health>, reason: &dyn fmt::Display) {
+        let begun = self.state.send_if_modified(|state| match state {
+            State::Up(handle) if Arc::ptr_eq(&handle.health, health) => {
+                *state = State::Renewing;
+                true
+            }
+            _ => false,
+        });
+        if begun {
+            let unsettled = self.count_unsettled(health);
+            let redis = self.connector.address();
+            match unsettled {
+                0 => tracing::warn!(%redis, %reason, "lost Redis, reconnecting"),
+                1 => tracing::warn!(%redis, %reason, "lost Redis again at once; more of this at debug"),
+                _ => tracing::debug!(%redis, %reason, "lost Redis again at once"),
+            };
+            tokio::spawn(keep_connecting(Arc::downgrade(self), unsettled));
+        }
+    }
+
+    /// How many connections in a row, the one of `health` the last of them, didn't hold.
+    fn count_unsettled(&self, health: &Health) -> u32 {
+        if health.since.elapsed() >= SETTLED {
+            self.unsettled.store(0, Ordering::Relaxed);
+            return 0;
+        }
+        self.unsettled.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    async fn connect(self: &Arc<Self>) -> Result<ConnectionHandle, StoreError> {
+        let health = Arc::new(Health {
+            since: Instant::now(),
+            lost: AtomicBool::new(false),
+            silent_calls: AtomicU32::new(0),
+            may_be_replaced: self.connector.asks_sentinels(),
+        });
+        let (connection, server) = self.connector.connect(self.on_disconnect(&health)).await?;
+        Ok(ConnectionHandle { connection, health, replicas: self.replicas_of(server.as_ref()) })
+    }
+
+    fn replicas_of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
+        let replicas = self.replicas.of(server);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(Arc::clone(&replicas));
+        replicas
+    }
+
+    fn on_disconnect(self: &Arc<Self>, health: &Arc<Health>) -> impl Fn() + Send + Sync + 'static {
+        let connection = Arc::downgrade(self);
+        let health = Arc::downgrade(health);
+        move || {
+            if let (Some(connection), Some(health)) = (connection.upgrade(), health.upgrade()) {
+                health.lost.store(true, Ordering::SeqCst);
+                connection.renew(&health, &"the connection was closed");
+            }
+        }
+    }
+
+    /// Makes `handle` the current one. It may have been lost before anybody could see
+    /// it: `lost` is set before the state is looked at, and read after the state is set.
+    fn publish(self: &Arc<Self>, handle: ConnectionHandle) {
+        let health = Arc::clone(&handle.health);
+        self.state.send_replace(State::Up(handle));
+        if health.lost.load(Ordering::SeqCst) {
+            self.renew(&health, &"the connection was closed");
+        }
+    }
+}
+
+/// The first attempt, which nobody needs to hear of when it succeeds.
+async fn begin(weak: Weak<Connection>) {
+    let Some(connection) = weak.upgrade() else { return };
+    match connection.connect().await {
+        Ok(handle) => connection.publish(handle),
+        Err(error) => {
+            connection.state.send_replace(State::Down(error));
+            drop(connection);
+            keep_connecting(weak, 0).await;
+        }
+    }
+}
+
+/// Connects until it succeeds or nobody holds the connection any more, after a rest when connections don't
+/// hold.
+async fn keep_connecting(connection: Weak<Connection>, unsettled: u32) {
+    tokio::time::sleep(rest(unsettled)).await;
+    for pause in pauses() {
+        let Some(connection) = connection.upgrade() else { return };
+        match connection.connect().await {
+            Ok(handle) => {
+                let redis = connection.connector.address();
+                match unsettled {
+                    0 => tracing::info!(%redis, "connected to Redis again"),
+                    _ => tracing::debug!(%redis, "connected to Redis again"),
+                }
+                connection.publish(handle);
+                return;
+            }
+            Err(error) => {
+                connection.state.send_replace(State::Down(error));
+            }
+        }
+        drop(connection);
+        tokio::time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,29 @@
+//! The backoff between attempts to connect.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+
+/// Between connections that don't hold.
+const SHORTEST_REST: Duration = Duration::from_millis(20);
+const LONGEST_REST: Duration = Duration::from_millis(250);
+
+/// Before the next connection, when this many in a row didn't hold.
+pub(super) fn rest(unsettled: u32) -> Duration {
+    match unsettled {
+        0 => Duration::ZERO,
+        more => SHORTEST_REST.saturating_mul(1 << more.min(10)).min(LONGEST_REST),
+    }
+}
+
+/// From 20 ms, doubling; with jitter none is longer than a second, so that Redis is used again
+/// within a second of being back.
+pub(crate) fn pauses() -> impl Iterator<Item = Duration> {
+    ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(20))
+        .with_max_delay(Duration::from_millis(500))
+        .with_factor(2.0)
+        .without_max_times()
+        .with_jitter()
+        .build()
+}

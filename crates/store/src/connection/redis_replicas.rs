@@ -1,0 +1,140 @@
+//! Which replicas have to confirm a write, so that whichever becomes master has it.
+//!
+//! That is all that follow. One that left may have been promoted: then its old master, and the replicas that are still
+//! with it, confirm what will be thrown away. So for a while what others confirm isn't enough, until it would be known
+//! who the master is now.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use redis::{Value, from_redis_value};
+use tokio::time::Instant;
+
+use crate::url::HostPort;
+
+/// Longer than Sentinel or Cluster take to report a promotion.
+const UNTIL_TOLD: Duration = Duration::from_secs(5);
+
+/// Those of each server that connections lead to; what one connection has seen, all that lead to the same server know.
+#[derive(Debug, Default)]
+pub(crate) struct ReplicasByServer(Mutex<HashMap<Option<HostPort>, Weak<RedisReplicas>>>);
+
+impl ReplicasByServer {
+    /// Of the server that Sentinel named; without Sentinel there is one. Known as long as somebody holds them.
+    pub(crate) fn of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
+        let mut servers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.retain(|_, replicas| replicas.strong_count() > 0);
+        let known = servers.get(&server.cloned()).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let replicas = Arc::default();
+            servers.insert(server.cloned(), Arc::downgrade(&replicas));
+            replicas
+        })
+    }
+}
+
+/// Those of one server.
+#[derive(Debug, Default)]
+pub(crate) struct RedisReplicas(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    known: BTreeSet<Replica>,
+    /// Since when one of them doesn't follow.
+    missing_since: Option<Instant>,
+    seen: Option<Instant>,
+}
+
+/// Its host and port.
+type Replica = (String, String);
+
+impl RedisReplicas {
+    /// How many have to confirm what is written next.
+    pub(crate) fn needed(&self) -> u32 {
+        self.state().needed()
+    }
+
+    /// Whether one has left, and may be the master by now.
+    pub(crate) fn is_one_missing(&self) -> bool {
+        self.state().missing_since.is_some()
+    }
+
+    /// Who follows now, by the answer to ROLE. Returns how many have to confirm what was just written; `None`: one is
+    /// missing, and nobody can.
+    pub(crate) fn see(&self, role: &Value) -> Option<u32> {
+        let (now, mut state) = (following(role), self.state());
+        state.seen = Some(Instant::now());
+        let is_one_missing = !state.known.is_subset(&now);
+        if is_one_missing && state.missing_since.get_or_insert_with(Instant::now).elapsed() < UNTIL_TOLD {
+            state.known.extend(now);
+            return None;
+        }
+        state.known = now;
+        state.missing_since = None;
+        Some(state.needed())
+    }
+
+    pub(crate) fn were_seen_within(&self, time: Duration) -> bool {
+        self.state().seen.is_some_and(|seen| seen.elapsed() < time)
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn needed(&self) -> u32 {
+        u32::try_from(self.known.len()).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+/// Who follows, by the answer to ROLE: `master`, the offset, the replicas that are in step, each with host, port and offset.
+fn following(role: &Value) -> BTreeSet<Replica> {
+    let Value::Array(parts) = role else { return BTreeSet::new() };
+    let [_, _, Value::Array(replicas)] = &parts[..] else { return BTreeSet::new() };
+    let replica = |replica: &Value| from_redis_value::<(String, String, Value)>(replica.clone()).ok();
+    replicas.iter().filter_map(replica).map(|(host, port, _)| (host, port)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(ports: &[&str]) -> Value {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let replica = |port: &&str| Value::Array(vec![text("127.0.0.1"), text(port), text("70")]);
+        let replicas = ports.iter().map(replica).collect();
+        Value::Array(vec![text("master"), Value::Int(70), Value::Array(replicas)])
+    }
+
+    #[tokio::test]
+    async fn one_that_left_is_missed_for_a_while() {
+        let replicas = RedisReplicas::default();
+        assert_eq!(replicas.needed(), 1);
+        assert_eq!(replicas.see(&role(&["1", "2"])), Some(2));
+        assert_eq!((replicas.see(&role(&["1"])), replicas.is_one_missing()), (None, true));
+        assert_eq!((replicas.see(&role(&["1", "2"])), replicas.is_one_missing()), (Some(2), false));
+        replicas.see(&role(&["1"]));
+        replicas.state().missing_since = Instant::now().checked_sub(UNTIL_TOLD);
+        assert_eq!((replicas.see(&role(&["1"])), replicas.is_one_missing()), (Some(1), false));
+        assert_eq!(replicas.see(&role(&["1", "2", "3"])), Some(3));
+    }
+
+    #[tokio::test]
+    async fn another_one_is_no_substitute_for_one_that_left() {
+        let replicas = RedisReplicas::default();
+        assert_eq!(replicas.see(&role(&["1"])), Some(1));
+        assert_eq!(replicas.see(&role(&["2"])), None);
+        assert_eq!(replicas.see(&role(&["1", "2"])), Some(2));
+    }
+
+    #[test]
+    fn a_replica_has_no_followers() {
+        let replica = Value::Array(vec![Value::SimpleString("slave".to_owned())]);
+        assert_eq!(following(&replica), BTreeSet::new());
+    }
+}

@@ -1,0 +1,173 @@
+//! Messages that Redis publishes, over one connection for all channels of this process.
+//!
+//! The connection is made with the first subscription, and again when it is lost. Messages can be lost with it, or when a reader is
+//! slow: then readers are given [`Heard::Missed`], and look for themselves.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use redis::{PushInfo, PushKind, Value, aio::MultiplexedConnection};
+use tokio::sync::{Notify, broadcast};
+
+use crate::connect::connector::Connector;
+use crate::connection::reconnect_backoff::pauses;
+use crate::error::StoreError;
+
+/// Messages that wait for a slow reader; beyond it misses some.
+const WAITING: usize = 1024;
+
+/// What a subscription brings.
+#[derive(Debug, Clone)]
+pub enum Heard {
+    Message(Arc<[u8]>),
+    /// The connection was made, or messages were lost: there may have been others.
+    Missed,
+}
+
+/// The messages of one channel from now on.
+#[derive(Debug)]
+pub struct Subscription(broadcast::Receiver<Heard>);
+
+impl Subscription {
+    /// The next message. `None`: the store is gone. May be dropped at any time.
+    pub async fn next(&mut self) -> Option<Heard> {
+        match self.0.recv().await {
+            Ok(heard) => Some(heard),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(Heard::Missed),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}
+
+/// Those of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    channels: Mutex<Channels>,
+    /// A channel was added, or the connection was lost.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Channels {
+    readers: HashMap<String, broadcast::Sender<Heard>>,
+    is_listening: bool,
+    is_closed: bool,
+}
+
+impl Subscriptions {
+    /// `connector` names a server to listen to, each time that one is needed.
+    pub(crate) fn subscribe(
+        self: &Arc<Self>,
+        channel: &str,
+        connector: impl Fn() -> Option<Connector> + Send + 'static,
+    ) -> Subscription {
+        let mut channels = self.channels();
+        let open = || broadcast::channel(WAITING).0;
+        let reader = channels.readers.entry(channel.to_owned()).or_insert_with(open).subscribe();
+        if !channels.is_listening {
+            channels.is_listening = true;
+            tokio::spawn(keep_listening(Arc::downgrade(self), connector));
+        }
+        drop(channels);
+        self.changed.notify_one();
+        Subscription(reader)
+    }
+
+    /// Nobody can subscribe any more: who reads is given the end.
+    pub(crate) fn close(&self) {
+        let mut channels = self.channels();
+        channels.is_closed = true;
+        channels.readers.clear();
+        drop(channels);
+        self.changed.notify_one();
+    }
+
+    fn channels(&self) -> MutexGuard<'_, Channels> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that somebody reads; the others are forgotten.
+    fn read(&self) -> Vec<String> {
+        let mut channels = self.channels();
+        channels.readers.retain(|_, reader| reader.receiver_count() > 0);
+        channels.readers.keys().cloned().collect()
+    }
+
+    fn say(&self, channel: &str, heard: Heard) {
+        if let Some(reader) = self.channels().readers.get(channel) {
+            // Who read it may have left.
+            let _ = reader.send(heard);
+        }
+    }
+
+    /// Channel and message, in the push of one.
+    fn pass_on(&self, push: &PushInfo) {
+        if let (PushKind::Message, [Value::BulkString(channel), Value::BulkString(message)]) =
+            (&push.kind, &push.data[..])
+            && let Ok(channel) = std::str::from_utf8(channel)
+        {
+            self.say(channel, Heard::Message(message.as_slice().into()));
+        }
+    }
+}
+
+async fn keep_listening(subscriptions: Weak<Subscriptions>, connector: impl Fn() -> Option<Connector>) {
+    let mut rests = pauses();
+    loop {
+        let Some(own) = subscriptions.upgrade() else { return };
+        if let Some(connector) = connector()
+            && let Ok(connection) = connect(&connector, &own).await
+        {
+            rests = pauses();
+            let changed = Arc::clone(&own);
+            drop(own);
+            if let Err(error) = listen(connection, &changed).await {
+                tracing::debug!(%error, "lost the connection that listens to Redis, connecting again");
+            }
+        }
+        if let Some(rest) = rests.next() {
+            tokio::time::sleep(rest).await;
+        }
+    }
+}
+
+/// A connection, and whether it is lost.
+type Connected = (MultiplexedConnection, Arc<AtomicBool>);
+
+async fn connect(connector: &Connector, own: &Arc<Subscriptions>) -> Result<Connected, StoreError> {
+    let (subscriptions, lost) = (Arc::downgrade(own), Arc::new(AtomicBool::new(false)));
+    let is_lost = Arc::clone(&lost);
+    let on_push = move |push: PushInfo| {
+        let Some(own) = subscriptions.upgrade() else { return };
+        if push.kind == PushKind::Disconnection {
+            is_lost.store(true, Ordering::SeqCst);
+            own.changed.notify_one();
+        } else {
+            own.pass_on(&push);
+        }
+    };
+    Ok((connector.connect_and_listen(on_push).await?.0, lost))
+}
+
+/// Until the connection is lost.
+async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Result<(), redis::RedisError> {
+    let mut subscribed: Vec<String> = Vec::new();
+    while !lost.load(Ordering::SeqCst) && !own.channels().is_closed {
+        let wanted = own.read();
+        let new: Vec<&String> = wanted.iter().filter(|channel| !subscribed.contains(channel)).collect();
+        if !new.is_empty() {
+            connection.subscribe(&new).await?;
+            // What was published before is for them to find out.
+            new.iter().for_each(|channel| own.say(channel, Heard::Missed));
+        }
+        // What nobody reads any more is left out by the next connection.
+        subscribed.append(&mut new.into_iter().cloned().collect());
+        own.changed.notified().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,18 @@
+-- Reads what an installation is, and writes it where Redis holds nothing of it: a new one, or one whose Redis was emptied.
+--
+-- KEYS  1 state (hash)
+-- ARGV  1 the layout that the caller writes  2 a salt, for where none exists
+-- Result  { layout, salt }; the salt is '' beside another layout that has none
+local function state()
+  return unpack(redis.call('HMGET', KEYS[1], 'layout', 'salt'))
+end
+
+local layout, salt = state()
+if not layout or layout == ARGV[1] and not salt then
+  -- After a write that needs no memory the others are carried out also at maxmemory.
+  redis.call('HDEL', KEYS[1], '')
+  redis.call('HSETNX', KEYS[1], 'layout', ARGV[1])
+  redis.call('HSETNX', KEYS[1], 'salt', ARGV[2])
+  layout, salt = state()
+end
+return { layout, salt or '' }

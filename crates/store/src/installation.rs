@@ -1,0 +1,112 @@
+//! What all processes of one installation share: those over one Redis with one prefix. The version of what they write, and a
+//! salt that keys of theirs are hashed with.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use redis::cmd;
+use thiserror::Error;
+
+use crate::error::StoreError;
+use crate::salt::Salt;
+use crate::script::Script;
+use crate::store::Store;
+
+/// The version of all keys and values as this program writes them. It grows with each change that an older program would
+/// misread; a program reads the forms of all versions up to its own.
+pub const LAYOUT: u64 = 1;
+
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("installation", &[include_str!("installation.lua")]));
+
+/// The keys of an installation. No bucket and no service has their hash tag: `@` is in no name.
+#[derive(Clone, Debug)]
+pub struct InstallationKeys {
+    /// Hash: `layout`; `salt`, in hexadecimal digits.
+    pub state: String,
+    /// Hash: a bucket's place (`name kind key`) → when a process last had it among its settings, ms.
+    pub buckets: String,
+}
+
+impl InstallationKeys {
+    /// Those below `prefix`.
+    pub fn new(prefix: &str) -> Self {
+        let key = |what: &str| format!("{prefix}:{{@installation}}:{what}");
+        Self { state: key("state"), buckets: key("buckets") }
+    }
+}
+
+/// The keys below a prefix are written in a way that this program doesn't know.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "the keys below `{prefix}` in Redis have the layout `{found}`, and this program knows layouts up to {LAYOUT}: use the \
+     release that wrote them or a newer one, or another redis.prefix"
+)]
+pub struct UnknownLayout {
+    prefix: String,
+    found: String,
+}
+
+/// Why an installation can't be opened.
+#[derive(Debug, Error)]
+pub enum InstallationError {
+    /// It was written by a newer program.
+    #[error(transparent)]
+    Layout(#[from] UnknownLayout),
+    /// Redis can't be asked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Somebody else has written the salt.
+    #[error("`salt` in the key `{0}` isn't 32 hexadecimal digits: delete that field, and limits count from zero")]
+    Salt(String),
+    /// There is no salt yet, and none can be made.
+    #[error("the system gives no random bytes: {0}")]
+    Random(getrandom::Error),
+}
+
+/// The salt in use, or a random one where none exists yet, as Redis holds it.
+fn or_random(salt: &Salt) -> Result<String, InstallationError> {
+    let mut bytes = salt.bytes();
+    if bytes == [0; 16] {
+        getrandom::fill(&mut bytes).map_err(InstallationError::Random)?;
+    }
+    Ok(bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
+        // Writing to a string can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+fn parse(salt: &str) -> Option<[u8; 16]> {
+    u128::from_str_radix(salt, 16).ok().filter(|_| salt.len() == 32).map(u128::to_be_bytes)
+}
+
+/// Opens the installation below the prefix of `store`, or begins it where Redis holds none; from then on [`Store::salt`] is
+/// its salt. To be called again now and then: an emptied Redis gets it back.
+///
+/// # Errors
+/// When its layout is newer than [`LAYOUT`], and as for any script.
+pub async fn open_installation(store: &Store) -> Result<(), InstallationError> {
+    let keys = InstallationKeys::new(store.prefix());
+    let mut call = SCRIPT.on(&[&keys.state]);
+    call.arg(LAYOUT).arg(or_random(store.salt())?);
+    let (layout, salt): (String, String) = store.run(&call).await?;
+    known(store.prefix(), layout)?;
+    store.salt().set(parse(&salt).ok_or(InstallationError::Salt(keys.state))?);
+    Ok(())
+}
+
+/// The layout of the installation below the prefix of `store`; None: it has never been opened. Writes nothing.
+///
+/// # Errors
+/// As [`open_installation`].
+pub async fn installed_layout(store: &Store) -> Result<Option<u64>, InstallationError> {
+    let mut ask = cmd("HGET");
+    ask.arg(InstallationKeys::new(store.prefix()).state).arg("layout");
+    let layout: Option<String> = store.command(&ask).await?;
+    layout.map(|layout| Ok(known(store.prefix(), layout)?)).transpose()
+}
+
+fn known(prefix: &str, found: String) -> Result<u64, UnknownLayout> {
+    let number = found.parse().ok().filter(|layout| (1..=LAYOUT).contains(layout));
+    number.ok_or_else(|| UnknownLayout { prefix: prefix.to_owned(), found })
+}

@@ -1,0 +1,123 @@
+//! Jobs of a bucket that left the settings are reported, and can be delivered or moved; a move that was killed and is run again makes
+//! one new job of each.
+
+use std::collections::BTreeMap;
+
+use dripfeed_bucket::{Bucket, BucketSettings, Kind};
+use dripfeed_job::{Ending, JobId, State};
+use dripfeed_tests::buckets::{self, DELIVERED, join, settle, take};
+use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::upstream::Upstream;
+
+/// Two pages, and some more.
+const JOBS: usize = 450;
+
+fn calling(upstream: &Upstream, bucket: &str) -> String {
+    format!("[buckets.{bucket}]\nupstream = \"{}\"\ncapacity = 10000\n", upstream.url())
+}
+
+/// As this test looks at it.
+fn bucket(service: &Service, name: &str, kind: Kind, key: Option<&str>) -> Bucket {
+    let key = key.map(str::to_owned);
+    let settings = BucketSettings { kind, key, capacity: 10_000, ..buckets::settings(name) };
+    Bucket::new(service.store().clone(), settings)
+}
+
+async fn level(bucket: &Bucket) -> u64 {
+    bucket.census().await.expect("Redis answers").level
+}
+
+/// With their numbers as bodies.
+async fn fill(bucket: &Bucket) -> Vec<JobId> {
+    let mut ids = Vec::new();
+    for n in 0..JOBS / 50 {
+        let jobs = (n * 50..(n + 1) * 50).map(|n| buckets::job(n.to_string())).collect();
+        ids.extend(bucket.admit_many(jobs).await.into_iter().map(|admitted| buckets::admitted(admitted).id));
+    }
+    ids
+}
+
+/// All jobs of a bucket, by their bodies.
+async fn delivered(bucket: &Bucket) -> BTreeMap<String, JobId> {
+    let replica = join(bucket, "reader").await;
+    let mut all = BTreeMap::new();
+    while level(bucket).await > 0 {
+        for taken in take(&replica, 100).await {
+            let job = taken.job.as_ref().expect("a job");
+            let body = String::from_utf8_lossy(&job.body).into_owned();
+            assert_eq!(all.insert(body, job.id), None, "one job of each");
+            settle(&replica, taken, DELIVERED).await;
+        }
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_bucket_is_reported_and_drained_also_when_that_is_killed() {
+    let upstream = Upstream::willing().await;
+    let old = calling(&upstream, "mail") + "leak.rate = \"100/s\"\n";
+    let service = Service::new(&old).await;
+    let ids = fill(&bucket(&service, "mail", Kind::Stream, None)).await;
+    service.silence("mail stream ").await;
+    service.configure(&calling(&upstream, "post"));
+    let intake = service.intake().await;
+    until("it is reported", async || intake.log().contains("drain mail")).await;
+
+    service.configure(&old);
+    let mut command = service.command(&[]);
+    command.args(["drain", "mail"]);
+    let mut draining = Process::spawn("drain", command);
+    upstream.has_got(JOBS / 4).await;
+    draining.kill().await;
+    service.silence("mail stream ").await;
+    let (code, said) = service.run(&["drain", "mail"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let calls = upstream.calls_by_job();
+    assert!(calls.len() == ids.len() && ids.iter().all(|id| calls.contains_key(&id.to_string())), "{calls:?}");
+    let counts = service.counts("mail").await;
+    assert_eq!((counts.level, counts.delivered), (0, ids.len() as u64));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_that_is_killed_and_run_again_makes_one_new_job_of_each() {
+    for kind in [Kind::Stream, Kind::List] {
+        for (script, misdeed) in
+            [("admit", Misdeed::Drop), ("admit", Misdeed::Close), ("moved", Misdeed::Drop), ("moved", Misdeed::Close)]
+        {
+            killed_at(kind, script, misdeed).await;
+        }
+    }
+}
+
+/// Killed before or after one of its scripts was carried out, behind its first page.
+async fn killed_at(kind: Kind, script: &str, misdeed: Misdeed) {
+    let service = Service::new("[buckets.post]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 10000\n").await;
+    let old = bucket(&service, "mail", kind, Some("x:old"));
+    let ids = fill(&old).await;
+    let place = format!("mail {} x:old", kind.as_str());
+    service.silence(&place).await;
+
+    let door = Door::before(&service.redis).await;
+    let mut command = service.command(&[&format!("redis.url={}", door.url())]);
+    command.args(["drain", "mail", "--into", "post"]);
+    let mut moving = Process::spawn("drain", command);
+    until("the first are moved", async || level(&old).await < JOBS as u64).await;
+    door.plan(script, misdeed, 1);
+    until("it comes to that, or to its end", async || door.has_done(script) || level(&old).await == 0).await;
+    moving.kill().await;
+
+    service.silence(&place).await;
+    let (code, said) = service.run(&["drain", "mail", "--into", "post"]).await;
+    assert_eq!(code, Some(0), "{kind:?} {script} {misdeed:?}: {said}");
+    let post = bucket(&service, "post", Kind::Stream, None);
+    assert_eq!((level(&old).await, level(&post).await), (0, JOBS as u64), "{kind:?} {script} {misdeed:?}");
+    let new = delivered(&post).await;
+    for (n, id) in ids.into_iter().enumerate() {
+        let job = old.find(id).await.expect("Redis answers").expect("it is remembered");
+        let (outcome, _) = job.outcome.expect("an outcome");
+        assert_eq!(job.state, State::Ended(Ending::Cancelled));
+        assert_eq!(outcome.reason, Some(format!("moved to `post` as job {}", new[&n.to_string()])));
+    }
+}

@@ -1,0 +1,224 @@
+//! Promise 11: What is kept of ended work is bounded by number, bytes and age, also in a bucket where nothing ends any more, and
+//! no dead letter is dropped without being counted.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, BucketSettings, Cancel, Replica, Take, Taken, WhenDeadFull};
+use dripfeed_job::Ending;
+use dripfeed_tests::buckets::{self, buried, join, open, settle, submit, take};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::upstream::{Answer, Upstream};
+use futures::future::join_all;
+
+fn roomy() -> BucketSettings {
+    BucketSettings { capacity: 10_000, ..buckets::settings("b") }
+}
+
+async fn submit_many(bucket: &Bucket, jobs: usize, body: &str) {
+    let many = (0..jobs).map(|_| buckets::job(body)).collect();
+    for admission in bucket.admit_many(many).await {
+        buckets::admitted(admission);
+    }
+}
+
+async fn deliver_many(replica: &Replica, jobs: usize) {
+    let mut left = jobs;
+    while left > 0 {
+        let taken = take(replica, left).await;
+        left -= taken.len();
+        join_all(taken.into_iter().map(|taken| settle(replica, taken, buckets::DELIVERED))).await;
+    }
+}
+
+/// Outcomes, and the bytes of their records, as Redis holds them.
+async fn outcomes(redis: &TestRedis) -> (usize, usize) {
+    let store = redis.store().await;
+    let records: Vec<String> = store.command(redis::cmd("HVALS").arg("dripfeed:{b}:outcomes")).await.unwrap();
+    let listed: usize = store.command(redis::cmd("ZCARD").arg("dripfeed:{b}:outcomes:ended")).await.unwrap();
+    assert_eq!(listed, records.len());
+    let bytes = records.iter().map(String::len).sum();
+    let counted: Option<usize> =
+        store.command(redis::cmd("HGET").arg("dripfeed:{b}:tally").arg("outcomes_bytes")).await.unwrap();
+    assert_eq!(counted.unwrap_or_default(), bytes, "counted, and held");
+    (records.len(), bytes)
+}
+
+#[tokio::test]
+async fn as_many_outcomes_are_forgotten_as_are_added() {
+    let redis = TestRedis::start().await;
+    let mut settings = roomy();
+    settings.keep.most_outcomes = 100;
+    let bucket = open(&redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    for _ in 0..3 {
+        submit_many(&bucket, 2000, "x").await;
+        deliver_many(&replica, 2000).await;
+        assert_eq!(outcomes(&redis).await.0, 100);
+    }
+}
+
+#[tokio::test]
+async fn outcomes_are_bounded_by_bytes_and_age_also_where_nothing_ends_any_more() {
+    let redis = TestRedis::start().await;
+    let mut settings = roomy();
+    settings.keep.outcomes_bytes = 10_000;
+    let bucket = open(&redis, settings.clone()).await;
+    let replica = join(&bucket, "replica").await;
+    submit_many(&bucket, 1000, "x").await;
+    deliver_many(&replica, 1000).await;
+    let (count, bytes) = outcomes(&redis).await;
+    assert!(count > 50 && bytes <= 10_000, "{count} outcomes of {bytes} bytes");
+    // A lower bound, and then an age, holds without any more jobs.
+    settings.keep.outcomes_bytes = 1000;
+    bucket.reconfigure(settings.clone());
+    bucket.enforce_retention().await.unwrap();
+    let (count, bytes) = outcomes(&redis).await;
+    assert!(count > 5 && bytes <= 1000, "{count} outcomes of {bytes} bytes");
+    settings.keep.outcomes = Duration::ZERO;
+    bucket.reconfigure(settings);
+    bucket.enforce_retention().await.unwrap();
+    assert_eq!(outcomes(&redis).await, (0, 0));
+}
+
+#[tokio::test]
+async fn dead_letters_are_bounded_by_bytes_and_age_and_what_is_dropped_is_counted() {
+    let redis = TestRedis::start().await;
+    let mut settings = roomy();
+    settings.keep.dead_bytes = 20_000;
+    let bucket = open(&redis, settings.clone()).await;
+    let replica = join(&bucket, "replica").await;
+    let mut ids = Vec::new();
+    for _ in 0..30 {
+        ids.push(submit(&bucket, buckets::job("x".repeat(2000))).await.id);
+        let taken = take(&replica, 1).await.pop().unwrap();
+        settle(&replica, taken, buried("rejected")).await;
+    }
+    let census = bucket.census().await.unwrap();
+    assert!(census.dead_bytes <= 20_000, "{} bytes are kept", census.dead_bytes);
+    assert!((7..=9).contains(&census.dead), "{} letters are kept", census.dead);
+    assert_eq!(census.dead_dropped, 30 - census.dead);
+    // The latest are kept; of the others it stays known how they ended.
+    assert!(bucket.dead_letter(*ids.last().unwrap()).await.unwrap().is_some());
+    assert!(bucket.dead_letter(ids[0]).await.unwrap().is_none());
+    assert!(bucket.find(ids[0]).await.unwrap().is_some());
+    // Deleted and replayed ones give their bytes back.
+    let kept: Vec<_> = bucket.dead_letters(&Default::default(), None, 100).await.unwrap().items;
+    assert!(bucket.delete_dead(kept[0].id).await.unwrap());
+    bucket.replay(kept[1].id).await.unwrap();
+    let after = bucket.census().await.unwrap();
+    let of_one = census.dead_bytes / census.dead;
+    assert_eq!(after.dead_bytes, census.dead_bytes - 2 * of_one);
+    assert_eq!((after.dead_dropped, after.dead_replayed), (census.dead_dropped, 1));
+    settings.keep.dead = Duration::ZERO;
+    bucket.reconfigure(settings);
+    let retention = bucket.enforce_retention().await.unwrap();
+    let empty = bucket.census().await.unwrap();
+    assert_eq!((empty.dead, empty.dead_bytes, empty.dead_dropped), (0, 0, 28));
+    assert_eq!(retention.dead_dropped, 28);
+}
+
+/// A job of a mebibyte, that many times.
+async fn take_large(bucket: &Bucket, replica: &Replica, jobs: usize) -> Vec<Taken> {
+    for _ in 0..jobs {
+        submit(bucket, buckets::job("x".repeat(1 << 20))).await;
+    }
+    let mut taken = Vec::new();
+    while taken.len() < jobs {
+        taken.extend(take(replica, jobs - taken.len()).await);
+    }
+    taken
+}
+
+#[tokio::test]
+async fn no_script_buries_more_than_a_few_mebibytes() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let bucket = open(&redis, BucketSettings { deliveries: 1, ..roomy() }).await;
+    let replica = join(&bucket, "replica").await;
+    let taken = take_large(&bucket, &replica, 12).await;
+    join_all(taken.into_iter().map(|taken| settle(&replica, taken, buried("rejected")))).await;
+    let batches: u64 = store.command(redis::cmd("HGET").arg("dripfeed:{b}:batches").arg("replica")).await.unwrap();
+    assert!(batches >= 3, "12 MiB were buried in {batches} scripts");
+    // Those of a dead replica, too.
+    take_large(&bucket, &replica, 12).await;
+    let scripts = async || {
+        let info: redis::InfoDict = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+        let calls: String = info.get("cmdstat_evalsha").unwrap();
+        calls.split(['=', ',']).nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = scripts().await;
+    let recovery = bucket.declare_dead(replica.consumer()).await.unwrap().unwrap();
+    let scripts = scripts().await - before;
+    assert_eq!(recovery.poisoned, 12);
+    assert!(scripts >= 3, "12 MiB were buried in {scripts} scripts");
+    assert_eq!(bucket.census().await.unwrap().dead, 24);
+}
+
+/// `held`: jobs of the bucket that wait to be buried.
+async fn holds(bucket: &Bucket, replica: &Replica, letters: u64, held: u64) {
+    let census = bucket.census().await.unwrap();
+    assert_eq!((census.dead, census.parked, census.pace.reason), (letters, held, "dead_full"));
+    assert!(buckets::takes_nothing(replica).await);
+}
+
+#[tokio::test]
+async fn a_bucket_that_may_drop_no_letter_holds_until_there_is_room() {
+    let redis = TestRedis::start().await;
+    let mut settings = roomy();
+    (settings.keep.most_dead, settings.keep.when_dead_full) = (2, WhenDeadFull::Hold);
+    let bucket = open(&redis, settings.clone()).await;
+    let replica = join(&bucket, "replica").await;
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        ids.push(submit(&bucket, buckets::job(n.to_string())).await.id);
+    }
+    let taken = take(&replica, 5).await;
+    join_all(taken.into_iter().map(|taken| settle(&replica, taken, buried("rejected")))).await;
+    submit(&bucket, buckets::job("behind them")).await;
+    holds(&bucket, &replica, 2, 3).await;
+    assert_eq!(bucket.census().await.unwrap().level, 4);
+    // Each letter that goes makes room for one, which isn't called again.
+    assert!(bucket.delete_dead(ids[0]).await.unwrap());
+    let Take::Jobs(jobs) = replica.take(1).await.unwrap() else { panic!("what is behind them isn't held any more") };
+    assert_eq!(jobs.len(), 1);
+    assert_eq!(jobs[0].job.as_ref().unwrap().body.as_ref(), b"behind them");
+    for taken in jobs {
+        settle(&replica, taken, buckets::DELIVERED).await;
+    }
+    holds(&bucket, &replica, 2, 2).await;
+    let letter = bucket.dead_letter(ids[2]).await.unwrap().expect("buried as it was to be");
+    assert_eq!((letter.outcome.reason.as_deref(), letter.outcome.attempts), (Some("rejected"), 1));
+    // They can be cancelled, and a higher bound has room for the last.
+    assert_eq!(bucket.cancel(ids[3]).await.unwrap(), Cancel::Cancelled);
+    settings.keep.most_dead = 10;
+    bucket.reconfigure(settings);
+    assert!(buckets::takes_nothing(&replica).await);
+    let census = bucket.census().await.unwrap();
+    assert_eq!((census.level, census.dead, census.dead_dropped, census.pace.reason), (0, 3, 0, "no_rate"));
+    let ended = |ending| census.ended.iter().find(|(of, _)| *of == ending).map(|(_, count)| *count);
+    assert_eq!((ended(Ending::Dead), ended(Ending::Cancelled)), (Some(4), Some(1)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropped_dead_letters_are_reported_in_metrics_state_and_log() {
+    let upstream = Upstream::start(|_| async { Answer::Status(400) }).await;
+    let settings = format!("[buckets.b]\nupstream = \"{}\"\nkeep = {{ most_dead = 3 }}", upstream.url());
+    let service = Service::new(&settings).await;
+    let intake = service.intake().await;
+    let processor = service.processor().await;
+    for n in 0..5 {
+        assert_eq!(intake.client().submit("b", n.to_string()).await.expect("an answer").status, 202);
+    }
+    service.drained("b").await;
+    let state = intake.client().get("/v1/buckets/b").await.expect("an answer").json();
+    assert_eq!((&state["dead"], &state["totals"]["dead_dropped"]), (&3.into(), &2.into()), "{state}");
+    until("the metrics count them", async || {
+        let metrics = intake.client().get("/metrics").await.expect("an answer");
+        let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+        metrics.contains("dripfeed_dead_letters_dropped_total{bucket=\"b\"} 2")
+            && metrics.contains("dripfeed_dead_letters_replayed_total{bucket=\"b\"} 0")
+    })
+    .await;
+    until("the log reports them", async || processor.log().contains("Dead letters were dropped")).await;
+}

@@ -1,0 +1,90 @@
+//! The most memory that a bucket takes, as worked out from its settings, against what Redis says that it takes.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, BucketSettings, Replica, Settlement};
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{Start, Submission};
+use dripfeed_tests::buckets::{self, buried, join, open, settle, take};
+use dripfeed_tests::redis_server::TestRedis;
+use futures::future::join_all;
+
+async fn used_memory(redis: &TestRedis) -> u64 {
+    let info: redis::InfoDict = redis.store().await.command(redis::cmd("INFO").arg("memory")).await.unwrap();
+    info.get("used_memory").unwrap()
+}
+
+async fn submit_all(bucket: &Bucket, jobs: impl Iterator<Item = Submission>) {
+    for admission in bucket.admit_many(jobs.collect()).await {
+        buckets::admitted(admission);
+    }
+}
+
+async fn end(replica: &Replica, jobs: usize, settlement: Settlement) {
+    let taken = take(replica, jobs).await;
+    assert_eq!(taken.len(), jobs);
+    join_all(taken.into_iter().map(|taken| settle(replica, taken, settlement.clone()))).await;
+}
+
+fn late(job: Submission) -> Submission {
+    Submission { start: Start::After(Duration::from_hours(1)), ..job }
+}
+
+const SURVIVORS: usize = 150;
+/// Jobs of one node of the stream.
+const NEIGHBOURS: usize = 24;
+
+fn settings() -> BucketSettings {
+    let mut settings = BucketSettings { capacity: 200, capacity_bytes: 1 << 20, ..buckets::settings("b") };
+    settings.keep.most_outcomes = 2000;
+    settings.keep.outcomes_bytes = 512 << 10;
+    settings.keep.most_dead = 200;
+    settings.keep.dead_bytes = 1 << 20;
+    settings.keep.most_idempotency_keys = 500;
+    settings
+}
+
+#[tokio::test]
+async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings()).await;
+    let replica = join(&bucket, "replica").await;
+    // The scripts are there, and the connections.
+    submit_all(&bucket, std::iter::once(buckets::job("x"))).await;
+    end(&replica, 1, buckets::DELIVERED).await;
+    let before = used_memory(&redis).await;
+
+    // Every idempotency key there may be, as long as they may be: their jobs end, they stay.
+    let answer = AnswerBody { content_type: None, body: "a".repeat(200), base64: false, truncated: false };
+    let delivered = Settlement::Complete { status: 200, answer: Some(answer) };
+    for n in 0..10 {
+        let keyed = (0..50).map(|i| Submission {
+            idempotency_key: IdempotencyKey::parse(&format!("{:0>255}", n * 50 + i)).ok(),
+            caller: Some("c".repeat(64)),
+            ..buckets::job("x")
+        });
+        submit_all(&bucket, keyed).await;
+        end(&replica, 50, delivered.clone()).await;
+    }
+    // As many and as large dead letters.
+    for _ in 0..10 {
+        submit_all(&bucket, (0..20).map(|_| buckets::job("d".repeat(5000)))).await;
+        end(&replica, 20, buried("rejected")).await;
+    }
+    // A delayed job in each node outlives all others in it.
+    for _ in 0..SURVIVORS {
+        submit_all(&bucket, std::iter::once(late(buckets::job("survivor")))).await;
+        submit_all(&bucket, (1..NEIGHBOURS).map(|_| buckets::job("x"))).await;
+        end(&replica, NEIGHBOURS - 1, delivered.clone()).await;
+    }
+    // And then the room is filled up by bytes.
+    submit_all(&bucket, (SURVIVORS..200).map(|_| buckets::job("l".repeat(20_000)))).await;
+    let census = bucket.census().await.unwrap();
+    assert_eq!((census.level, census.parked), (200, SURVIVORS as u64));
+    assert!(census.bytes > 1_000_000 && census.dead_bytes > 1_000_000, "{census:?}");
+
+    let (taken, most) = (used_memory(&redis).await - before, settings().most_memory());
+    assert!(taken <= most, "{taken} bytes are taken, {most} were to be the most");
+    assert!(most <= 3 * taken, "{taken} bytes are taken: {most} says nothing");
+}

@@ -1,0 +1,225 @@
+//! What one take may cost: the bytes that it hands out and the jobs that it puts aside are bounded, and so is a take again
+//! whose answer was lost. And what is recorded of jobs that a take finds past their deadline.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_job::outcome::Outcome;
+use dripfeed_job::{JobId, Start, Submission};
+use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take, take_one};
+use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::redis_server::TestRedis;
+
+const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
+const MIB: usize = 1 << 20;
+/// So long, that a job is taken before its deadline on a machine that is busy with other things.
+const LIFETIME: Duration = Duration::from_secs(3);
+
+async fn open(redis: &TestRedis, kind: Kind) -> Bucket {
+    let settings = BucketSettings { kind, capacity: 10_000, capacity_bytes: 1 << 30, ..buckets::settings("b") };
+    buckets::open(redis, settings).await
+}
+
+fn large() -> Submission {
+    job("x".repeat(MIB))
+}
+
+/// As a replica sees it.
+fn bytes(jobs: &[Taken]) -> usize {
+    jobs.iter().map(|taken| taken.job.as_ref().unwrap().body.len()).sum()
+}
+
+async fn times(redis: &TestRedis, words: &str) -> u64 {
+    redis.tell::<u64>(words).await
+}
+
+#[tokio::test]
+async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind).await;
+        let replica = join(&bucket, "a").await;
+        for _ in 0..12 {
+            submit(&bucket, large()).await;
+        }
+        let mut jobs = Vec::new();
+        for _ in 0..3 {
+            jobs = take(&replica, 128).await;
+            assert!(bytes(&jobs) <= SCRIPT_BYTES && jobs.len() >= 2, "{kind:?}: {} bytes", bytes(&jobs));
+        }
+        // Once returned, they are due at once: the same holds for parked ones.
+        for taken in jobs {
+            settle(&replica, taken, Settlement::GiveBack).await;
+        }
+        assert!(bytes(&take(&replica, 128).await) <= SCRIPT_BYTES);
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_is_larger_than_all_others_is_handed_out_too() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind).await;
+        let replica = join(&bucket, "a").await;
+        submit(&bucket, job("x".repeat(2 * SCRIPT_BYTES))).await;
+        submit(&bucket, job("small")).await;
+        assert_eq!(take(&replica, 128).await.len(), 1);
+        assert_eq!(take(&replica, 128).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_somebody_else_added_and_cannot_be_handed_out_in_time_does_not_stop_the_bucket() {
+    for (kind, add) in
+        KINDS.into_iter().zip([&["XADD", "dripfeed:{b}:jobs", "*", "body"][..], &["RPUSH", "dripfeed:{b}:jobs"]])
+    {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind).await;
+        let replica = join(&bucket, "a").await;
+        let mut command = redis::cmd(add[0]);
+        command.arg(&add[1..]).arg("x".repeat(8 * SCRIPT_BYTES + 1));
+        redis.store().await.command::<redis::Value>(&command).await.unwrap();
+        submit(&bucket, job("small")).await;
+        // Reading it was enough for one take.
+        assert!(matches!(replica.take(10).await.unwrap(), Take::Idle(_)));
+        assert_eq!(replica.expired(), 0);
+        let ended = bucket.outcomes(None, None, None, 10).await.unwrap().items;
+        assert_eq!((ended.len(), ended[0].outcome.result), (1, dripfeed_job::Ending::Dead), "{kind:?}");
+        assert!(ended[0].outcome.reason.as_deref().unwrap().contains("too many to be handed out"));
+        assert_eq!(take(&replica, 10).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_take_puts_aside_a_bounded_number_and_is_asked_again_at_once() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream).await;
+    let replica = join(&bucket, "a").await;
+    let delayed = || Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    bucket.admit_many((0..450).map(|_| delayed()).collect()).await;
+    submit(&bucket, job("now")).await;
+    let parked = "ZCARD dripfeed:{b}:parked";
+    for asked in 1..=4 {
+        let Take::Idle(idle) = replica.take(1).await.unwrap() else { panic!("the others come first") };
+        assert_eq!(times(&redis, parked).await, asked * 100);
+        // There is nothing to wait for.
+        replica.wait(&idle).await;
+    }
+    assert_eq!(take(&replica, 1).await.len(), 1);
+    assert_eq!(times(&redis, parked).await, 450);
+}
+
+#[tokio::test]
+async fn a_take_ends_a_bounded_number_of_jobs_past_their_deadline() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind).await;
+        let replica = join(&bucket, "a").await;
+        let late = || Submission { expires_in: Some(Duration::from_millis(1)), ..job("late") };
+        bucket.admit_many((0..250).map(|_| late()).collect()).await;
+        submit(&bucket, job("now")).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        for ended in [100, 200] {
+            assert!(matches!(replica.take(1).await.unwrap(), Take::Idle(_)));
+            assert_eq!(replica.expired(), 100);
+            assert_eq!(times(&redis, "HGET dripfeed:{b}:tally expired").await, ended, "{kind:?}");
+        }
+        assert_eq!(take(&replica, 1).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn after_a_lost_answer_less_is_asked_for() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let door = Door::before(&redis).await;
+        let settings = RedisSettings::new(door.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+        let store = Store::connect(&settings).await.unwrap();
+        let bucket = Bucket::new(store, BucketSettings { kind, ..buckets::settings("b") });
+        let replica = join(&bucket, "a").await;
+        for n in 0..16 {
+            submit(&bucket, job(n.to_string())).await;
+        }
+        for taken in take(&replica, 2).await {
+            settle(&replica, taken, Settlement::GiveBack).await;
+        }
+        door.plan("take", Misdeed::Close, 2);
+        replica.take(8).await.unwrap_err();
+        replica.take(8).await.unwrap_err();
+        // 8, 4, and now 2; then more again.
+        for taken in [2, 4, 8] {
+            assert_eq!(take(&replica, 8).await.len(), taken, "{kind:?}");
+        }
+    }
+}
+
+/// Waits until the deadline of a job has passed, by the Redis clock.
+async fn passes(redis: &TestRedis, id: JobId) {
+    let deadline = id.accepted_ms() + u64::try_from(LIFETIME.as_millis()).unwrap();
+    loop {
+        let (seconds, micros): (u64, u64) = redis.tell("TIME").await;
+        if seconds * 1000 + micros / 1000 > deadline {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn expired(bucket: &Bucket, replica: &Replica, id: JobId) -> Outcome {
+    assert!(buckets::takes_nothing(replica).await);
+    let ended = bucket.await_outcome(id, Duration::from_secs(9)).await.unwrap().expect("it has ended");
+    assert_eq!(ended.outcome.result, dripfeed_job::Ending::Expired);
+    ended.outcome
+}
+
+#[tokio::test]
+async fn what_expires_after_its_replica_died_is_not_recorded_as_never_started() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind).await;
+        let (dying, heir) = (join(&bucket, "dying").await, join(&bucket, "heir").await);
+        let id = submit(&bucket, Submission { expires_in: Some(LIFETIME), ..job("1") }).await.id;
+        take_one(&dying).await;
+        bucket.declare_dead(dying.consumer()).await.unwrap().expect("it doesn't beat");
+        passes(&redis, id).await;
+        let outcome = expired(&bucket, &heir, id).await;
+        assert_eq!(outcome.attempts, 1, "{kind:?}");
+        assert_eq!(outcome.reason.as_deref(), Some("its deadline passed after a replica had died with it"));
+    }
+}
+
+#[tokio::test]
+async fn what_expires_while_it_is_throttled_is_not_recorded_as_never_started() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind).await;
+        let replica = join(&bucket, "a").await;
+        let id = submit(&bucket, Submission { expires_in: Some(LIFETIME), ..job("1") }).await.id;
+        let throttled = Settlement::Hold { wait: Some(Duration::from_millis(1)) };
+        settle(&replica, take_one(&replica).await, throttled).await;
+        assert_eq!(bucket.find(id).await.unwrap().map(|found| found.attempts), Some(0));
+        passes(&redis, id).await;
+        let outcome = expired(&bucket, &replica, id).await;
+        assert_eq!(outcome.attempts, 1, "{kind:?}");
+        assert_eq!(outcome.reason.as_deref(), Some("its deadline passed while its upstream throttled it"));
+        let left = "HLEN dripfeed:{b}:attempts";
+        assert_eq!(times(&redis, left).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn what_was_never_called_expires_as_never_started() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind).await;
+        let replica = join(&bucket, "a").await;
+        let id = submit(&bucket, Submission { expires_in: Some(LIFETIME), ..job("1") }).await.id;
+        settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+        passes(&redis, id).await;
+        let outcome = expired(&bucket, &replica, id).await;
+        assert_eq!((outcome.attempts, outcome.reason.as_deref()), (0, Some("not started before its deadline")));
+        submit(&bucket, job("2")).await;
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+    }
+}
