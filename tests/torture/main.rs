@@ -4,6 +4,7 @@
 //! build, and writes a report. A row's name, or a part of it, as an argument runs that one.
 
 mod arguments;
+mod report_files;
 mod rows;
 /// Whether the suite finds the bugs that are planted.
 mod selftest;
@@ -84,12 +85,12 @@ async fn main() -> ExitCode {
     for (row, report) in chosen.iter().zip(&reports) {
         println!("{}", report.line(row.about));
     }
+    let failed = reports.iter().filter(|report| !report.violations.is_empty()).count();
     if let Some(folder) = &arguments.report {
-        rows::write(folder, &arguments, &chosen, &reports).expect("the report can be written");
+        report_files::write(folder, &arguments, &chosen, reports).expect("the report can be written");
     }
-    let failed: Vec<_> = chosen.iter().zip(&reports).filter(|(_, report)| !report.violations.is_empty()).collect();
-    println!("\ntest result: {} rows passed; {} failed", chosen.len() - failed.len(), failed.len());
-    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(101) }
+    println!("\ntest result: {} rows passed; {failed} failed", chosen.len() - failed);
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(101) }
 }
 
 /// A row, on as many stages at once as it is to be split into.

@@ -1,14 +1,9 @@
 //! The rows, and how much of each is run.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-
 use dripfeed_tests::torture::driver::Load;
-use dripfeed_tests::torture::report::{HEAD, Report};
+use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::stage::Setup;
 use futures::future::BoxFuture;
-use serde_json::json;
 
 use crate::arguments::Arguments;
 use crate::{
@@ -228,31 +223,4 @@ impl Order {
     pub const fn slack(&self) -> u32 {
         if self.long { 1 } else { 6 }
     }
-}
-
-pub fn write(folder: &Path, arguments: &Arguments, rows: &[&Row], reports: &[Report]) -> io::Result<()> {
-    let volume = if arguments.long { "long" } else { "short" };
-    let mut text = format!("# Torture: {volume} volume, seed {}\n\n{HEAD}\n", arguments.seed);
-    for (row, report) in rows.iter().zip(reports) {
-        text += &format!("{}\n", report.line(row.about));
-    }
-    for (row, report) in rows.iter().zip(reports) {
-        let verdict = if report.violations.is_empty() { "every invariant holds" } else { "VIOLATED" };
-        text += &format!("\n## {}: {verdict}\n\n", row.about);
-        if !report.outcomes.is_empty() {
-            text += &format!("Outcomes: {:?}. Highest level: {}. ", report.outcomes, report.highest_level);
-        }
-        for (window, (fullest, most)) in &report.fullest_windows {
-            text += &format!("Fullest {window} ms: {fullest} calls of at most {most}. ");
-        }
-        text += "\n";
-        report.notes.iter().for_each(|(what, count)| text += &format!("- {what}: {count}\n"));
-        report.violations.iter().for_each(|violation| text += &format!("- {violation}\n"));
-    }
-    fs::create_dir_all(folder)?;
-    fs::write(folder.join("torture-report.md"), text)?;
-    let rows: Vec<_> =
-        rows.iter().zip(reports).map(|(row, report)| json!({"row": row.name, "report": report})).collect();
-    let all = json!({"volume": volume, "seed": arguments.seed, "rows": rows});
-    fs::write(folder.join("torture-report.json"), serde_json::to_string_pretty(&all)?)
 }

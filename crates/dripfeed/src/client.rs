@@ -1,9 +1,9 @@
 //! The HTTP API as the operator's commands use it.
 
-mod asking;
+mod connection_args;
 mod problem;
 mod server;
 
-pub(crate) use self::asking::Asking;
+pub(crate) use self::connection_args::ConnectionArgs;
 pub(crate) use self::problem::{Problem, RequestError};
 pub(crate) use self::server::{Pages, Server};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use dripfeed_bucket::BucketError;
 use dripfeed_store::{ErrorKind, InstallationError, ServerError, StoreError};
 
-use crate::settings::Faults;
+use crate::settings::ConfigErrors;
 
 /// Why it ends otherwise than well. The numbers are those of `sysexits.h`, where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +71,9 @@ impl From<BucketError> for Failure {
     }
 }
 
-impl From<Faults> for Failure {
-    fn from(faults: Faults) -> Self {
-        Self::of(Exit::Configuration, faults)
+impl From<ConfigErrors> for Failure {
+    fn from(errors: ConfigErrors) -> Self {
+        Self::of(Exit::Configuration, errors)
     }
 }
 

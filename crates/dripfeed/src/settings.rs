@@ -5,7 +5,8 @@
 //! means.
 
 mod bucket;
-mod fault;
+mod config_error;
+mod deserialize;
 mod grpc;
 mod intake;
 mod key;
@@ -14,12 +15,11 @@ mod leak;
 mod limits;
 mod log;
 mod processor;
-mod quantity;
 mod read;
 mod redis;
+mod render;
 mod secret;
-mod selection;
-mod shown;
+mod selector;
 mod tree;
 mod upstream;
 
@@ -30,15 +30,15 @@ use dripfeed_job::BucketName;
 use dripfeed_store::RedisSettings;
 
 pub(crate) use self::bucket::ConfiguredBucket;
-pub(crate) use self::fault::Faults;
+pub(crate) use self::config_error::ConfigErrors;
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::IntakeRole;
 pub(crate) use self::key::check_id as check_key_id;
 pub(crate) use self::layers::Layers;
 pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use self::processor::ProcessorRole;
+pub(crate) use self::render::RenderedSetting;
 pub(crate) use self::secret::read_secret;
-pub(crate) use self::shown::ShownSetting;
 
 use self::read::Reader;
 use self::tree::Tree;
@@ -63,19 +63,19 @@ impl Settings {
     ///
     /// # Errors
     /// Everything that is wrong with them, not only the first.
-    pub(crate) fn load(layers: &Layers) -> Result<Self, Faults> {
-        let mut faults = Faults::default();
-        let tree = layers.gather(&mut faults);
+    pub(crate) fn load(layers: &Layers) -> Result<Self, ConfigErrors> {
+        let mut errors = ConfigErrors::default();
+        let tree = layers.gather(&mut errors);
         // A layer that can't be read would show as settings missing elsewhere.
-        faults.clone().into_result()?;
-        let settings = Self::of(tree, layers.insecure_no_auth, &mut faults);
-        faults.clone().into_result()?;
-        settings.ok_or(faults)
+        errors.clone().into_result()?;
+        let settings = Self::of(tree, layers.insecure_no_auth, &mut errors);
+        errors.clone().into_result()?;
+        settings.ok_or(errors)
     }
 
-    /// None comes with a fault.
-    fn of(tree: Tree, anyone_may_call: bool, faults: &mut Faults) -> Option<Self> {
-        let mut reader = Reader::new(&tree, faults);
+    /// None comes with an error.
+    fn of(tree: Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<Self> {
+        let mut reader = Reader::new(&tree, errors);
         reader.refuse_unknown_sections(&["keys", "redis", "intake", "grpc", "processor", "log", "buckets", "defaults"]);
         let buckets = bucket::read(&mut reader);
         let keys = key::read(&mut reader, &buckets);
@@ -100,8 +100,8 @@ impl Settings {
     }
 
     /// Every setting in force, with where it comes from; secrets masked.
-    pub(crate) fn shown(&self) -> Vec<ShownSetting> {
-        shown::all(&self.tree)
+    pub(crate) fn rendered(&self) -> Vec<RenderedSetting> {
+        render::all(&self.tree)
     }
 
     /// The sections that `other` sets otherwise and that take a restart to change.

@@ -2,20 +2,20 @@
 
 mod costs;
 mod lines;
-mod look;
+mod style;
 
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea as _};
 
 use crate::error::LabError;
-use crate::findings::{Findings, Shown};
+use crate::results::{Results, Shown};
 
 type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 
 const WIDTH: u32 = 1000;
 
-impl Findings {
+impl Results {
     /// The chart of an experiment with this title, as the text of an SVG file.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ fn drawn(height: u32, draw: impl FnOnce(&Area<'_>) -> Result<(), LabError>) -> R
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        area.fill(&look::PAPER).map_err(wrong)?;
+        area.fill(&style::PAPER).map_err(wrong)?;
         draw(&area)?;
         area.present().map_err(wrong)?;
     }

@@ -1,26 +1,26 @@
 //! Published limiters and ours under the same load, side by side, as numbers and charts.
 //!
-//! An [`Experiment`] runs on a [`Ground`] and comes to an [`Outcome`]: rows that hold a published figure, what the published
+//! An [`Experiment`] runs on a [`Testbed`] and comes to an [`Outcome`]: rows that hold a published figure, what the published
 //! approach comes to here, and ours against its bound; and a chart.
 
-mod asking;
 mod buckets;
+mod call_log;
 mod chart;
 mod clock;
 mod commands;
 mod error;
 mod experiment;
 mod experiments;
-mod findings;
-mod ground;
+mod load;
 mod outcome;
-mod passes;
 mod replica;
+mod results;
+mod testbed;
 mod time_series;
 mod upstream;
 
 pub use error::LabError;
 pub use experiment::{EXPERIMENTS, Experiment};
-pub use findings::Row;
-pub use ground::Ground;
 pub use outcome::Outcome;
+pub use results::Row;
+pub use testbed::Testbed;

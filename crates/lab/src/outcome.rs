@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::findings::{Findings, Line, Row, Shown, Whose};
-use crate::ground::Ground;
+use crate::results::{Line, Results, Row, Shown, Whose};
+use crate::testbed::Testbed;
 use crate::time_series;
 
 /// An experiment that was run. As JSON: its rows, and what got through per 100 ms and per second.
 #[derive(Debug)]
 pub struct Outcome {
     experiment: Experiment,
-    findings: Findings,
+    results: Results,
 }
 
 #[derive(Serialize)]
@@ -39,19 +39,19 @@ impl Experiment {
     ///
     /// # Errors
     /// When it can't be run.
-    pub async fn run(self, ground: &Ground) -> Result<Outcome, LabError> {
-        Ok(Outcome { experiment: self, findings: self.find(ground).await? })
+    pub async fn run(self, testbed: &Testbed) -> Result<Outcome, LabError> {
+        Ok(Outcome { experiment: self, results: self.find(testbed).await? })
     }
 }
 
 impl Outcome {
     pub fn rows(&self) -> &[Row] {
-        &self.findings.rows
+        &self.results.rows
     }
 
     /// Whether every figure of ours keeps its bound.
     pub fn held(&self) -> bool {
-        self.findings.rows.iter().all(|row| row.held() != Some(false))
+        self.results.rows.iter().all(|row| row.held() != Some(false))
     }
 
     /// The text of an SVG file.
@@ -59,19 +59,19 @@ impl Outcome {
     /// # Errors
     /// When it can't be drawn, which is a bug.
     pub fn chart(&self) -> Result<String, LabError> {
-        self.findings.chart(self.experiment.title)
+        self.results.chart(self.experiment.title)
     }
 
     /// Keeps what got through as time series in Redis, a key for each approach; they stay there.
     ///
     /// # Errors
     /// When Redis doesn't take them.
-    pub async fn record(&self, ground: &Ground) -> Result<(), LabError> {
-        time_series::record(ground.store(), ground.clock(), self.experiment.name, self.lines()).await
+    pub async fn record(&self, testbed: &Testbed) -> Result<(), LabError> {
+        time_series::record(testbed.store(), testbed.clock(), self.experiment.name, self.lines()).await
     }
 
     fn lines(&self) -> &[Line] {
-        match &self.findings.shown {
+        match &self.results.shown {
             Shown::Lines { lines, .. } => lines,
             Shown::Costs { .. } => &[],
         }

@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LabError;
-use crate::ground::Ground;
+use crate::testbed::Testbed;
 
 const LEASE: Duration = Duration::from_secs(3);
 const DRAIN: Duration = Duration::from_secs(2);
@@ -21,9 +21,9 @@ pub(crate) struct Replica(Option<Runtime>);
 
 impl Replica {
     /// Returns when it is connected.
-    pub(crate) async fn start(ground: &Ground, bucket: &BucketSettings, upstream: &str) -> Result<Self, LabError> {
+    pub(crate) async fn start(testbed: &Testbed, bucket: &BucketSettings, upstream: &str) -> Result<Self, LabError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("replica").enable_all().build()?;
-        let started = runtime.spawn(run(ground.settings(), bucket.clone(), upstream.to_owned())).await;
+        let started = runtime.spawn(run(testbed.settings(), bucket.clone(), upstream.to_owned())).await;
         let replica = Self(Some(runtime));
         started.map_err(|error| LabError::Machine(error.into()))??;
         Ok(replica)

@@ -6,7 +6,7 @@ use redis::{Cmd, Pipeline, Value, cmd};
 
 use crate::clock::Clock;
 use crate::error::LabError;
-use crate::findings::{Line, Whose};
+use crate::results::{Line, Whose};
 
 /// Commands in one round trip.
 const AT_ONCE: usize = 500;
@@ -63,7 +63,7 @@ mod tests {
     use redis::Arg;
 
     use super::*;
-    use crate::passes::{Pass, Passes};
+    use crate::call_log::{Pass, Passes};
 
     fn words(command: &Cmd) -> String {
         let word = |arg: Arg<&[u8]>| match arg {

@@ -10,8 +10,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::call_log::{CallLog, Passes};
 use crate::error::LabError;
-use crate::passes::{Book, Passes};
 
 /// Longer than anything takes on a machine that can be measured on.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
     takes: Duration,
-    book: Book,
+    log: CallLog,
     /// With the id of its job, each call that brings one.
     jobs: Arc<Mutex<Vec<(String, Instant)>>>,
     calls: Arc<watch::Sender<usize>>,
@@ -34,13 +34,13 @@ pub(crate) struct Served {
 
 impl Upstream {
     pub(crate) fn new(takes: Duration) -> Self {
-        Self { takes, book: Book::default(), jobs: Arc::default(), calls: Arc::new(watch::Sender::new(0)) }
+        Self { takes, log: CallLog::default(), jobs: Arc::default(), calls: Arc::new(watch::Sender::new(0)) }
     }
 
     /// One call.
     pub(crate) async fn call(&self) {
-        self.book.seen(Instant::now());
-        self.calls.send_replace(self.book.count());
+        self.log.seen(Instant::now());
+        self.calls.send_replace(self.log.count());
         tokio::time::sleep(self.takes).await;
     }
 
@@ -57,7 +57,7 @@ impl Upstream {
     }
 
     pub(crate) fn passes(&self) -> Passes {
-        self.book.read()
+        self.log.read()
     }
 
     /// Returns when this many calls have come.

@@ -4,7 +4,7 @@ use clap::Args;
 use dripfeed_job::BucketName;
 
 use super::bucket;
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 
 #[derive(Args, Debug)]
@@ -12,12 +12,12 @@ pub(crate) struct Arguments {
     /// Show this bucket in detail
     name: Option<BucketName>,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let server = arguments.asking.server()?;
-    let output = arguments.asking.output;
+    let server = arguments.connection.server()?;
+    let output = arguments.connection.output;
     match &arguments.name {
         Some(name) => bucket::print(&server.get(&format!("/v1/buckets/{name}")).await?, output)?,
         None => {

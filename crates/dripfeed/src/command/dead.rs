@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use serde_json::{Value as Json, json};
 
 use super::listing::print_pages;
-use crate::client::{Asking, Server};
+use crate::client::{ConnectionArgs, Server};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     deed: Option<Deed>,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -85,19 +85,19 @@ const COLUMNS: [Column; 6] = [
     ("REASON", |letter| shown(letter, "/outcome/reason")),
 ];
 
-pub(super) async fn run(Arguments { bucket, deed, asking }: &Arguments) -> Result<(), Failure> {
-    let server = asking.server()?;
+pub(super) async fn run(Arguments { bucket, deed, connection }: &Arguments) -> Result<(), Failure> {
+    let server = connection.server()?;
     let path = format!("/v1/buckets/{bucket}/dead");
     match deed {
-        None => list(&server, &path, &Filter::default(), 100, asking.output).await,
-        Some(Deed::List { limit, filter }) => list(&server, &path, filter, *limit, asking.output).await,
+        None => list(&server, &path, &Filter::default(), 100, connection.output).await,
+        Some(Deed::List { limit, filter }) => list(&server, &path, filter, *limit, connection.output).await,
         Some(Deed::Replay { id: Some(id), .. }) => {
             let receipt = server.post(&format!("{path}/{id}/replay")).await?;
-            Ok(print(&receipt, &shown(&receipt, "/id"), asking.output)?)
+            Ok(print(&receipt, &shown(&receipt, "/id"), connection.output)?)
         }
         Some(Deed::Replay { id: None, rate, filter, .. }) => {
             let done = server.send_json(Method::POST, &format!("{path}/replay"), &filter.document(*rate)).await?;
-            print(&done, &shown(&done, "/replayed"), asking.output)?;
+            print(&done, &shown(&done, "/replayed"), connection.output)?;
             match done["left"].as_u64() {
                 None | Some(0) => Ok(()),
                 Some(left) => Err(Failure::new(

@@ -5,7 +5,7 @@ use clap::Args;
 use dripfeed_job::{BucketName, JobId};
 use http::{HeaderMap, Method};
 
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 use crate::output::{self, Column, Format, shown};
 
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     cancel: bool,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
 const COLUMNS: [Column; 10] = [
@@ -33,14 +33,14 @@ const COLUMNS: [Column; 10] = [
     ("ANSWER", |job| shown(job, "/outcome/body")),
 ];
 
-pub(super) async fn run(Arguments { bucket, id, cancel, asking }: &Arguments) -> Result<(), Failure> {
-    let server = asking.server()?;
+pub(super) async fn run(Arguments { bucket, id, cancel, connection }: &Arguments) -> Result<(), Failure> {
+    let server = connection.server()?;
     let path = format!("/v1/buckets/{bucket}/jobs/{id}");
     if *cancel {
         server.call(Method::DELETE, &path, HeaderMap::new(), Bytes::new()).await?;
     }
     let job = server.get(&path).await?;
-    match asking.output {
+    match connection.output {
         Format::Table => output::sheet(&COLUMNS, &job)?,
         Format::Json => output::json(&job)?,
     }

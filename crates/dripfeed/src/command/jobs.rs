@@ -4,7 +4,7 @@ use clap::Args;
 use dripfeed_job::{BucketName, State};
 
 use super::listing::print_pages;
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 use crate::output::{Column, shown};
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 100)]
     limit: usize,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
 const COLUMNS: [Column; 7] = [
@@ -32,8 +32,8 @@ const COLUMNS: [Column; 7] = [
 ];
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { bucket, state, limit, asking } = arguments;
+    let Arguments { bucket, state, limit, connection } = arguments;
     let filters: Vec<_> = state.iter().map(|state| ("state", state.to_string())).collect();
-    let (server, path) = (asking.server()?, format!("/v1/buckets/{bucket}/jobs"));
-    print_pages(server.list(&path, &filters, *limit), &COLUMNS, asking.output).await
+    let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/jobs"));
+    print_pages(server.list(&path, &filters, *limit), &COLUMNS, connection.output).await
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use dripfeed_lab::{EXPERIMENTS, Experiment, Ground, LabError, Outcome};
+use dripfeed_lab::{EXPERIMENTS, Experiment, LabError, Outcome, Testbed};
 use dripfeed_store::Address;
 use tokio_util::sync::CancellationToken;
 
@@ -53,15 +53,15 @@ fn is_wanted(only: &[String], experiment: &Experiment) -> bool {
 
 /// In any case nothing is left in Redis but time series, and no server keeps running.
 async fn conduct(experiment: Experiment, arguments: &Arguments, stop: &CancellationToken) -> Result<Outcome, Failure> {
-    let ground = match &arguments.redis {
-        Some(address) => Ground::shared(address.clone()).await?,
-        None => Ground::private().await?,
+    let testbed = match &arguments.redis {
+        Some(address) => Testbed::shared(address.clone()).await?,
+        None => Testbed::private().await?,
     };
     let ran = tokio::select! {
-        ran = run_on(&ground, experiment, arguments.timeseries) => ran,
+        ran = run_on(&testbed, experiment, arguments.timeseries) => ran,
         () = stop.cancelled() => Err(Failure::new(Exit::Failure, "interrupted before all experiments had ended")),
     };
-    let left = ground.leave().await;
+    let left = testbed.leave().await;
     let outcome = ran?;
     left?;
     let chart = arguments.out.join(experiment.name).with_extension("svg");
@@ -70,15 +70,15 @@ async fn conduct(experiment: Experiment, arguments: &Arguments, stop: &Cancellat
     Ok(outcome)
 }
 
-async fn run_on(ground: &Ground, experiment: Experiment, time_series: bool) -> Result<Outcome, Failure> {
+async fn run_on(testbed: &Testbed, experiment: Experiment, time_series: bool) -> Result<Outcome, Failure> {
     if time_series {
-        ground.require_time_series().await?;
+        testbed.require_time_series().await?;
     }
     let Experiment { name, title, seconds, .. } = experiment;
     output::say(format_args!("{name}: {title} (about {seconds} s)"));
-    let outcome = experiment.run(ground).await?;
+    let outcome = experiment.run(testbed).await?;
     if time_series {
-        outcome.record(ground).await?;
+        outcome.record(testbed).await?;
     }
     Ok(outcome)
 }

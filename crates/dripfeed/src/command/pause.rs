@@ -4,17 +4,17 @@ use clap::Args;
 use dripfeed_job::BucketName;
 
 use super::bucket;
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     bucket: BucketName,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
-pub(super) async fn run(Arguments { bucket, asking }: &Arguments) -> Result<(), Failure> {
-    let state = asking.server()?.post(&format!("/v1/buckets/{bucket}/pause")).await?;
-    Ok(bucket::print(&state, asking.output)?)
+pub(super) async fn run(Arguments { bucket, connection }: &Arguments) -> Result<(), Failure> {
+    let state = connection.server()?.post(&format!("/v1/buckets/{bucket}/pause")).await?;
+    Ok(bucket::print(&state, connection.output)?)
 }

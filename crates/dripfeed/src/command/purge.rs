@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use clap::Args;
 use dripfeed_job::BucketName;
 
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, shown};
 
@@ -16,16 +16,16 @@ pub(crate) struct Arguments {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
-pub(super) async fn run(Arguments { bucket, yes, asking }: &Arguments) -> Result<(), Failure> {
-    let server = asking.server()?;
+pub(super) async fn run(Arguments { bucket, yes, connection }: &Arguments) -> Result<(), Failure> {
+    let server = connection.server()?;
     if !yes && !confirmed(bucket)? {
         return Err(Failure::new(Exit::Failure, "nothing was purged"));
     }
     let purged = server.post(&format!("/v1/buckets/{bucket}/purge")).await?;
-    match asking.output {
+    match connection.output {
         Format::Json => output::json(&purged)?,
         Format::Table => output::line(shown(&purged, "/purged"))?,
     }

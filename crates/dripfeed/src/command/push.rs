@@ -17,7 +17,7 @@ use http::{HeaderValue, Method, StatusCode};
 use serde_json::value::RawValue;
 
 use self::options::Options;
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, shown};
 
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "ndjson", value_name = "NAME")]
     run_id: Option<String>,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
 /// Source of the body; standard input by default.
@@ -55,12 +55,12 @@ struct Source {
 }
 
 pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { bucket, source, content_type, options, run_id, asking } = arguments;
+    let Arguments { bucket, source, content_type, options, run_id, connection } = arguments;
     if let Some(file) = source.ndjson {
         options.none_given().map_err(|message| Failure::new(Exit::Usage, message))?;
-        return ndjson::push(&bucket, &file, run_id, &asking).await;
+        return ndjson::push(&bucket, &file, run_id, &connection).await;
     }
-    let server = asking.server()?;
+    let server = connection.server()?;
     let body = read(source)?;
     let mut headers = options.headers().map_err(|message| Failure::new(Exit::Usage, message))?;
     headers.insert(CONTENT_TYPE, content_type.unwrap_or_else(|| looks_like(&body)));
@@ -70,7 +70,7 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
         return Ok(output::line(String::from_utf8_lossy(&answer.body))?);
     }
     let receipt = answer.json()?;
-    match asking.output {
+    match connection.output {
         Format::Table => output::line(shown(&receipt, "/id"))?,
         Format::Json => output::json(&receipt)?,
     }

@@ -9,7 +9,7 @@ use http::Method;
 use serde_json::{Value as Json, json};
 
 use super::bucket;
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 
 #[derive(Args, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<Change>,
     #[command(flatten)]
-    asking: Asking,
+    connection: ConnectionArgs,
 }
 
 /// One setting, by the name and in the form that the API has for it.
@@ -75,10 +75,10 @@ fn list(value: &str) -> Result<Json, String> {
     load::parse_yaml(&text).map_err(|error| error.to_string())
 }
 
-pub(super) async fn run(Arguments { bucket, changes, asking }: &Arguments) -> Result<(), Failure> {
+pub(super) async fn run(Arguments { bucket, changes, connection }: &Arguments) -> Result<(), Failure> {
     let path = format!("/v1/buckets/{bucket}");
-    let state = asking.server()?.send_json(Method::PATCH, &path, &document(changes)).await?;
-    Ok(bucket::print(&state, asking.output)?)
+    let state = connection.server()?.send_json(Method::PATCH, &path, &document(changes)).await?;
+    Ok(bucket::print(&state, connection.output)?)
 }
 
 fn document(changes: &[Change]) -> Json {

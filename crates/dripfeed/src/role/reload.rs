@@ -43,7 +43,7 @@ impl Reloading {
             self.hangups.recv().await;
             match Settings::load(&self.layers) {
                 Ok(settings) => self.take(&settings, &apply),
-                Err(faults) => kept(&faults),
+                Err(errors) => kept(&errors),
             }
         }
     }

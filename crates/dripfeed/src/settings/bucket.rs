@@ -11,8 +11,8 @@ use dripfeed_store::Durability;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::deserialize;
 use super::leak::LeakSection;
-use super::quantity;
 use super::read::{Place, Reader};
 use super::tree::Step;
 use super::upstream::UpstreamKeys;
@@ -43,28 +43,28 @@ struct Section {
     upstream: Option<String>,
     upstream_ca_file: std::path::PathBuf,
     method: String,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     timeout: Duration,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     connect_timeout: Duration,
     headers: super::upstream::headers::SecretHeaders,
     headers_file: std::path::PathBuf,
     signing_secret: super::upstream::signing::SigningSecrets,
     signing_secret_file: std::path::PathBuf,
     allow_private: bool,
-    #[serde(deserialize_with = "quantity::size")]
+    #[serde(deserialize_with = "deserialize::size")]
     max_answer: u64,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     capacity: u64,
-    #[serde(deserialize_with = "quantity::size")]
+    #[serde(deserialize_with = "deserialize::size")]
     capacity_bytes: u64,
-    #[serde(deserialize_with = "quantity::empty_is_none")]
+    #[serde(deserialize_with = "deserialize::empty_is_none")]
     max_share: Option<Share>,
     kind: ConfiguredKind,
     key: String,
     leak: LeakSection,
     retry: RetrySection,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     deliveries: u32,
     keep: KeepSection,
     forward_client_address: bool,
@@ -81,34 +81,34 @@ enum ConfiguredKind {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct RetrySection {
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     attempts: u32,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     first: Duration,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     max: Duration,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct KeepSection {
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     outcomes: Duration,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     most_outcomes: u64,
-    #[serde(deserialize_with = "quantity::size")]
+    #[serde(deserialize_with = "deserialize::size")]
     outcomes_bytes: u64,
-    #[serde(deserialize_with = "quantity::size_or_zero")]
+    #[serde(deserialize_with = "deserialize::size_or_zero")]
     answer: u64,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     idempotency_keys: Duration,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     most_idempotency_keys: u64,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     dead: Duration,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     most_dead: u64,
-    #[serde(deserialize_with = "quantity::size")]
+    #[serde(deserialize_with = "deserialize::size")]
     dead_bytes: u64,
     when_dead_full: ConfiguredWhenDeadFull,
 }
@@ -130,7 +130,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
                 let bucket = read_bucket(reader, &parsed, &defaults);
                 buckets.insert(parsed, bucket);
             }
-            Err(error) => reader.fault(&["buckets".into(), Step::Key(name)], error.to_string()),
+            Err(error) => reader.error(&["buckets".into(), Step::Key(name)], error.to_string()),
         }
     }
     buckets
@@ -141,12 +141,12 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
 fn sound_defaults(reader: &mut Reader<'_>) -> Json {
     let path = ["defaults".into()];
     let [set, compiled] = [reader.tree.json(&path), reader.tree.default_json(&path)];
-    let faults = reader.count();
+    let errors = reader.count();
     let section: Option<Section> = reader.value(&Place::only(&path), set.clone(), &compiled);
     if section.is_some_and(|section| section.upstream.is_some()) {
-        reader.fault(&["defaults".into(), "upstream".into()], "belongs to one bucket: write it under [buckets.NAME]");
+        reader.error(&["defaults".into(), "upstream".into()], "belongs to one bucket: write it under [buckets.NAME]");
     }
-    if reader.count() == faults { set } else { compiled }
+    if reader.count() == errors { set } else { compiled }
 }
 
 fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> Option<ConfiguredBucket> {
@@ -248,7 +248,7 @@ fn laid_over(under: Json, over: Json) -> Json {
 fn check_retry(reader: &mut Reader<'_>, place: &Place<'_>, RetrySection { first, max, .. }: &RetrySection) {
     if first > max {
         let message = format!("{} is more than retry.max, {}", duration::show(*first), duration::show(*max));
-        reader.fault(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
+        reader.error(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
     }
 }
 
@@ -263,7 +263,7 @@ fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
     for (key, not_possible, why) in refused {
         let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();
         if not_possible && reader.tree.is_set(&path) {
-            reader.fault(&path, format!("{why}: take it out, or use kind = \"stream\""));
+            reader.error(&path, format!("{why}: take it out, or use kind = \"stream\""));
         }
     }
 }
@@ -271,6 +271,6 @@ fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
 fn check_key(reader: &mut Reader<'_>, place: &Place<'_>, key: &str) {
     if key.chars().any(|c| c.is_control() || c.is_whitespace()) || key.len() > 512 {
         let path = place.of(reader.tree, &["key".into()]);
-        reader.fault(&path, "can't name a key: use at most 512 bytes without spaces and control characters");
+        reader.error(&path, "can't name a key: use at most 512 bytes without spaces and control characters");
     }
 }

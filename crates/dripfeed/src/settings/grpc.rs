@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
+use super::deserialize;
 use super::intake;
-use super::quantity;
 use super::read::Reader;
 
 #[derive(Clone, Copy, Debug)]
@@ -17,9 +17,9 @@ pub(crate) struct GrpcPort {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct Section {
-    #[serde(deserialize_with = "quantity::address_or_none")]
+    #[serde(deserialize_with = "deserialize::address_or_none")]
     listen: Option<SocketAddr>,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     max_connections: usize,
 }
 

@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
-use super::quantity;
+use super::deserialize;
 use super::read::Reader;
 use super::secret;
 use super::tree::Step;
@@ -34,60 +34,60 @@ pub(crate) struct IntakeRole {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct Section {
-    #[serde(deserialize_with = "quantity::address")]
+    #[serde(deserialize_with = "deserialize::address")]
     listen: SocketAddr,
     tls_cert: PathBuf,
     tls_key: PathBuf,
-    #[serde(deserialize_with = "quantity::size")]
+    #[serde(deserialize_with = "deserialize::size")]
     max_body: u64,
-    #[serde(deserialize_with = "quantity::size")]
+    #[serde(deserialize_with = "deserialize::size")]
     max_bodies: u64,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     max_batch: usize,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     max_connections: usize,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     max_waits: usize,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     max_waits_per_caller: usize,
     trusted_proxies: Vec<TrustedProxy>,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     head_timeout: Duration,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     body_timeout: Duration,
-    #[serde(deserialize_with = "quantity::time_or_zero")]
+    #[serde(deserialize_with = "deserialize::time_or_zero")]
     drain_delay: Duration,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     drain: Duration,
     hosts: Vec<String>,
-    #[serde(deserialize_with = "quantity::address_or_none")]
+    #[serde(deserialize_with = "deserialize::address_or_none")]
     metrics_listen: Option<SocketAddr>,
     x_ratelimit_headers: bool,
 }
 
 /// `10.0.0.0/8`, or one address.
 #[derive(Deserialize)]
-struct TrustedProxy(#[serde(deserialize_with = "quantity::network")] IpNet);
+struct TrustedProxy(#[serde(deserialize_with = "deserialize::network")] IpNet);
 
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
     keep_from_others(reader, &key("listen"), section.listen, anyone_may_call);
     if section.max_body > SCRIPT_BYTES as u64 {
         let most = size::show(SCRIPT_BYTES as u64);
-        reader.fault(&key("max_body"), format!("use at most {most}: a larger body would block Redis for all others"));
+        reader.error(&key("max_body"), format!("use at most {most}: a larger body would block Redis for all others"));
     }
     if section.max_bodies < section.max_body {
         let message = "is less than intake.max_body: one body alone would find no room";
-        reader.fault(&key("max_bodies"), message);
+        reader.error(&key("max_bodies"), message);
     }
     if section.max_batch > LARGEST_BATCH {
-        reader.fault(
+        reader.error(
             &key("max_batch"),
             format!("use at most {LARGEST_BATCH}: a batch keeps all others waiting in Redis"),
         );
     }
     let hosts = Hosts::new(&section.hosts).unwrap_or_else(|| {
-        reader.fault(&key("hosts"), "use names of hosts, such as \"intake.example\", without a port");
+        reader.error(&key("hosts"), "use names of hosts, such as \"intake.example\", without a port");
         Hosts::default()
     });
     let tls = tls(reader, &section);
@@ -116,7 +116,7 @@ pub(super) fn keep_from_others(reader: &mut Reader<'_>, path: &[Step], listen: S
         let message = format!(
             "{listen} is reachable by others and there are no [[keys]]: add one, listen on 127.0.0.1, or start with --insecure-no-auth"
         );
-        reader.fault(path, message);
+        reader.error(path, message);
     }
 }
 
@@ -124,7 +124,7 @@ fn key(name: &str) -> [Step; 2] {
     ["intake".into(), name.into()]
 }
 
-/// None comes without both files, or with a fault.
+/// None comes without both files, or with an error.
 fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> Option<TlsIdentity> {
     let half = match (tls_cert.as_os_str().is_empty(), tls_key.as_os_str().is_empty()) {
         (true, true) => return None,
@@ -133,7 +133,7 @@ fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> 
         (false, false) => None,
     };
     if let Some((missing, there)) = half {
-        reader.fault(&key(missing), format!("is missing, and intake.{there} is set: TLS takes both"));
+        reader.error(&key(missing), format!("is missing, and intake.{there} is set: TLS takes both"));
         return None;
     }
     let certificates = reader.told(&key("tls_cert"), secret::read_public(tls_cert));
@@ -144,7 +144,7 @@ fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> 
                 TlsError::Certificate(_) => ("tls_cert", tls_cert),
                 TlsError::Key(_) | TlsError::Pair(_) => ("tls_key", tls_key),
             };
-            reader.fault(&key(name), format!("{} {error}", file.display()));
+            reader.error(&key(name), format!("{} {error}", file.display()));
         })
         .ok()
 }

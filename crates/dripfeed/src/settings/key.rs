@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::bucket::ConfiguredBucket;
 use super::read::{Place, Reader};
 use super::secret;
-use super::selection;
+use super::selector;
 use super::tree::Step;
 
 #[derive(Deserialize)]
@@ -45,15 +45,15 @@ pub(super) fn read(
     let mut places = HashMap::new();
     for (index, entry) in entries.into_iter().enumerate() {
         let path = ["keys".into(), Step::Index(index)];
-        let faults = reader.count();
+        let errors = reader.count();
         let Some(entry) = reader.value::<Entry>(&Place::only(&path), entry, &serde_json::Value::Null) else { continue };
-        if reader.count() > faults {
+        if reader.count() > errors {
             continue;
         }
         let Some(key) = read_entry(reader, &path, entry, configured) else { continue };
         // Two keys may have one id, while one replaces the other; a key that stands twice has no certain scopes.
         if let Some(first) = places.insert(key.sha256, index) {
-            reader.fault(&path, format!("is the key of keys[{first}]: take one of the two out"));
+            reader.error(&path, format!("is the key of keys[{first}]: take one of the two out"));
         }
         keys.push(key);
     }
@@ -67,15 +67,15 @@ fn read_entry(
     configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
 ) -> Option<ApiKey> {
     if let Err(message) = check_id(&entry.id) {
-        reader.fault(&below(path, "id"), message);
+        reader.error(&below(path, "id"), message);
     }
     if entry.scopes.is_empty() {
-        reader.fault(&below(path, "scopes"), "allows nothing: use submit, read, operate");
+        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, operate");
     }
-    let sha256 = hash(&entry).map_err(|(key, message)| reader.fault(&below(path, key), message)).ok();
-    let buckets = selection::read(reader, &below(path, "buckets"), &entry.buckets, configured);
+    let sha256 = hash(&entry).map_err(|(key, message)| reader.error(&below(path, key), message)).ok();
+    let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, configured);
     let services = match &entry.services {
-        Some(names) => selection::read_services(reader, &below(path, "services"), names),
+        Some(names) => selector::read_services(reader, &below(path, "services"), names),
         None => buckets.clone().map(of_the_same_names),
     };
     Some(ApiKey { id: entry.id, sha256: sha256?, scopes: entry.scopes, buckets: buckets?, services: services? })

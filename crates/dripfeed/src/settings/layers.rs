@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use config::{ConfigError, Environment, FileFormat, Format as _, Map, Source, Value};
+use config::{Environment, FileFormat, Format as _, Map, Source, Value};
 use dripfeed_limit::load;
 
-use super::fault::{Fault, Faults};
+use super::config_error::{ConfigError, ConfigErrors};
 use super::tree::{ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
 
 const DEFAULTS: &str = include_str!("../../../../config/default.toml");
@@ -25,12 +25,12 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    pub(super) fn gather(&self, faults: &mut Faults) -> Tree {
+    pub(super) fn gather(&self, errors: &mut ConfigErrors) -> Tree {
         let defaults = Layer::read(DEFAULT, FileFormat::Toml, DEFAULTS);
         let files = self.files.iter().map(|path| file(path));
         let arguments = self.arguments.iter().map(|text| argument(text));
         let layers = std::iter::once(defaults).chain(files).chain([self.environment()]).chain(arguments);
-        let mut layers = layers.filter_map(|layer| layer.map_err(|fault| faults.push(fault)).ok());
+        let mut layers = layers.filter_map(|layer| layer.map_err(|error| errors.push(error)).ok());
         let Layer(defaults) = layers.next().unwrap_or_default();
         let mut merged = Value::from(defaults.clone());
         for layer in layers {
@@ -40,14 +40,14 @@ impl Layers {
         Tree { merged, defaults: defaults.into() }
     }
 
-    fn environment(&self) -> Result<Layer, Fault> {
+    fn environment(&self) -> Result<Layer, ConfigError> {
         Environment::with_prefix(ENVIRONMENT_PREFIX)
             .prefix_separator("__")
             .separator("__")
             .source(self.environment.clone())
             .collect()
             .map(Layer)
-            .map_err(|error| Fault { origin: None, key: None, message: error.to_string() })
+            .map_err(|error| ConfigError { origin: None, key: None, message: error.to_string() })
     }
 }
 
@@ -56,13 +56,13 @@ impl Layers {
 struct Layer(Map<String, Value>);
 
 impl Layer {
-    fn read(origin: &str, format: FileFormat, text: &str) -> Result<Self, Fault> {
+    fn read(origin: &str, format: FileFormat, text: &str) -> Result<Self, ConfigError> {
         let parsed = format.parse(Some(&origin.to_owned()), text);
         parsed.map(Self).map_err(|error| unreadable(origin, &error.to_string()))
     }
 
     /// By the YAML reader that reads limits, so that there is one.
-    fn read_yaml(origin: &str, text: &str) -> Result<Self, Fault> {
+    fn read_yaml(origin: &str, text: &str) -> Result<Self, ConfigError> {
         let document = load::parse_yaml(text).map_err(|error| unreadable(origin, &error.to_string()))?;
         Self::read(origin, FileFormat::Json, &document.to_string())
     }
@@ -73,39 +73,39 @@ impl Source for Layer {
         Box::new(self.clone())
     }
 
-    fn collect(&self) -> Result<Map<String, Value>, ConfigError> {
+    fn collect(&self) -> Result<Map<String, Value>, config::ConfigError> {
         Ok(self.0.clone())
     }
 }
 
-fn file(path: &Path) -> Result<Layer, Fault> {
+fn file(path: &Path) -> Result<Layer, ConfigError> {
     let origin = path.display().to_string();
-    let fault = |message| Fault { origin: Some(origin.clone()), key: None, message };
+    let wrong = |message| ConfigError { origin: Some(origin.clone()), key: None, message };
     let read = match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Toml, text),
         Some("json") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Json, text),
         Some("yaml" | "yml") => Layer::read_yaml,
-        _ => return Err(fault("has no known format: name it .toml, .yaml or .json".to_owned())),
+        _ => return Err(wrong("has no known format: name it .toml, .yaml or .json".to_owned())),
     };
-    let bytes = fs::read(path).map_err(|error| fault(format!("can't be opened: {error}")))?;
+    let bytes = fs::read(path).map_err(|error| wrong(format!("can't be opened: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        fault(format!("isn't UTF-8 after byte {}: save it as UTF-8", error.utf8_error().valid_up_to()))
+        wrong(format!("isn't UTF-8 after byte {}: save it as UTF-8", error.utf8_error().valid_up_to()))
     })?;
     read(&origin, &text)
 }
 
-fn argument(text: &str) -> Result<Layer, Fault> {
+fn argument(text: &str) -> Result<Layer, ConfigError> {
     let Some((key, value)) = text.split_once('=') else {
         let message = format!("`{text}` has no `=`: write it as section.key=value");
-        return Err(Fault { origin: Some(ARGUMENT.to_owned()), key: None, message });
+        return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
     };
     let value = Value::new(Some(&ARGUMENT.to_owned()), value.to_owned());
     Ok(Layer(Map::from([(key.trim().to_owned(), value)])))
 }
 
-fn unreadable(origin: &str, error: &str) -> Fault {
+fn unreadable(origin: &str, error: &str) -> ConfigError {
     let message = format!("can't be read: {}", without_source(error));
-    Fault { origin: Some(origin.to_owned()), key: None, message }
+    ConfigError { origin: Some(origin.to_owned()), key: None, message }
 }
 
 /// A parser's message on one line, without the lines of the file that it shows: a secret may stand in them.

@@ -7,47 +7,47 @@ use dripfeed_job::{Rate, duration};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::quantity;
+use super::deserialize;
 use super::read::{Place, Reader};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 pub(super) struct LeakSection {
-    #[serde(deserialize_with = "quantity::empty_is_none")]
+    #[serde(deserialize_with = "deserialize::empty_is_none")]
     rate: Option<Rate>,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     burst: u64,
     tiers: Vec<Json>,
     adaptive: bool,
-    #[serde(deserialize_with = "quantity::one_or_more")]
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     concurrency: u16,
-    #[serde(deserialize_with = "quantity::zero_is_none")]
+    #[serde(deserialize_with = "deserialize::zero_is_none")]
     max_in_flight: Option<u64>,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     max_hold: Duration,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     default_hold: Duration,
 }
 
 /// `place` is the bucket's. None when something is wrong, which is reported then.
 pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, section: LeakSection) -> Option<Leak> {
     let LeakSection { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold } = section;
-    let faults = reader.count();
+    let errors = reader.count();
     if default_hold > max_hold {
         let message =
             format!("{} is more than leak.max_hold, {}", duration::show(default_hold), duration::show(max_hold));
-        reader.fault(&place.of(reader.tree, &["leak".into(), "default_hold".into()]), message);
+        reader.error(&place.of(reader.tree, &["leak".into(), "default_hold".into()]), message);
     }
-    if let Some(fault) = Leak::fault(rate, burst) {
-        reader.fault(&place.of(reader.tree, &["leak".into(), "burst".into()]), fault);
+    if let Some(error) = Leak::fault(rate, burst) {
+        reader.error(&place.of(reader.tree, &["leak".into(), "burst".into()]), error);
     }
     let tiers = PaceTiers::read("tiers", tiers).map_err(|error| {
-        for fault in error.faults() {
+        for error in error.faults() {
             let path = place.key(reader.tree, "leak");
-            reader.fault(&path, format!("{}: {}", fault.place, fault.message));
+            reader.error(&path, format!("{}: {}", error.place, error.message));
         }
     });
     let concurrency = concurrency.into();
     let leak = Leak { rate, burst, tiers: tiers.ok()?, adaptive, concurrency, max_in_flight, max_hold, default_hold };
-    (reader.count() == faults).then_some(leak)
+    (reader.count() == errors).then_some(leak)
 }

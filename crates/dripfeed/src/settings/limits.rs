@@ -10,8 +10,8 @@ use super::tree::Step;
 pub(super) fn read(reader: &mut Reader<'_>, path: &[Step], items: Vec<Json>) -> Option<BucketLimits> {
     let read = BucketLimits::read("limits", items);
     let told = |error: dripfeed_limit::LoadError| {
-        for fault in error.faults() {
-            reader.fault(path, format!("{}: {}", fault.place, fault.message));
+        for error in error.faults() {
+            reader.error(path, format!("{}: {}", error.place, error.message));
         }
     };
     read.map_err(told).ok()

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 
-use super::quantity;
+use super::deserialize;
 use super::read::Reader;
 
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl std::str::FromStr for LogLevel {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct Section {
-    #[serde(deserialize_with = "quantity::parsed")]
+    #[serde(deserialize_with = "deserialize::parsed")]
     level: LogLevel,
     format: LogFormat,
 }

@@ -11,9 +11,9 @@ use dripfeed_store::RedisSettings;
 use serde::Deserialize;
 
 use super::bucket::ConfiguredBucket;
-use super::quantity;
+use super::deserialize;
 use super::read::Reader;
-use super::selection;
+use super::selector;
 
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessorRole {
@@ -28,11 +28,11 @@ pub(crate) struct ProcessorRole {
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct Section {
     name: String,
-    #[serde(deserialize_with = "quantity::address")]
+    #[serde(deserialize_with = "deserialize::address")]
     listen: SocketAddr,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     lease: Duration,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     drain: Duration,
     buckets: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub(super) fn read(
     let section: Section = reader.section("processor")?;
     let key = |name: &str| ["processor".into(), name.into()];
     if let Err(message) = check_name(&section.name) {
-        reader.fault(&key("name"), message);
+        reader.error(&key("name"), message);
     }
     // A heartbeat comes every third of a lease: one slow reply must not look like death.
     let least = redis.map_or(Duration::ZERO, |redis| redis.response_timeout * 3);
@@ -55,9 +55,9 @@ pub(super) fn read(
             duration::show(section.lease),
             duration::show(least)
         );
-        reader.fault(&key("lease"), message);
+        reader.error(&key("lease"), message);
     }
-    let buckets = selection::read(reader, &key("buckets"), &section.buckets, configured)?;
+    let buckets = selector::read(reader, &key("buckets"), &section.buckets, configured)?;
     let name = Some(section.name).filter(|name| !name.is_empty());
     let settings = ProcessorSettings { name, lease: section.lease, drain: section.drain };
     Some(ProcessorRole { listen: section.listen, buckets, settings })

@@ -7,42 +7,42 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_path_to_error::Segment;
 
-use super::fault::{Fault, Faults};
+use super::config_error::{ConfigError, ConfigErrors};
 use super::tree::{self, Step, Tree};
 
 pub(super) struct Reader<'a> {
     pub(super) tree: &'a Tree,
-    faults: &'a mut Faults,
+    errors: &'a mut ConfigErrors,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(tree: &'a Tree, faults: &'a mut Faults) -> Self {
-        Self { tree, faults }
+    pub(super) fn new(tree: &'a Tree, errors: &'a mut ConfigErrors) -> Self {
+        Self { tree, errors }
     }
 
     pub(super) fn refuse_unknown_sections(&mut self, known: &[&str]) {
         for name in self.tree.sections() {
             if !known.contains(&name.as_str()) {
                 let message = format!("there is no such section: use {}", known.join(", "));
-                self.fault(&[Step::Key(name)], message);
+                self.error(&[Step::Key(name)], message);
             }
         }
     }
 
     /// Something is wrong with what stands at `path`.
-    pub(super) fn fault(&mut self, path: &[Step], message: impl Into<String>) {
+    pub(super) fn error(&mut self, path: &[Step], message: impl Into<String>) {
         let key = Some(tree::shown(path));
-        self.faults.push(Fault { origin: self.tree.origin(path), key, message: message.into() });
+        self.errors.push(ConfigError { origin: self.tree.origin(path), key, message: message.into() });
     }
 
-    /// The value; or, when something is wrong with it, a fault at `path`.
+    /// The value; or, when something is wrong with it, an error at `path`.
     pub(super) fn told<T>(&mut self, path: &[Step], result: Result<T, impl Into<String>>) -> Option<T> {
-        result.map_err(|message| self.fault(path, message)).ok()
+        result.map_err(|message| self.error(path, message)).ok()
     }
 
-    /// How many faults there are by now.
+    /// How many errors there are by now.
     pub(super) fn count(&self) -> usize {
-        self.faults.len()
+        self.errors.len()
     }
 
     /// A whole section of the tree.
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
             if self.tree.is_untyped(&whole) && typed.insert(below.clone()) && give_type(&mut json, &below) {
                 continue;
             }
-            self.fault(&whole, said(error.inner()));
+            self.error(&whole, said(error.inner()));
             if !mended.insert(below.clone()) || !mend(&mut json, fallback, &below) {
                 return None;
             }

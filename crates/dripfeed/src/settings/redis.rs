@@ -10,21 +10,21 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
 use super::bucket::ConfiguredBucket;
-use super::quantity;
+use super::deserialize;
 use super::read::Reader;
 use super::secret;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
 struct Section {
-    #[serde(deserialize_with = "quantity::parsed")]
+    #[serde(deserialize_with = "deserialize::parsed")]
     url: Address,
     url_file: PathBuf,
     prefix: String,
     durability: Durability,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     connect_timeout: Duration,
-    #[serde(deserialize_with = "quantity::time")]
+    #[serde(deserialize_with = "deserialize::time")]
     response_timeout: Duration,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<RedisSettings> {
     let section: Section = reader.section("redis")?;
     let url = url(reader, &section)?;
     if let Err(message) = check_prefix(&section.prefix) {
-        reader.fault(&["redis".into(), "prefix".into()], message);
+        reader.error(&["redis".into(), "prefix".into()], message);
     }
     let mut settings = RedisSettings::new(url, section.prefix, section.durability);
     settings.connect_timeout = section.connect_timeout;
@@ -46,13 +46,13 @@ fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
     }
     let path = ["redis".into(), "url_file".into()];
     if reader.tree.is_set(&["redis".into(), "url".into()]) {
-        reader.fault(&path, "redis.url is set too: take one of the two out");
+        reader.error(&path, "redis.url is set too: take one of the two out");
         return None;
     }
     let url = secret::read_secret(&section.url_file).and_then(|url| {
         url.expose_secret().parse().map_err(|error| format!("{}: {error}", section.url_file.display()))
     });
-    url.map_err(|message| reader.fault(&path, message)).ok()
+    url.map_err(|message| reader.error(&path, message)).ok()
 }
 
 /// A bucket's `key` belongs to it alone: two buckets there would take each other's jobs, and another key of ours is no place
@@ -65,13 +65,13 @@ pub(super) fn check_keys(
     let mut owners: BTreeMap<&str, &BucketName> = BTreeMap::new();
     for (name, bucket) in buckets {
         let Some(key) = bucket.as_ref().and_then(ConfiguredBucket::key) else { continue };
-        let faults = [
+        let errors = [
             owners.get(key).map(|other| format!("`{key}` is the key of the bucket `{other}` too: give each its own")),
             redis.and_then(|redis| below_prefix(key, &redis.prefix)),
             redis.filter(|redis| redis.url.is_cluster()).and_then(|_| in_another_slot(key, name)),
         ];
-        for message in faults.into_iter().flatten() {
-            reader.fault(&["buckets".into(), name.as_str().into(), "key".into()], message);
+        for message in errors.into_iter().flatten() {
+            reader.error(&["buckets".into(), name.as_str().into(), "key".into()], message);
         }
         owners.entry(key).or_insert(name);
     }

@@ -38,7 +38,7 @@ impl Folder {
         let dir = format!("{}/", self.0.path().display());
         match Settings::load(layers) {
             Ok(_) => "taken".to_owned(),
-            Err(faults) => faults.to_string().replace(&dir, ""),
+            Err(errors) => errors.to_string().replace(&dir, ""),
         }
     }
 }
@@ -59,7 +59,7 @@ fn bucket(settings: &Settings, name: &str) -> BucketSettings {
 }
 
 fn load(layers: &Layers) -> Settings {
-    Settings::load(layers).unwrap_or_else(|faults| unreachable!("{faults}"))
+    Settings::load(layers).unwrap_or_else(|errors| unreachable!("{errors}"))
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn shown_settings_have_an_origin_and_no_secrets() {
         "#,
     );
     let arguments = vec!["buckets.mail.capacity=5".to_owned()];
-    let shown = load(&Layers { arguments, ..layers([file]) }).shown();
+    let shown = load(&Layers { arguments, ..layers([file]) }).rendered();
     let lines: Vec<_> = shown.iter().map(|shown| format!("{} {} {}", shown.key, shown.value, shown.origin)).collect();
     let dir = format!("{}/", folder.0.path().display());
     let lines: Vec<_> = lines.into_iter().filter(|line| !line.ends_with(" default")).collect();

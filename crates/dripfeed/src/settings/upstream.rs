@@ -63,7 +63,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKey
                 BadUpstream::Header(_) => headers_key,
                 _ => "upstream",
             };
-            reader.fault(&place.key(reader.tree, key), error.to_string());
+            reader.error(&place.key(reader.tree, key), error.to_string());
         })
         .ok()
 }

@@ -7,10 +7,10 @@ use plotters::element::{Rectangle, Text};
 use plotters::series::DashedLineSeries;
 use plotters::style::Color as _;
 
-use super::look::{self, HEAD, MARGIN, Sign};
+use super::style::{self, HEAD, MARGIN, Sign};
 use super::{Area, wrong};
 use crate::error::LabError;
-use crate::findings::{Figure as _, Line, Whose};
+use crate::results::{Figure as _, Line, Whose};
 
 const BIN: Duration = Duration::from_millis(100);
 const BIN_S: f64 = 0.1;
@@ -24,11 +24,11 @@ pub(super) fn height(lines: &[Line]) -> u32 {
 
 pub(super) fn draw(area: &Area<'_>, title: &str, lines: &[Line], load: Duration) -> Result<(), LabError> {
     let legend = [
-        (Sign::Bar(look::colour(Whose::Published)), "the published approach, run here"),
-        (Sign::Bar(look::colour(Whose::Ours)), "dripfeed"),
+        (Sign::Bar(style::colour(Whose::Published)), "the published approach, run here"),
+        (Sign::Bar(style::colour(Whose::Ours)), "dripfeed"),
         (Sign::Dashes, "the limit, if it were used evenly"),
     ];
-    look::head(area, title, &legend)?;
+    style::head(area, title, &legend)?;
     let bins: Vec<Vec<u64>> = lines.iter().map(binned).collect();
     let seconds = bins.iter().map(Vec::len).max().unwrap_or(1).max(1);
     let seconds = (u64::try_from(seconds).unwrap_or(1).figure() * BIN_S).max(load.as_secs_f64());
@@ -60,32 +60,32 @@ fn draw_panel(panel: &Area<'_>, line: &Line, bins: &[u64], seconds: f64, is_last
         .build_cartesian_2d(0.0..seconds, 0.0..most.max(allowed) * 1.08)
         .map_err(wrong)?;
     let mut mesh = chart.configure_mesh();
-    mesh.disable_x_mesh().axis_style(look::AXIS).bold_line_style(look::GRID).light_line_style(look::PAPER);
-    mesh.label_style(look::small()).axis_desc_style(look::small());
+    mesh.disable_x_mesh().axis_style(style::AXIS).bold_line_style(style::GRID).light_line_style(style::PAPER);
+    mesh.label_style(style::small()).axis_desc_style(style::small());
     mesh.y_labels(4).y_label_formatter(&|calls| format!("{calls:.0}")).y_desc("calls / 100 ms");
     mesh.x_labels(if is_last { 15 } else { 0 }).x_label_formatter(&|at| format!("{}", (at * 10.0).round() / 10.0));
     if is_last {
         mesh.x_desc("seconds since the first call");
     }
     mesh.draw().map_err(wrong)?;
-    let colour = look::colour(line.whose);
+    let colour = style::colour(line.whose);
     let bars = bins.iter().enumerate().filter(|(_, calls)| **calls > 0).map(|(at, calls)| {
         let begin = u64::try_from(at).unwrap_or(0).figure() * BIN_S;
         Rectangle::new([(begin, 0.0), (begin + BIN_S * 0.88, calls.figure())], colour.filled())
     });
     chart.draw_series(bars).map_err(wrong)?;
     let even = [(0.0, allowed), (seconds, allowed)];
-    chart.draw_series(DashedLineSeries::new(even, 7, 4, look::BOUND.stroke_width(2))).map_err(wrong)?;
+    chart.draw_series(DashedLineSeries::new(even, 7, 4, style::BOUND.stroke_width(2))).map_err(wrong)?;
     Ok(())
 }
 
 fn caption(panel: &Area<'_>, line: &Line, most: f64) -> Result<(), LabError> {
-    panel.draw(&Text::new(line.label.to_owned(), (MARGIN + 52, 4), look::strong())).map_err(wrong)?;
+    panel.draw(&Text::new(line.label.to_owned(), (MARGIN + 52, 4), style::strong())).map_err(wrong)?;
     let (width, _) = panel.dim_in_pixel();
     let at = i32::try_from(width).unwrap_or(0) - MARGIN;
     let calls = line.passes.count();
     let noun = if calls == 1 { "call" } else { "calls" };
     let published = line.published.map(|published| format!("published: {published} · here: ")).unwrap_or_default();
     let told = format!("{published}{calls} {noun}, at most {most:.0} in 100 ms");
-    panel.draw(&Text::new(told, (at, 4), look::small_at_the_right())).map_err(wrong)
+    panel.draw(&Text::new(told, (at, 4), style::small_at_the_right())).map_err(wrong)
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::findings::{Findings, Line, Row, Shown, Whose};
-use crate::passes::{Pass, Passes};
+use crate::call_log::{Pass, Passes};
+use crate::results::{Line, Results, Row, Shown, Whose};
 
 fn line(label: &'static str, whose: Whose, ms: &[u64]) -> Line {
     let begin = Instant::now();
@@ -42,7 +42,7 @@ fn a_chart_of_lines_has_a_panel_for_each_with_its_calls() {
         line("gates & <windows>", Whose::Published, &[0, 10, 20, 350]),
         line("kind gate", Whose::Ours, &[0, 100, 200, 300, 400]),
     ];
-    let svg = Findings { rows: Vec::new(), shown: Shown::Lines { lines, load: Duration::ZERO } }
+    let svg = Results { rows: Vec::new(), shown: Shown::Lines { lines, load: Duration::ZERO } }
         .chart("What got through")
         .unwrap();
     is_well_formed(&svg);
@@ -62,7 +62,7 @@ fn a_chart_of_lines_has_a_panel_for_each_with_its_calls() {
 fn a_chart_of_nothing_is_a_chart() {
     let lines = vec![line("nothing got through", Whose::Ours, &[])];
     let svg =
-        Findings { rows: Vec::new(), shown: Shown::Lines { lines, load: Duration::ZERO } }.chart("Nothing").unwrap();
+        Results { rows: Vec::new(), shown: Shown::Lines { lines, load: Duration::ZERO } }.chart("Nothing").unwrap();
     is_well_formed(&svg);
     assert!(svg.contains("0 calls"));
 }
@@ -72,7 +72,7 @@ fn a_chart_of_costs_has_a_bar_for_each_row() {
     let rows =
         vec![Row::new("three tiers, µs", 9.3).at_most(10_u64), Row::new("three scopes, µs", 17.0).at_most(20_u64)];
     let shown = Shown::Costs { unit: "µs of Redis", rows: rows.clone() };
-    let svg = Findings { rows, shown }.chart("What a decision costs").unwrap();
+    let svg = Results { rows, shown }.chart("What a decision costs").unwrap();
     is_well_formed(&svg);
     assert!(svg.contains("three tiers, µs: 9.30 (≤ 10)"), "{svg}");
     assert!(svg.contains("µs of Redis"));

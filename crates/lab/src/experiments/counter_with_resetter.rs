@@ -12,11 +12,11 @@ use serde_json::json;
 
 use self::periods::{PERIOD, Periods, Takes};
 use crate::buckets;
+use crate::call_log::Passes;
 use crate::error::LabError;
-use crate::findings::{Figure as _, Findings, Line, Row, Shown, Whose};
-use crate::ground::{Ground, sleep_until};
-use crate::passes::Passes;
 use crate::replica::Replica;
+use crate::results::{Figure as _, Line, Results, Row, Shown, Whose};
+use crate::testbed::{Testbed, sleep_until};
 use crate::upstream::Upstream;
 
 const LIMIT: u64 = 200;
@@ -34,9 +34,9 @@ const BUCKET: &str = "resetter";
 const ALLOWED: u64 = 4000;
 const PUBLISHED: u64 = 4081;
 
-pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
-    let replayed = published::run(ground).await?.within_first(LOAD);
-    let (ours, periods) = leak(ground).await?;
+pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
+    let replayed = published::run(testbed).await?.within_first(LOAD);
+    let (ours, periods) = leak(testbed).await?;
     let seen = 100.0 * periods.known.figure() / ours.count().figure();
     let ours = ours.within_first(LOAD);
     let share = 100.0 * ours.count().figure() / ALLOWED.figure();
@@ -68,7 +68,7 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
             allowed_per_s: PER_S,
         },
     ];
-    Ok(Findings { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
 }
 
 fn settings() -> Result<BucketSettings, LabError> {
@@ -79,17 +79,17 @@ fn settings() -> Result<BucketSettings, LabError> {
     Ok(settings)
 }
 
-async fn leak(ground: &Ground) -> Result<(Passes, Periods), LabError> {
+async fn leak(testbed: &Testbed) -> Result<(Passes, Periods), LabError> {
     let served = Upstream::new(UPSTREAM).serve().await?;
     let settings = settings()?;
-    let bucket = Bucket::new(ground.connect().await?, settings.clone());
+    let bucket = Bucket::new(testbed.connect().await?, settings.clone());
     bucket.pause().await?;
     for _ in 0..5 {
         buckets::fill(&bucket, 1000).await?;
     }
     let mut replicas = Vec::new();
     for _ in 0..WORKERS {
-        replicas.push(Replica::start(ground, &settings, &served.url).await?);
+        replicas.push(Replica::start(testbed, &settings, &served.url).await?);
     }
     let leaking = async {
         bucket.resume().await?;
@@ -101,13 +101,13 @@ async fn leak(ground: &Ground) -> Result<(Passes, Periods), LabError> {
         Ok::<(), LabError>(())
     };
     let mut takes = Takes::default();
-    let jobs = ground.jobs_key(BUCKET);
+    let jobs = testbed.jobs_key(BUCKET);
     tokio::select! {
         leaked = leaking => leaked?,
-        failed = takes.watch(ground.store(), &jobs) => failed?,
+        failed = takes.watch(testbed.store(), &jobs) => failed?,
     }
     let (passes, calls) = (served.upstream.passes(), served.upstream.jobs());
     bucket.purge().await?;
     drop(replicas);
-    Ok((passes, takes.periods(&calls, ground.clock())))
+    Ok((passes, takes.periods(&calls, testbed.clock())))
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use dripfeed_bucket::{Bucket, Kind};
 use futures::try_join;
 
-use crate::asking::{call, for_as_long_as, passes, until_passed};
 use crate::buckets;
+use crate::call_log::Passes;
 use crate::error::LabError;
-use crate::findings::{Findings, Line, Row, Shown, Whose};
-use crate::ground::Ground;
-use crate::passes::Passes;
+use crate::load::{call, for_as_long_as, passes, until_passed};
 use crate::replica::Replica;
+use crate::results::{Line, Results, Row, Shown, Whose};
+use crate::testbed::Testbed;
 use crate::upstream::Upstream;
 
 const CALLS: usize = 400;
@@ -33,18 +33,18 @@ const GATE: &str = "policies: [{ id: gate, tiers: [{ kind: gate, period: 33334us
 const GATE_OF_A_SECOND: &str = "policies: [{ id: second, tiers: [{ kind: gate, period: 1s }] }]";
 const LOG: &str = "policies: [{ id: log, tiers: [{ kind: log, limit: 300, period: 10s }] }]";
 
-pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
+pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
     let (gang, window, stream_before, list_before, gate, log, stream, list, gate_before, gate_now) = try_join!(
-        published::gates(ground),
-        published::window(ground),
-        published::queue(ground, published::Queue::Stream),
-        published::queue(ground, published::Queue::List),
-        limited(ground, GATE),
-        limited(ground, LOG),
-        bucket(ground, Kind::Stream),
-        bucket(ground, Kind::List),
-        published::gate_of_a_second(ground),
-        one_caller(ground),
+        published::gates(testbed),
+        published::window(testbed),
+        published::queue(testbed, published::Queue::Stream),
+        published::queue(testbed, published::Queue::List),
+        limited(testbed, GATE),
+        limited(testbed, LOG),
+        bucket(testbed, Kind::Stream),
+        bucket(testbed, Kind::List),
+        published::gate_of_a_second(testbed),
+        one_caller(testbed),
     )?;
     let mut rows = vec![
         Row::new("gate: most calls in any 100 ms", gate.most_within(BIN))
@@ -67,7 +67,7 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
             .replayed(list_before.most_within(SECOND))
             .at_most(30 + BURST),
     ];
-    rows.extend(time_per_check::rows(ground).await?);
+    rows.extend(time_per_check::rows(testbed).await?);
     let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
     let lines = vec![
         line("a gate for each of 300 callers, by TTL", Whose::Published, gang),
@@ -79,25 +79,25 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
         line("bounded list, a processor at 30/s", Whose::Published, list_before),
         line("bucket of kind list, leak.rate = \"30/s\"", Whose::Ours, list),
     ];
-    Ok(Findings { rows, shown: Shown::Lines { lines, load: WINDOW } })
+    Ok(Results { rows, shown: Shown::Lines { lines, load: WINDOW } })
 }
 
-async fn limited(ground: &Ground, policy: &str) -> Result<Passes, LabError> {
-    let limiter = &ground.limiter("loops", policy).await?;
+async fn limited(testbed: &Testbed, policy: &str) -> Result<Passes, LabError> {
+    let limiter = &testbed.limiter("loops", policy).await?;
     until_passed(CALLS, |_| async { passes(limiter, &call("tiger")).await }).await
 }
 
-async fn one_caller(ground: &Ground) -> Result<Passes, LabError> {
-    let limiter = &ground.limiter("loops", GATE_OF_A_SECOND).await?;
-    for_as_long_as(AT_THE_GATE, crate::asking::PAUSE, || async { passes(limiter, &call("tiger")).await }).await
+async fn one_caller(testbed: &Testbed) -> Result<Passes, LabError> {
+    let limiter = &testbed.limiter("loops", GATE_OF_A_SECOND).await?;
+    for_as_long_as(AT_THE_GATE, crate::load::PAUSE, || async { passes(limiter, &call("tiger")).await }).await
 }
 
 /// The loop submits; what gets through is what the upstream sees.
-async fn bucket(ground: &Ground, kind: Kind) -> Result<Passes, LabError> {
+async fn bucket(testbed: &Testbed, kind: Kind) -> Result<Passes, LabError> {
     let served = Upstream::new(Duration::ZERO).serve().await?;
     let settings = buckets::settings(buckets::name(kind.as_str())?, kind, LIMIT, ("30/s".parse()?, BURST), 10);
-    let bucket = &Bucket::new(ground.connect().await?, settings.clone());
-    let _replica = Replica::start(ground, &settings, &served.url).await?;
+    let bucket = &Bucket::new(testbed.connect().await?, settings.clone());
+    let _replica = Replica::start(testbed, &settings, &served.url).await?;
     until_passed(CALLS, |_| async { Ok(buckets::hand_in(bucket).await?) }).await?;
     served.upstream.has_got(CALLS).await?;
     Ok(served.upstream.passes())

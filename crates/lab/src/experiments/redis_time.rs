@@ -4,11 +4,11 @@
 use dripfeed_limit::Limiter;
 use futures::future::try_join_all;
 
-use crate::asking::{call, passes};
 use crate::commands::{SCRIPTS, Spent};
 use crate::error::LabError;
-use crate::findings::{Findings, Row, Shown};
-use crate::ground::Ground;
+use crate::load::{call, passes};
+use crate::results::{Results, Row, Shown};
+use crate::testbed::Testbed;
 
 const ROUNDS: usize = 60;
 /// In flight at once, and one after the other by each: Redis isn't left to wait for us, which would cost it time too.
@@ -35,23 +35,23 @@ policies:
   - id: all
     tiers: [{ kind: bucket, rate: 1000000/s, burst: 1000000 }, { kind: fixed, rate: 1000000/h }]";
 
-pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
-    let one_scope = us_per_decision(ground, "one", THREE_TIERS).await?;
-    let three_scopes = us_per_decision(ground, "three", THREE_SCOPES).await?;
+pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
+    let one_scope = us_per_decision(testbed, "one", THREE_TIERS).await?;
+    let three_scopes = us_per_decision(testbed, "three", THREE_SCOPES).await?;
     let rows = vec![
         Row::new("3 tiers of one scope, µs", one_scope).at_most(10_u64),
         Row::new("3 scopes of 2 tiers, µs", three_scopes).at_most(20_u64),
     ];
-    Ok(Findings { shown: Shown::Costs { unit: "µs of Redis per decision", rows: rows.clone() }, rows })
+    Ok(Results { shown: Shown::Costs { unit: "µs of Redis per decision", rows: rows.clone() }, rows })
 }
 
-async fn us_per_decision(ground: &Ground, service: &str, policies: &str) -> Result<f64, LabError> {
-    let limiter = ground.limiter(service, policies).await?;
+async fn us_per_decision(testbed: &Testbed, service: &str, policies: &str) -> Result<f64, LabError> {
+    let limiter = testbed.limiter(service, policies).await?;
     let mut lowest = f64::INFINITY;
     for _ in 0..ROUNDS {
-        let before = Spent::so_far(ground.store()).await?;
+        let before = Spent::so_far(testbed.store()).await?;
         try_join_all((0..CALLERS).map(|_| decide(&limiter))).await?;
-        lowest = lowest.min(Spent::so_far(ground.store()).await?.since(&before, &SCRIPTS).us_per_call());
+        lowest = lowest.min(Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS).us_per_call());
     }
     Ok(lowest)
 }

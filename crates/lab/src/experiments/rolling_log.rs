@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use futures::try_join;
 
-use crate::asking::{call, for_as_long_as, passes};
+use crate::call_log::Passes;
 use crate::commands::{SCRIPTS, Spent};
 use crate::error::LabError;
-use crate::findings::{Figure as _, Findings, Line, Row, Shown, Whose};
-use crate::ground::Ground;
-use crate::passes::Passes;
+use crate::load::{call, for_as_long_as, passes};
+use crate::results::{Figure as _, Line, Results, Row, Shown, Whose};
+use crate::testbed::Testbed;
 
 const LIMIT: u64 = 20;
 const WINDOW: Duration = Duration::from_secs(1);
@@ -29,9 +29,9 @@ const COUNTING_DENIED: &str =
 const TOLD_NOW_AND_THEN: &str = "
 policies: [{ id: told, key: [caller], consistency: async, sync: 500ms, tiers: [{ kind: fixed, limit: 100000, period: 1h }] }]";
 
-pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
+pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
     let (replayed, log, counting) =
-        try_join!(published::rolling_log(ground), hammered(ground, LOG), hammered(ground, COUNTING_DENIED),)?;
+        try_join!(published::rolling_log(testbed), hammered(testbed, LOG), hammered(testbed, COUNTING_DENIED),)?;
     let mut rows = vec![
         Row::new("calls of a client that never slows down, in 5 s", log.count())
             .replayed(replayed.count())
@@ -41,11 +41,11 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
             .at_most(LIMIT),
         Row::new("calls less than 25 ms after another", log.closer_than(GAP)).exactly(0_u64),
         Row::new("count_denied: calls of that client, in 5 s", counting.count()).at_most(LIMIT),
-        told_now_and_then(ground).await?,
+        told_now_and_then(testbed).await?,
     ];
     for tiers in [1, 3, 5] {
         let row =
-            Row::new(format!("calls of Redis per decision, {tiers} tiers"), calls_per_decision(ground, tiers).await?);
+            Row::new(format!("calls of Redis per decision, {tiers} tiers"), calls_per_decision(testbed, tiers).await?);
         rows.push(row.exactly(1_u64));
     }
     let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
@@ -54,19 +54,19 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
         line("kind log, 20/s, min_gap 25ms", Whose::Ours, log),
         line("kind log, 20/s, count_denied", Whose::Ours, counting),
     ];
-    Ok(Findings { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
 }
 
-async fn hammered(ground: &Ground, policies: &str) -> Result<Passes, LabError> {
-    let limiter = &ground.limiter("log", policies).await?;
+async fn hammered(testbed: &Testbed, policies: &str) -> Result<Passes, LabError> {
+    let limiter = &testbed.limiter("log", policies).await?;
     for_as_long_as(LOAD, PAUSE, || async { passes(limiter, &call("tiger")).await }).await
 }
 
 /// Two replicas with ten callers each count for 2 s: four times the sync.
-async fn told_now_and_then(ground: &Ground) -> Result<Row, LabError> {
-    let before = Spent::so_far(ground.store()).await?;
+async fn told_now_and_then(testbed: &Testbed) -> Result<Row, LabError> {
+    let before = Spent::so_far(testbed.store()).await?;
     let replica = async || {
-        let limiter = &ground.limiter("told", TOLD_NOW_AND_THEN).await?;
+        let limiter = &testbed.limiter("told", TOLD_NOW_AND_THEN).await?;
         let callers: Vec<String> = (0..10).map(|caller| caller.to_string()).collect();
         let asked = for_as_long_as(Duration::from_secs(2), PAUSE, || async {
             let mut allowed = true;
@@ -80,25 +80,25 @@ async fn told_now_and_then(ground: &Ground) -> Result<Row, LabError> {
         Ok::<u64, LabError>(asked * 10)
     };
     let (one, other) = try_join!(replica(), replica())?;
-    let calls = Spent::so_far(ground.store()).await?.since(&before, &SCRIPTS).calls;
+    let calls = Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS).calls;
     let what = format!("async, sync 500 ms: calls of Redis for {} decisions in 2 s", one + other);
     Ok(Row::new(what, calls).at_most(12_u64))
 }
 
-async fn calls_per_decision(ground: &Ground, tiers: u64) -> Result<f64, LabError> {
+async fn calls_per_decision(testbed: &Testbed, tiers: u64) -> Result<f64, LabError> {
     const DECISIONS: u64 = 200;
     let mut policy = format!("policies: [{{ id: tiers-{tiers}, tiers: [");
     for tier in 1..=tiers {
         let _ = write!(policy, "{{ kind: fixed, limit: 10000, period: {tier}h }}, ");
     }
     policy.push_str("] }]");
-    let limiter = ground.limiter("tiers", &policy).await?;
+    let limiter = testbed.limiter("tiers", &policy).await?;
     // So that Redis knows the script.
     passes(&limiter, &call("tiger")).await?;
-    let before = Spent::so_far(ground.store()).await?;
+    let before = Spent::so_far(testbed.store()).await?;
     for _ in 0..DECISIONS {
         passes(&limiter, &call("tiger")).await?;
     }
-    let calls = Spent::so_far(ground.store()).await?.since(&before, &SCRIPTS).calls;
+    let calls = Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS).calls;
     Ok(calls.figure() / DECISIONS.figure())
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use dripfeed_limit::{Consistency, Policies, Policy, PolicySettings, Request};
 
 use self::load::{INSTANCES, LOAD, Load};
-use crate::asking::passes;
 use crate::commands::{Commands, SCRIPTS, Spent};
 use crate::error::LabError;
-use crate::findings::{Figure as _, Findings, Line, Row, Shown, Whose};
-use crate::ground::Ground;
+use crate::load::passes;
+use crate::results::{Figure as _, Line, Results, Row, Shown, Whose};
+use crate::testbed::Testbed;
 
 const SLAS: &str = include_str!("service_levels/slas.yaml");
 const SYNC: Duration = Duration::from_secs(1);
@@ -33,12 +33,12 @@ struct Run {
     redis: Commands,
 }
 
-pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
-    let replayed = published::run(ground).await?;
-    let counted = levels(ground, "async", Consistency::Async { sync: SYNC }).await?;
-    let leased = levels(ground, "leased", Consistency::Leased).await?;
+pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
+    let replayed = published::run(testbed).await?;
+    let counted = levels(testbed, "async", Consistency::Async { sync: SYNC }).await?;
+    let leased = levels(testbed, "leased", Consistency::Leased).await?;
     let per_s = |run: &Run| run.redis.calls.figure() / LOAD.as_secs_f64();
-    let over = |run: &Run| run.load.loud().most_in_aligned(WINDOW, ground.clock()).saturating_sub(THRESHOLD);
+    let over = |run: &Run| run.load.loud().most_in_aligned(WINDOW, testbed.clock()).saturating_sub(THRESHOLD);
     let rows = vec![
         Row::new("async: calls of Redis a second", per_s(&counted))
             .published(PUBLISHED_CALLS_PER_S)
@@ -63,17 +63,17 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
         line("the loud tenant: consistency async, sync 1s", Whose::Ours, &counted),
         line("the loud tenant: consistency leased", Whose::Ours, &leased),
     ];
-    Ok(Findings { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
 }
 
-async fn levels(ground: &Ground, service: &str, consistency: Consistency) -> Result<Run, LabError> {
+async fn levels(testbed: &Testbed, service: &str, consistency: Consistency) -> Result<Run, LabError> {
     let policies = counted_by(consistency)?;
     let mut limiters = Vec::new();
     for _ in 0..INSTANCES {
-        limiters.push(ground.limiter_by(service, policies.clone()).await?);
+        limiters.push(testbed.limiter_by(service, policies.clone()).await?);
     }
-    let before = Spent::so_far(ground.store()).await?;
-    let load = load::run(ground, async |instance, tenant| {
+    let before = Spent::so_far(testbed.store()).await?;
+    let load = load::run(testbed, async |instance, tenant| {
         let path = format!("/v1/organizations/{tenant}/product/7");
         passes(&limiters[instance], &Request { tenant: Some(tenant), ..Request::new("GET", &path) }).await
     });
@@ -81,7 +81,7 @@ async fn levels(ground: &Ground, service: &str, consistency: Consistency) -> Res
     for limiter in limiters {
         limiter.close().await?;
     }
-    let redis = Spent::so_far(ground.store()).await?.since(&before, &SCRIPTS);
+    let redis = Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS);
     Ok(Run { load, redis })
 }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use futures::try_join;
 
-use crate::asking::{call, for_as_long_as, passes};
+use crate::call_log::{Pass, Passes};
 use crate::error::LabError;
-use crate::findings::{Findings, Line, Row, Shown, Whose};
-use crate::ground::Ground;
-use crate::passes::{Pass, Passes};
+use crate::load::{call, for_as_long_as, passes};
+use crate::results::{Line, Results, Row, Shown, Whose};
+use crate::testbed::Testbed;
 
 pub(crate) const LIMIT: u64 = 40;
 pub(crate) const WINDOW: Duration = Duration::from_secs(2);
@@ -26,12 +26,12 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 const POLICIES: &str = "policies: [{ id: gateway, tiers: [{ kind: sliding, limit: 40, period: 2s }] }]";
 
-pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
-    let example = at_times::example(ground).await?;
+pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
+    let example = at_times::example(testbed).await?;
     // From the beginning of a window on, so that all of them are whole.
-    tokio::time::sleep(ground.clock().until_next(WINDOW)).await;
-    let (replayed, ours) = try_join!(gateways_published(ground), gateways(ground))?;
-    let in_window = |passes: &Passes| passes.most_in_aligned(WINDOW, ground.clock());
+    tokio::time::sleep(testbed.clock().until_next(WINDOW)).await;
+    let (replayed, ours) = try_join!(gateways_published(testbed), gateways(testbed))?;
+    let in_window = |passes: &Passes| passes.most_in_aligned(WINDOW, testbed.clock());
     let rows = vec![
         Row::new("the estimate after 40 calls, a quarter into the next window and 5 calls, of 40", example.estimate)
             .published(35_u64)
@@ -50,13 +50,13 @@ pub(crate) async fn run(ground: &Ground) -> Result<Findings, LabError> {
         line("counters read, judged, then added to", Whose::Published, replayed),
         line("kind sliding, 40 per 2 s", Whose::Ours, ours),
     ];
-    Ok(Findings { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
 }
 
-async fn gateways(ground: &Ground) -> Result<Passes, LabError> {
+async fn gateways(testbed: &Testbed) -> Result<Passes, LabError> {
     let mut asking = Vec::new();
     for _ in 0..GATEWAYS {
-        let limiter = ground.limiter("gateway", POLICIES).await?;
+        let limiter = testbed.limiter("gateway", POLICIES).await?;
         for _ in 0..AT_ONCE {
             let limiter = limiter.clone();
             asking.push(async move {
@@ -67,13 +67,13 @@ async fn gateways(ground: &Ground) -> Result<Passes, LabError> {
     Ok(together(&try_join_all(asking).await?))
 }
 
-async fn gateways_published(ground: &Ground) -> Result<Passes, LabError> {
+async fn gateways_published(testbed: &Testbed) -> Result<Passes, LabError> {
     let mut asking = Vec::new();
     for _ in 0..GATEWAYS {
-        let store = ground.connect().await?;
+        let store = testbed.connect().await?;
         for _ in 0..AT_ONCE {
             let store = store.clone();
-            asking.push(async move { for_as_long_as(LOAD, PAUSE, || published::ask(ground, &store)).await });
+            asking.push(async move { for_as_long_as(LOAD, PAUSE, || published::ask(testbed, &store)).await });
         }
     }
     Ok(together(&try_join_all(asking).await?))

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Lines};
 use super::batch::{Batch, Ending, Item, Sender};
 use super::line::Line;
 use super::progress::Progress;
-use crate::client::Asking;
+use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -26,13 +26,13 @@ pub(super) async fn push(
     bucket: &BucketName,
     file: &Path,
     run_id: Option<String>,
-    asking: &Asking,
+    connection: &ConnectionArgs,
 ) -> Result<(), Failure> {
     let run_id = run_id.unwrap_or_else(random_name);
     let progress = Progress::of(count_lines(file).await?);
-    let sender = Sender::new(asking.server()?, bucket, &progress);
+    let sender = Sender::new(connection.server()?, bucket, &progress);
     let lines = Reader::new(open(file).await?, &run_id, &progress);
-    let pushed = all(lines, &sender, &progress, asking.output).await;
+    let pushed = all(lines, &sender, &progress, connection.output).await;
     output::say(progress.summary());
     if pushed.is_err() || progress.failures() > 0 {
         output::say(format_args!("to resume without duplicates, run the same command with --run-id {run_id}"));

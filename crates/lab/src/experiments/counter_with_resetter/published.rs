@@ -9,22 +9,22 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, sleep};
 
 use super::{IN_FLIGHT, LIMIT, LOAD, PERIOD, UPSTREAM, WORKERS};
+use crate::call_log::Passes;
 use crate::error::LabError;
-use crate::ground::Ground;
-use crate::passes::Passes;
+use crate::testbed::Testbed;
 use crate::upstream::Upstream;
 
 const BEFORE_THE_NEXT_TRY: Duration = Duration::from_millis(20);
 
-pub(super) async fn run(ground: &Ground) -> Result<Passes, LabError> {
-    let (upstream, counter) = (Upstream::new(UPSTREAM), ground.key("counter"));
+pub(super) async fn run(testbed: &Testbed) -> Result<Passes, LabError> {
+    let (upstream, counter) = (Upstream::new(UPSTREAM), testbed.key("counter"));
     let until = Instant::now() + LOAD + PERIOD;
     let mut tasks = JoinSet::new();
-    let leader = ground.connect().await?;
+    let leader = testbed.connect().await?;
     reset(&leader, &counter).await?;
     tasks.spawn(lead(leader, counter.clone(), until));
     for _ in 0..WORKERS {
-        let store = ground.connect().await?;
+        let store = testbed.connect().await?;
         for _ in 0..IN_FLIGHT {
             tasks.spawn(work(store.clone(), counter.clone(), upstream.clone(), until));
         }

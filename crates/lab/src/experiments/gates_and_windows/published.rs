@@ -8,10 +8,10 @@ use redis::cmd;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{AT_THE_GATE, CALLS, LIMIT, WINDOW};
-use crate::asking::{PAUSE, for_as_long_as, until_passed};
+use crate::call_log::{CallLog, Passes};
 use crate::error::LabError;
-use crate::ground::Ground;
-use crate::passes::{Book, Passes};
+use crate::load::{PAUSE, for_as_long_as, until_passed};
+use crate::testbed::Testbed;
 
 pub(super) static GATE: LazyLock<Script> = LazyLock::new(|| Script::new("gate", &[include_str!("gate.lua")]));
 pub(super) static SET_WINDOW: LazyLock<Script> =
@@ -31,25 +31,25 @@ pub(super) enum Queue {
 }
 
 /// The callers take turns, each at its own gate.
-pub(super) async fn gates(ground: &Ground) -> Result<Passes, LabError> {
-    let store = &ground.connect().await?;
+pub(super) async fn gates(testbed: &Testbed) -> Result<Passes, LabError> {
+    let store = &testbed.connect().await?;
     let callers = usize::try_from(LIMIT).unwrap_or(1);
-    let key = |passed: usize| ground.key(&format!("gate:{}", passed % callers));
+    let key = |passed: usize| testbed.key(&format!("gate:{}", passed % callers));
     until_passed(CALLS, |passed| gate(store, key(passed), WINDOW)).await
 }
 
-pub(super) async fn gate_of_a_second(ground: &Ground) -> Result<Passes, LabError> {
-    let store = &ground.connect().await?;
-    for_as_long_as(AT_THE_GATE, PAUSE, || gate(store, ground.key("gate:second"), Duration::from_secs(1))).await
+pub(super) async fn gate_of_a_second(testbed: &Testbed) -> Result<Passes, LabError> {
+    let store = &testbed.connect().await?;
+    for_as_long_as(AT_THE_GATE, PAUSE, || gate(store, testbed.key("gate:second"), Duration::from_secs(1))).await
 }
 
 async fn gate(store: &Store, key: String, period: Duration) -> Result<bool, LabError> {
     Ok(store.run(GATE.on(&[key]).arg(period.as_millis().to_string())).await?)
 }
 
-pub(super) async fn window(ground: &Ground) -> Result<Passes, LabError> {
-    let store = &ground.connect().await?;
-    let key = &[ground.key("window")];
+pub(super) async fn window(testbed: &Testbed) -> Result<Passes, LabError> {
+    let store = &testbed.connect().await?;
+    let key = &[testbed.key("window")];
     until_passed(CALLS, |_| async {
         let mut call = SET_WINDOW.on(key);
         Ok(store.run(call.arg(WINDOW.as_micros().to_string()).arg(LIMIT)).await?)
@@ -58,18 +58,18 @@ pub(super) async fn window(ground: &Ground) -> Result<Passes, LabError> {
 }
 
 /// What gets through is what the processor takes out.
-pub(super) async fn queue(ground: &Ground, kind: Queue) -> Result<Passes, LabError> {
+pub(super) async fn queue(testbed: &Testbed, kind: Queue) -> Result<Passes, LabError> {
     let (name, script) = match kind {
         Queue::Stream => ("stream", &BOUNDED_STREAM),
         Queue::List => ("list", &BOUNDED_LIST),
     };
-    let (key, store) = (ground.key(name), &ground.connect().await?);
+    let (key, store) = (testbed.key(name), &testbed.connect().await?);
     let keys = std::slice::from_ref(&key);
     let filling = until_passed(CALLS, |_| async { Ok(store.run(script.on(keys).arg(LIMIT).arg("tiger")).await?) });
     let processed = async {
         match kind {
-            Queue::Stream => process_stream(&ground.connect().await?, &key).await,
-            Queue::List => process_list(&ground.connect().await?, &key).await,
+            Queue::Stream => process_stream(&testbed.connect().await?, &key).await,
+            Queue::List => process_list(&testbed.connect().await?, &key).await,
         }
     };
     Ok(futures::try_join!(filling, processed)?.1)
@@ -97,14 +97,14 @@ async fn process_list(store: &Store, key: &str) -> Result<Passes, LabError> {
 }
 
 async fn process(take: impl AsyncFn() -> Result<bool, LabError>) -> Result<Passes, LabError> {
-    let book = Book::default();
+    let log = CallLog::default();
     let mut pace = interval(PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while book.count() < CALLS {
+    while log.count() < CALLS {
         pace.tick().await;
         if take().await? {
-            book.seen(std::time::Instant::now());
+            log.seen(std::time::Instant::now());
         }
     }
-    Ok(book.read())
+    Ok(log.read())
 }

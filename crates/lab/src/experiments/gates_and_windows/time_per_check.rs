@@ -8,12 +8,12 @@ use dripfeed_store::Store;
 
 use super::published::{BOUNDED_STREAM, SET_WINDOW};
 use super::{LIMIT, WINDOW};
-use crate::asking::{call, passes};
 use crate::buckets;
 use crate::commands::{SCRIPTS, Spent};
 use crate::error::LabError;
-use crate::findings::Row;
-use crate::ground::Ground;
+use crate::load::{call, passes};
+use crate::results::Row;
+use crate::testbed::Testbed;
 
 /// Windows and queues that are filled.
 const TIMES: usize = 5;
@@ -22,17 +22,17 @@ const PUBLISHED_SET_US: f64 = 65.0;
 const PUBLISHED_STREAM_US: f64 = 51.0;
 const LOG: &str = "policies: [{ id: time, key: [caller], tiers: [{ kind: log, limit: 300, period: 10s }] }]";
 
-pub(super) async fn rows(ground: &Ground) -> Result<[Row; 2], LabError> {
-    let store = ground.store();
+pub(super) async fn rows(testbed: &Testbed) -> Result<[Row; 2], LabError> {
+    let store = testbed.store();
     let set_window = us_per_check(store, async |time| {
-        let mut call = SET_WINDOW.on(&[ground.key(&format!("time:window:{time}"))]);
+        let mut call = SET_WINDOW.on(&[testbed.key(&format!("time:window:{time}"))]);
         Ok(store.run(call.arg(WINDOW.as_micros().to_string()).arg(LIMIT)).await?)
     });
     let set_window = set_window.await?;
-    let limiter = ground.limiter("time", LOG).await?;
+    let limiter = testbed.limiter("time", LOG).await?;
     let log = us_per_check(store, async |time| passes(&limiter, &call(&time.to_string())).await).await?;
     let stream = us_per_check(store, async |time| {
-        let mut call = BOUNDED_STREAM.on(&[ground.key(&format!("time:stream:{time}"))]);
+        let mut call = BOUNDED_STREAM.on(&[testbed.key(&format!("time:stream:{time}"))]);
         Ok(store.run(call.arg(LIMIT).arg("tiger")).await?)
     });
     let stream = stream.await?;
@@ -40,7 +40,7 @@ pub(super) async fn rows(ground: &Ground) -> Result<[Row; 2], LabError> {
     for time in 0..TIMES {
         let name = buckets::name(&format!("time-{time}"))?;
         let settings = buckets::settings(name, Kind::Stream, LIMIT, ("30/s".parse()?, 1), 10);
-        bounded.push(Bucket::new(ground.connect().await?, settings));
+        bounded.push(Bucket::new(testbed.connect().await?, settings));
     }
     let bucket = us_per_check(store, async |time| Ok(buckets::hand_in(&bounded[time]).await?)).await?;
     Ok([

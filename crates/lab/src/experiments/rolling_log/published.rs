@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 use dripfeed_store::Script;
 
 use super::{GAP, LIMIT, LOAD, PAUSE, WINDOW};
-use crate::asking::for_as_long_as;
+use crate::call_log::Passes;
 use crate::error::LabError;
-use crate::ground::Ground;
-use crate::passes::Passes;
+use crate::load::for_as_long_as;
+use crate::testbed::Testbed;
 
 static ROLLING_LOG: LazyLock<Script> = LazyLock::new(|| Script::new("rolling log", &[include_str!("rolling_log.lua")]));
 
-pub(super) async fn rolling_log(ground: &Ground) -> Result<Passes, LabError> {
-    let store = &ground.connect().await?;
-    let key = &[ground.key("log")];
+pub(super) async fn rolling_log(testbed: &Testbed) -> Result<Passes, LabError> {
+    let store = &testbed.connect().await?;
+    let key = &[testbed.key("log")];
     for_as_long_as(LOAD, PAUSE, || async {
         let mut call = ROLLING_LOG.on(key);
         call.arg(WINDOW.as_micros().to_string()).arg(LIMIT).arg(GAP.as_micros().to_string());

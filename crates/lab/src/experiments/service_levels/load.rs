@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use futures::future::try_join_all;
 use tokio::time::{MissedTickBehavior, interval_at};
 
+use crate::call_log::{CallLog, Passes};
 use crate::error::LabError;
-use crate::ground::Ground;
-use crate::passes::{Book, Passes};
+use crate::testbed::Testbed;
 
 pub(super) const INSTANCES: usize = 3;
 pub(super) const LOAD: Duration = Duration::from_secs(9);
@@ -21,23 +21,23 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 pub(super) struct Load {
     /// What the loud tenant got through, by instance.
-    loud: Vec<Book>,
+    loud: Vec<CallLog>,
     /// What each decision took.
     took: Vec<Duration>,
 }
 
 /// `ask` decides a call at an instance for a tenant.
 pub(super) async fn run(
-    ground: &Ground,
+    testbed: &Testbed,
     ask: impl AsyncFn(usize, &str) -> Result<bool, LabError>,
 ) -> Result<Load, LabError> {
-    let left = ground.clock().until_next(WINDOW);
+    let left = testbed.clock().until_next(WINDOW);
     if left < LOAD + Duration::from_millis(200) {
         // All of it in one window of a minute.
         tokio::time::sleep(left).await;
     }
     let tenants: Vec<String> = (0..TENANTS).map(|tenant| format!("org-{tenant}")).collect();
-    let loud: Vec<Book> = (0..INSTANCES).map(|_| Book::default()).collect();
+    let loud: Vec<CallLog> = (0..INSTANCES).map(|_| CallLog::default()).collect();
     let took = Arc::new(Mutex::new(Vec::new()));
     let begin = Instant::now() + BETWEEN_CALLS;
     let instance = async |instance: usize| {
@@ -66,7 +66,7 @@ pub(super) async fn run(
 impl Load {
     /// What the loud tenant got through, at all instances.
     pub(super) fn loud(&self) -> Passes {
-        Passes::of(self.loud.iter().flat_map(|book| book.read().iter().copied().collect::<Vec<_>>()).collect())
+        Passes::of(self.loud.iter().flat_map(|log| log.read().iter().copied().collect::<Vec<_>>()).collect())
     }
 
     pub(super) fn p95_ms(&self) -> f64 {
@@ -78,7 +78,7 @@ impl Load {
     /// The bound of `async`: what the instances let through in the `time` in which one of them doesn't see it; of all of them
     /// but the one that lets through least.
     pub(super) fn unseen_by_others(&self, time: Duration) -> u64 {
-        let mut most: Vec<u64> = self.loud.iter().map(|book| book.read().most_within(time)).collect();
+        let mut most: Vec<u64> = self.loud.iter().map(|log| log.read().most_within(time)).collect();
         most.sort_unstable();
         most.iter().skip(1).sum()
     }

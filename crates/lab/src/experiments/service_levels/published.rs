@@ -14,7 +14,7 @@ use super::load::{self, INSTANCES};
 use super::{Run, SYNC, THRESHOLD};
 use crate::commands::Spent;
 use crate::error::LabError;
-use crate::ground::Ground;
+use crate::testbed::Testbed;
 
 #[derive(Clone, Copy, Default)]
 struct Count {
@@ -41,21 +41,21 @@ impl Instance {
     }
 
     /// Until it fails.
-    async fn keep_telling(&self, ground: &Ground, store: &Store) -> LabError {
+    async fn keep_telling(&self, testbed: &Testbed, store: &Store) -> LabError {
         let mut syncs = interval(SYNC);
         loop {
             syncs.tick().await;
-            if let Err(error) = self.tell(ground, store).await {
+            if let Err(error) = self.tell(testbed, store).await {
                 return error;
             }
         }
     }
 
-    async fn tell(&self, ground: &Ground, store: &Store) -> Result<(), LabError> {
+    async fn tell(&self, testbed: &Testbed, store: &Store) -> Result<(), LabError> {
         let tenants: Vec<String> = self.counts().keys().cloned().collect();
         for tenant in tenants {
             let untold = self.counts().get(&tenant).map_or(0, |count| count.untold);
-            let key = ground.key(&format!("level:{tenant}"));
+            let key = testbed.key(&format!("level:{tenant}"));
             let known = store.command(cmd("INCRBY").arg(&key).arg(untold)).await?;
             if let Some(count) = self.counts().get_mut(&tenant) {
                 *count = Count { known, untold: count.untold - untold };
@@ -65,12 +65,12 @@ impl Instance {
     }
 }
 
-pub(super) async fn run(ground: &Ground) -> Result<Run, LabError> {
+pub(super) async fn run(testbed: &Testbed) -> Result<Run, LabError> {
     let instances: Vec<Instance> = (0..INSTANCES).map(|_| Instance::default()).collect();
-    let store = &ground.connect().await?;
+    let store = &testbed.connect().await?;
     let before = Spent::so_far(store).await?;
-    let telling = select_all(instances.iter().map(|instance| Box::pin(instance.keep_telling(ground, store))));
-    let asking = load::run(ground, async |instance, tenant| Ok(instances[instance].ask(tenant)));
+    let telling = select_all(instances.iter().map(|instance| Box::pin(instance.keep_telling(testbed, store))));
+    let asking = load::run(testbed, async |instance, tenant| Ok(instances[instance].ask(tenant)));
     let load = match select(pin!(asking), pin!(telling)).await {
         Either::Left((load, _)) => load?,
         Either::Right(((error, _, _), _)) => return Err(error),

@@ -7,9 +7,9 @@ use dripfeed_limit::{Decision, KeyIndex, Plan, Policies, ScopeKeys, load};
 use dripfeed_store::Script;
 
 use super::LIMIT;
-use crate::asking::call;
 use crate::error::LabError;
-use crate::ground::Ground;
+use crate::load::call;
+use crate::testbed::Testbed;
 
 static DECIDE_AT: LazyLock<Script> = LazyLock::new(|| {
     Script::new("decide at", &["local now_us = tonumber(ARGV[2])", RULES, include_str!("decide_at.lua")])
@@ -28,30 +28,30 @@ pub(super) struct Example {
     pub(super) more: u64,
 }
 
-pub(super) async fn example(ground: &Ground) -> Result<Example, LabError> {
+pub(super) async fn example(testbed: &Testbed) -> Result<Example, LabError> {
     let policies = load::yaml(POLICIES)?;
     for _ in 0..LIMIT {
-        decide(ground, &policies, NOON_US).await?;
+        decide(testbed, &policies, NOON_US).await?;
     }
     let mut left = 0;
     for _ in 0..5 {
-        let decision = decide(ground, &policies, QUARTER_INTO_THE_NEXT_US).await?;
+        let decision = decide(testbed, &policies, QUARTER_INTO_THE_NEXT_US).await?;
         left = decision.policies.iter().flat_map(|policy| &policy.tiers).map(|tier| tier.remaining).min().unwrap_or(0);
     }
     let mut more = 0;
-    while decide(ground, &policies, QUARTER_INTO_THE_NEXT_US).await?.allowed {
+    while decide(testbed, &policies, QUARTER_INTO_THE_NEXT_US).await?.allowed {
         more += 1;
     }
     Ok(Example { estimate: LIMIT - left, more })
 }
 
-async fn decide(ground: &Ground, policies: &Policies, now_us: u64) -> Result<Decision, LabError> {
-    let store = ground.store();
+async fn decide(testbed: &Testbed, policies: &Policies, now_us: u64) -> Result<Decision, LabError> {
+    let store = testbed.store();
     let scopes = ScopeKeys::new(store.prefix(), "example", store.salt().clone());
     let plan = Plan::new(policies, &scopes, &call("tiger"));
     let mut keys = KeyIndex::default();
     let packed = plan.pack(&mut keys, now_us);
     let mut call = DECIDE_AT.on(keys.keys());
-    let report: Vec<i64> = ground.store().run(call.arg(&packed[..]).arg(now_us)).await?;
+    let report: Vec<i64> = testbed.store().run(call.arg(&packed[..]).arg(now_us)).await?;
     Decision::read(&plan, &report).ok_or_else(|| LabError::Settings("the report is of another plan".to_owned()))
 }

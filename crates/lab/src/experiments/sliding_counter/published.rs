@@ -8,8 +8,8 @@ use redis::cmd;
 
 use super::{LIMIT, WINDOW};
 use crate::error::LabError;
-use crate::findings::Figure as _;
-use crate::ground::Ground;
+use crate::results::Figure as _;
+use crate::testbed::Testbed;
 
 /// The calls of the window before that the sliding one still covers, and those of this one, rounded down.
 pub(super) fn estimate(before: u64, now: u64, into: f64) -> f64 {
@@ -25,11 +25,11 @@ pub(super) fn more(before: u64, now: u64, into: f64, limit: u64) -> u64 {
     more
 }
 
-pub(super) async fn ask(ground: &Ground, store: &Store) -> Result<bool, LabError> {
+pub(super) async fn ask(testbed: &Testbed, store: &Store) -> Result<bool, LabError> {
     let window = i64::try_from(WINDOW.as_micros()).unwrap_or(1);
-    let now = ground.clock().us(Instant::now());
+    let now = testbed.clock().us(Instant::now());
     let number = now.div_euclid(window);
-    let key = |number: i64| ground.key(&format!("sliding:{number}"));
+    let key = |number: i64| testbed.key(&format!("sliding:{number}"));
     let current: Option<u64> = store.command(cmd("GET").arg(key(number))).await?;
     let before: Option<u64> = store.command(cmd("GET").arg(key(number - 1))).await?;
     let into = u64::try_from(now.rem_euclid(window)).unwrap_or(0).figure()

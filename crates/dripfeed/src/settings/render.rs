@@ -7,7 +7,7 @@ use super::tree::{self, Step, Tree};
 
 /// One setting. Secrets are masked.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct ShownSetting {
+pub(crate) struct RenderedSetting {
     pub(crate) key: String,
     pub(crate) value: Json,
     /// The layer that set it.
@@ -16,7 +16,7 @@ pub(crate) struct ShownSetting {
 
 const MASK: &str = "***";
 
-pub(super) fn all(tree: &Tree) -> Vec<ShownSetting> {
+pub(super) fn all(tree: &Tree) -> Vec<RenderedSetting> {
     let mut shown = Vec::new();
     for name in tree.sections() {
         let path = vec![Step::Key(name)];
@@ -26,7 +26,7 @@ pub(super) fn all(tree: &Tree) -> Vec<ShownSetting> {
     shown
 }
 
-fn walk(tree: &Tree, path: &[Step], json: &Json, shown: &mut Vec<ShownSetting>) {
+fn walk(tree: &Tree, path: &[Step], json: &Json, shown: &mut Vec<RenderedSetting>) {
     let below = |step| path.iter().cloned().chain([step]).collect::<Vec<_>>();
     match json {
         Json::Object(table) if !table.is_empty() => {
@@ -35,7 +35,7 @@ fn walk(tree: &Tree, path: &[Step], json: &Json, shown: &mut Vec<ShownSetting>) 
         Json::Array(list) if list.iter().any(Json::is_object) => {
             list.iter().enumerate().for_each(|(index, value)| walk(tree, &below(Step::Index(index)), value, shown));
         }
-        value => shown.push(ShownSetting {
+        value => shown.push(RenderedSetting {
             key: tree::shown(path),
             value: masked(path, value),
             origin: tree.origin(path).unwrap_or_default(),

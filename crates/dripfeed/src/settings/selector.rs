@@ -18,7 +18,7 @@ pub(super) fn read(
     configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
 ) -> Option<BucketSet> {
     if names.is_empty() {
-        reader.fault(path, "names no bucket: use names, or [\"*\"] for all");
+        reader.error(path, "names no bucket: use names, or [\"*\"] for all");
         return None;
     }
     if names.iter().any(|name| name == "*") {
@@ -33,7 +33,7 @@ pub(super) fn read(
             None => {
                 let path: Vec<Step> = path.iter().cloned().chain([Step::Index(index)]).collect();
                 let shown = name.escape_debug();
-                reader.fault(&path, format!("there is no bucket `{shown}`: add [buckets.{shown}], or take it out"));
+                reader.error(&path, format!("there is no bucket `{shown}`: add [buckets.{shown}], or take it out"));
             }
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn read(
 /// Services come and go at run time: any name that one may have will do.
 pub(super) fn read_services(reader: &mut Reader<'_>, path: &[Step], names: &[String]) -> Option<ServiceSet> {
     if names.is_empty() {
-        reader.fault(path, "names no service: use names, or [\"*\"] for all");
+        reader.error(path, "names no service: use names, or [\"*\"] for all");
         return None;
     }
     if names.iter().any(|name| name == "*") {
@@ -57,7 +57,7 @@ pub(super) fn read_services(reader: &mut Reader<'_>, path: &[Step], names: &[Str
             }
             Err(error) => {
                 let path: Vec<Step> = path.iter().cloned().chain([Step::Index(index)]).collect();
-                reader.fault(&path, error.to_string());
+                reader.error(&path, error.to_string());
             }
         }
     }

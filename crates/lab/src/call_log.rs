@@ -16,11 +16,11 @@ pub(crate) struct Pass {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passes(Vec<Pass>);
 
-/// Where they are written down while they come. Clones write into one book.
+/// Where they are written down while they come. Clones write into one log.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Book(Arc<Mutex<Vec<Pass>>>);
+pub(crate) struct CallLog(Arc<Mutex<Vec<Pass>>>);
 
-impl Book {
+impl CallLog {
     /// A call that was asked for at `asked` and has passed by now.
     pub(crate) fn passed(&self, asked: Instant) {
         self.lines().push(Pass { asked, answered: Instant::now() });

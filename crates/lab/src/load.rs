@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use dripfeed_limit::{LimitError, Limiter, Request};
 
+use crate::call_log::{CallLog, Passes};
 use crate::error::LabError;
-use crate::passes::{Book, Passes};
 
 /// Between a caller's questions. The published loops start a program for each.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
@@ -16,15 +16,15 @@ pub(crate) async fn until_passed<A>(calls: usize, mut ask: impl FnMut(usize) -> 
 where
     A: Future<Output = Result<bool, LabError>>,
 {
-    let book = Book::default();
-    while book.count() < calls {
+    let log = CallLog::default();
+    while log.count() < calls {
         let asked = Instant::now();
-        if ask(book.count()).await? {
-            book.passed(asked);
+        if ask(log.count()).await? {
+            log.passed(asked);
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Ok(book.read())
+    Ok(log.read())
 }
 
 /// Asks every `pause` for as long as `load`.
@@ -36,16 +36,16 @@ pub(crate) async fn for_as_long_as<A>(
 where
     A: Future<Output = Result<bool, LabError>>,
 {
-    let book = Book::default();
+    let log = CallLog::default();
     let begun = Instant::now();
     while begun.elapsed() < load {
         let asked = Instant::now();
         if ask().await? {
-            book.passed(asked);
+            log.passed(asked);
         }
         tokio::time::sleep(pause).await;
     }
-    Ok(book.read())
+    Ok(log.read())
 }
 
 /// Whether a call may pass. One that Redis did not answer in time may not.

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// One thing to repair: where it was said, under which key, what is wrong and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ConfigError {
     /// A file, a variable of the environment, an argument; None: nowhere, something is missing.
     pub(crate) origin: Option<String>,
     pub(crate) key: Option<String>,
     pub(crate) message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in [&self.origin, &self.key].into_iter().flatten() {
             write!(f, "{part}: ")?;
@@ -22,12 +22,12 @@ impl fmt::Display for Fault {
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-pub(crate) struct Faults(Vec<Fault>);
+pub(crate) struct ConfigErrors(Vec<ConfigError>);
 
-impl Faults {
-    pub(super) fn push(&mut self, fault: Fault) {
-        if !self.0.contains(&fault) {
-            self.0.push(fault);
+impl ConfigErrors {
+    pub(super) fn push(&mut self, error: ConfigError) {
+        if !self.0.contains(&error) {
+            self.0.push(error);
         }
     }
 
@@ -40,10 +40,10 @@ impl Faults {
     }
 }
 
-impl fmt::Display for Faults {
+impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = if self.0.len() == 1 { "an error".to_owned() } else { format!("{} errors", self.0.len()) };
         write!(f, "the configuration has {errors}:")?;
-        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+        self.0.iter().try_for_each(|error| write!(f, "\n  {error}"))
     }
 }

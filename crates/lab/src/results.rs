@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, SerializeStruct as _, Serializer};
 
-use crate::passes::Passes;
+use crate::call_log::Passes;
 
 /// What one experiment found.
 #[derive(Debug)]
-pub(crate) struct Findings {
+pub(crate) struct Results {
     pub(crate) rows: Vec<Row>,
     pub(crate) shown: Shown,
 }

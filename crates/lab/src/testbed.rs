@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::error::LabError;
 use crate::time_series;
 
-pub struct Ground {
+pub struct Testbed {
     server: Option<(PrivateServer, TempDir)>,
     address: Address,
     prefix: String,
@@ -19,7 +19,7 @@ pub struct Ground {
     clock: Clock,
 }
 
-impl Ground {
+impl Testbed {
     /// A server of the experiment's own, which keeps nothing on disk.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use plotters::style::{Color as _, FontStyle, IntoFont as _, RGBColor, TextStyle}
 
 use super::{Area, wrong};
 use crate::error::LabError;
-use crate::findings::Whose;
+use crate::results::Whose;
 
 pub(super) const PAPER: RGBColor = RGBColor(255, 255, 255);
 pub(super) const GRID: RGBColor = RGBColor(229, 231, 235);

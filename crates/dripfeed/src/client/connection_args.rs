@@ -19,7 +19,7 @@ use crate::settings::read_secret;
 const KEY: &str = "DRIPFEED_KEY";
 
 #[derive(Args, Debug)]
-pub(crate) struct Asking {
+pub(crate) struct ConnectionArgs {
     /// URL of the intake
     #[arg(long, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
     server: Uri,
@@ -34,7 +34,7 @@ pub(crate) struct Asking {
     pub(crate) output: Format,
 }
 
-impl Asking {
+impl ConnectionArgs {
     /// # Errors
     /// When the server's address or the key can't be used.
     pub(crate) fn server(&self) -> Result<Server, Failure> {
