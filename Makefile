@@ -47,17 +47,17 @@ test: redis check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis an
 torture: redis ## Run the fault suite at its long volume; the report goes to tests/torture-report.md and .json
 	cargo build --locked --release --workspace
 	cargo test --locked --release --workspace --test torture -- --long --report $(CURDIR)/tests $(ARGS)
-	$(if $(ARGS),,HOSTILE_CALLS=200 cargo test --locked --release --workspace --test hostile_upstreams -- --nocapture)
+	$(if $(ARGS),,HOSTILE_CALLS=200 cargo test --locked --release --workspace --test it -- security::hostile_upstreams --nocapture)
 
 .PHONY: neighbours
 neighbours: redis ## Do all that one caller can do to others, 10,000 connections among it, and measure how long these wait
 	cargo build --locked --release --workspace
-	NEIGHBOURS=1 cargo test --locked --release --workspace --test hostile_neighbours -- --nocapture --test-threads 1
+	NEIGHBOURS=1 cargo test --locked --release --workspace --test it -- security::hostile_neighbours --nocapture --test-threads 1
 
 .PHONY: hostile
 hostile: redis ## Call upstreams that answer as badly as they can, HOSTILE_CALLS=200 times each
 	cargo build --locked --package dripfeed
-	HOSTILE_CALLS=$(or $(HOSTILE_CALLS),200) cargo test --locked --package dripfeed-tests --test hostile_upstreams -- --nocapture
+	HOSTILE_CALLS=$(or $(HOSTILE_CALLS),200) cargo test --locked --package dripfeed-tests --test it -- security::hostile_upstreams --nocapture
 
 # Built apart, so that no other target ever meets an executable with bugs.
 .PHONY: torture-selftest

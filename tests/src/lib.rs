@@ -7,6 +7,7 @@ pub mod client;
 pub mod cluster;
 pub mod door;
 pub mod journeys;
+pub mod machine;
 pub mod processes;
 pub mod proxy;
 pub mod redis_server;

@@ -9,13 +9,10 @@ use std::time::{Duration, Instant};
 use dripfeed_store::{Durability, RedisSettings, Store};
 use redis::FromRedisValue;
 use tokio::process::Command;
-use tokio::sync::{Mutex, MutexGuard};
 
+use crate::machine::{self, Machine};
 use crate::processes::{Process, command};
 use crate::redis_server::{RunningRedis, TestRedis};
-
-/// One service at a time: each has several processes under load, and the machine may have two cores.
-static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// A test's time for what must happen at last: far more than the promise says, so that a slow machine changes nothing.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -40,7 +37,8 @@ pub struct Service<R = TestRedis> {
     durability: Durability,
     configuration: PathBuf,
     started: AtomicUsize,
-    _alone: MutexGuard<'static, ()>,
+    /// Several processes under load, and the machine may have two cores.
+    _alone: Machine,
 }
 
 /// What is in a bucket.
@@ -64,7 +62,7 @@ impl Service {
 impl<R: RunningRedis> Service<R> {
     /// Over a Redis of any kind, with accepted jobs kept by `durability`.
     pub async fn over(redis: R, durability: Durability, buckets: &str) -> Self {
-        let alone = ALONE.lock().await;
+        let alone = machine::alone().await;
         let address = redis.url().parse().expect("an address");
         let settings = RedisSettings::new(address, "dripfeed", Durability::Everysec);
         let store = Store::connect(&settings).await.expect("Redis answers");

@@ -59,6 +59,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Parser as _;
+use dripfeed_tests::machine;
 use dripfeed_tests::torture::report::{HEAD, Report};
 use futures::future::join_all;
 use tokio::sync::Semaphore;
@@ -74,6 +75,7 @@ async fn main() -> ExitCode {
         chosen.iter().for_each(|row| println!("{}: test", row.name));
         return ExitCode::SUCCESS;
     }
+    let _machine = machine::shared().await;
     if arguments.selftest {
         return selftest::run(&arguments).await;
     }

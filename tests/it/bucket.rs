@@ -1,0 +1,10 @@
+//! One bucket in both kinds, over a private Redis.
+
+mod journey;
+mod list_kind;
+mod max_share;
+mod model_check;
+mod overrides;
+mod pace;
+mod pagination;
+mod take;

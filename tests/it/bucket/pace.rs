@@ -1,0 +1,366 @@
+//! The pace by several tiers, and while it changes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, open, settle, submit, take, takes_nothing};
+use dripfeed_tests::machine;
+use dripfeed_tests::redis_server::TestRedis;
+use serde_json::{Value as Json, json};
+use tokio::time::{sleep, timeout};
+
+fn tiers(tiers: Json) -> PaceTiers {
+    let Json::Array(tiers) = tiers else { panic!("a list of tiers") };
+    PaceTiers::read("tiers", tiers).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn paced(rate: Option<&str>, burst: u64, tiers: PaceTiers) -> BucketSettings {
+    let mut settings = buckets::settings("b");
+    settings.capacity = 5000;
+    settings.leak = Leak { rate: rate.map(|rate| rate.parse().unwrap()), burst, tiers, ..settings.leak };
+    settings
+}
+
+async fn with_jobs(redis: &TestRedis, settings: BucketSettings, jobs: usize) -> Bucket {
+    let bucket = open(redis, settings).await;
+    for answer in bucket.admit_many((0..jobs).map(|n| job(n.to_string())).collect()).await {
+        admitted(answer);
+    }
+    bucket
+}
+
+fn leak(changes: LeakChanges) -> Changes {
+    Changes { leak: changes, ..Changes::default() }
+}
+
+/// Takes without an end, and settles nothing.
+async fn take_all(replica: Replica) {
+    loop {
+        if let Take::Idle(idle) = replica.take(100).await.unwrap() {
+            replica.wait(&idle).await;
+        }
+    }
+}
+
+/// When each job in flight was taken, by the Redis clock in ms.
+async fn taken_at(redis: &TestRedis) -> Vec<u64> {
+    let script = "local taken, now = {}, redis.call('TIME')
+                  for _, job in ipairs(redis.call('XPENDING', KEYS[1], 'processors', '-', '+', 5000)) do
+                      taken[#taken + 1] = now[1] * 1000 + math.floor(now[2] / 1000) - job[3]
+                  end
+                  return taken";
+    let mut eval = redis::cmd("EVAL");
+    redis.store().await.command(eval.arg(script).arg(1).arg("dripfeed:{b}:jobs")).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_window_gets_more_than_its_share_and_each_gets_it() {
+    const WINDOW_MS: u64 = 500;
+    let _alone = machine::alone().await;
+    let redis = TestRedis::start().await;
+    let window = tiers(json!([{ "kind": "fixed", "limit": 200, "period": "500ms" }]));
+    let bucket = with_jobs(&redis, paced(Some("200/500ms"), 200, window), 3000).await;
+    let replicas = [join(&bucket, "a").await, join(&bucket, "b").await, join(&bucket, "c").await];
+    let taking = futures::future::join_all(replicas.map(take_all));
+    timeout(Duration::from_secs(5), taking).await.unwrap_err();
+
+    let mut windows = BTreeMap::<u64, u64>::new();
+    for ms in taken_at(&redis).await {
+        *windows.entry(ms / WINDOW_MS).or_default() += 1;
+    }
+    assert!(windows.values().all(|calls| *calls <= 200), "{windows:?}");
+    // The first and the last window were not seen whole.
+    windows.pop_first();
+    windows.pop_last();
+    let (calls, whole) = (windows.values().sum::<u64>(), windows.len() as u64);
+    assert!(whole >= 8 && calls * 100 >= whole * 200 * 99, "{windows:?}");
+}
+
+#[tokio::test]
+async fn all_tiers_must_pass_with_a_rate_or_without() {
+    let redis = TestRedis::start().await;
+    let day = json!({ "kind": "fixed", "limit": 3, "period": "366d" });
+    for rate in [Some("1000/s"), None] {
+        let bucket = with_jobs(&redis, paced(rate, 1000, tiers(json!([day]))), 5).await;
+        let replica = join(&bucket, "a").await;
+        assert_eq!(take(&replica, 5).await.len(), 3);
+        assert!(takes_nothing(&replica).await);
+        let pace = bucket.census().await.unwrap().pace;
+        assert_eq!((pace.reason, pace.effective_per_s, pace.tokens), ("used_up", Some(0.0), Some(0)));
+        redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    }
+}
+
+/// What a replica on a busy machine needs to wake up, to take and to settle.
+const NOTICED: Duration = Duration::from_millis(250);
+
+#[tokio::test]
+async fn who_waits_as_long_as_told_gets_in() {
+    let _alone = machine::alone().await;
+    let redis = TestRedis::start().await;
+    for tiers in [
+        tiers(json!([{ "kind": "fixed", "limit": 2, "period": "700ms" }])),
+        tiers(json!([{ "kind": "fixed", "limit": 5, "period": "2s" }, { "kind": "gate", "period": "150ms" }])),
+        tiers(json!([{ "kind": "fixed", "limit": 2, "period": "1s", "align": "first" }])),
+    ] {
+        let shown = format!("{:?}", tiers.written());
+        let mut settings = paced(None, 1, tiers);
+        settings.capacity = 3;
+        let bucket = open(&redis, settings).await;
+        let replica = join(&bucket, "a").await;
+        let leaking = tokio::spawn(async move {
+            loop {
+                match replica.take(1).await.unwrap() {
+                    Take::Jobs(jobs) => {
+                        for taken in jobs {
+                            settle(&replica, taken, DELIVERED).await;
+                        }
+                    }
+                    Take::Idle(idle) => replica.wait(&idle).await,
+                    Take::Fenced => panic!("declared dead"),
+                }
+            }
+        });
+        let mut refusals = 0;
+        while refusals < 6 {
+            if let Admission::Refused(refused) = bucket.admit(job("x")).await.unwrap() {
+                refusals += 1;
+                sleep(refused.retry_after.unwrap() + NOTICED).await;
+                let again = bucket.admit(job("again")).await.unwrap();
+                assert!(matches!(again, Admission::Admitted(_)), "after {refused:?}: {again:?}, {shown}");
+            }
+        }
+        leaking.abort();
+        redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_eta_counts_the_windows_ahead() {
+    let redis = TestRedis::start().await;
+    let hours = json!([{ "kind": "fixed", "limit": 10, "period": "1h", "align": "first" }]);
+    let bucket = open(&redis, paced(None, 1, tiers(hours))).await;
+    join(&bucket, "a").await;
+    let mut etas = Vec::new();
+    for _ in 0..25 {
+        etas.push(submit(&bucket, job("x")).await.eta.as_secs());
+    }
+    let hour = |of: u64| etas.iter().filter(|eta| (of * 3600 - 5..=of * 3600).contains(*eta)).count();
+    assert_eq!((etas.iter().filter(|eta| **eta == 0).count(), hour(1), hour(2)), (10, 10, 5), "{etas:?}");
+}
+
+#[tokio::test]
+async fn a_changed_pace_keeps_what_was_consumed() {
+    let redis = TestRedis::start().await;
+    let year = |limit: u64| Some(Some(tiers(json!([{ "kind": "fixed", "limit": limit, "period": "366d" }]))));
+    let bucket = with_jobs(&redis, paced(Some("1/366d"), 8, PaceTiers::default()), 20).await;
+    let replicas = [join(&bucket, "a").await, join(&open(&redis, (*bucket.settings()).clone()).await, "b").await];
+    assert_eq!(take(&replicas[0], 5).await.len(), 5);
+    // A tier that is new has lost nothing; the burst is what was left.
+    bucket.change(&leak(LeakChanges { tiers: year(6), ..LeakChanges::default() })).await.unwrap();
+    assert_eq!(take(&replicas[1], 20).await.len(), 3);
+    bucket.change(&leak(LeakChanges { rate: Some("1000000/s".parse().ok()), ..LeakChanges::default() })).await.unwrap();
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(take(&replicas[0], 20).await.len(), 1);
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(take(&replicas[1], 1).await.len(), 1);
+    assert_eq!(take(&replicas[0], 20).await.len(), 1);
+    assert!(takes_nothing(&replicas[1]).await, "six of six");
+    bucket.change(&leak(LeakChanges { tiers: year(7), ..LeakChanges::default() })).await.unwrap();
+    assert_eq!(take(&replicas[1], 20).await.len(), 1);
+    bucket.change(&leak(LeakChanges { tiers: Some(None), ..LeakChanges::default() })).await.unwrap();
+    assert_eq!(bucket.census().await.unwrap().pace.target.unwrap().text, "1000000/s");
+}
+
+/// A bucket of 1000 calls a second, with jobs, and two replicas of it in processes of their own.
+async fn adaptive(redis: &TestRedis, settings: BucketSettings) -> (Bucket, [Replica; 2]) {
+    let bucket = with_jobs(redis, settings.clone(), 500).await;
+    let replicas = [join(&bucket, "a").await, join(&open(redis, settings).await, "b").await];
+    (bucket, replicas)
+}
+
+fn fast() -> BucketSettings {
+    paced(Some("1000/s"), 1000, PaceTiers::default())
+}
+
+const REFUSED: Settlement = Settlement::Hold { wait: Some(Duration::ZERO) };
+
+async fn refuse(replica: &Replica, calls: Vec<Taken>) {
+    let refusals = calls.into_iter().map(|taken| settle(replica, taken, REFUSED));
+    futures::future::join_all(refusals).await;
+}
+
+async fn pace_of(bucket: &Bucket) -> (f64, &'static str) {
+    let pace = bucket.census().await.unwrap().pace;
+    (pace.effective_per_s.unwrap(), pace.reason)
+}
+
+/// As if what is known of the last cut were so much older.
+async fn age_the_cut(redis: &TestRedis, ms: i64) {
+    for field in ["cut", "grows"] {
+        let mut older = redis::cmd("HINCRBY");
+        older.arg("dripfeed:{b}:pace").arg(field).arg(-ms);
+        redis.store().await.command::<()>(&older).await.unwrap();
+    }
+}
+
+/// What a cut leaves, and what may have grown back while a busy machine came to look: a thousandth in a tenth of a second.
+fn is_cut_to(left: f64, effective: f64) -> bool {
+    (left..left + 100.0).contains(&effective)
+}
+
+#[tokio::test]
+async fn refusals_cut_the_rate_once_for_all_calls_that_were_under_way() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, b]) = adaptive(&redis, fast()).await;
+    let (of_a, mut of_b) = (take(&a, 20).await, take(&b, 20).await);
+    let late = of_b.split_off(10);
+    refuse(&a, of_a).await;
+    refuse(&b, of_b).await;
+    let (effective, reason) = pace_of(&bucket).await;
+    assert!(is_cut_to(700.0, effective) && reason == "refusals", "{effective} {reason}");
+    // Still calls from before the cut, however late they end.
+    sleep(Duration::from_millis(1100)).await;
+    refuse(&b, late).await;
+    assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
+    // One from after it.
+    let next = take(&b, 1).await;
+    refuse(&b, next).await;
+    let effective = pace_of(&bucket).await.0;
+    assert!(is_cut_to(490.0, effective), "{effective}");
+}
+
+#[tokio::test]
+async fn a_cut_rate_grows_back_to_what_it_is_set_to_and_not_beyond() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, _b]) = adaptive(&redis, fast()).await;
+    let taken = take(&a, 1).await;
+    refuse(&a, taken).await;
+    age_the_cut(&redis, 15_000).await;
+    assert!(is_cut_to(850.0, pace_of(&bucket).await.0));
+    age_the_cut(&redis, 15_000).await;
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+    age_the_cut(&redis, 3_600_000).await;
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+}
+
+#[tokio::test]
+async fn the_rate_is_never_cut_to_nothing() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, _b]) = adaptive(&redis, fast()).await;
+    for _ in 0..20 {
+        let taken = take(&a, 1).await;
+        refuse(&a, taken).await;
+        age_the_cut(&redis, 1000).await;
+        sleep(Duration::from_millis(2)).await;
+    }
+    let effective = pace_of(&bucket).await.0;
+    assert!((50.0..200.0).contains(&effective), "{effective}");
+}
+
+#[tokio::test]
+async fn a_cut_rate_is_what_leaks() {
+    let _alone = machine::alone().await;
+    let redis = TestRedis::start().await;
+    let (_bucket, [a, b]) = adaptive(&redis, paced(Some("100/s"), 100, PaceTiers::default())).await;
+    let begun = std::time::Instant::now();
+    let burst = take(&a, 100).await.len();
+    let mut cut = redis::cmd("HSET");
+    cut.arg("dripfeed:{b}:pace").arg(&["speed", "200", "cut", "1", "grows", "9999999999999"]);
+    redis.store().await.command::<()>(&cut).await.unwrap();
+    assert!(takes_nothing(&b).await || burst > 90);
+    sleep(Duration::from_millis(1500)).await;
+    let seconds = begun.elapsed().as_secs_f64();
+    let calls = take(&b, 100).await.len();
+    // A fifth of the rate, and what has grown back of it meanwhile.
+    let most = seconds * 100.0 * (0.2 + seconds / 100.0) + 2.0;
+    assert!(calls >= 25 && f64::from(u32::try_from(calls).unwrap()) <= most, "{calls} calls in {seconds} s");
+}
+
+const TIMED_OUT: (Settlement, bool) = (Settlement::Retry { after: Duration::ZERO }, true);
+
+/// Calls that end one after the other; of a hundred this many end badly, by chance.
+async fn calls_with(redis: &TestRedis, percent: u32, bad: (Settlement, bool), calls: usize) -> (f64, &'static str) {
+    let mut chance = fastrand::Rng::with_seed(7);
+    let (bucket, [a, b]) = adaptive(redis, fast()).await;
+    let mut ended = 0;
+    while ended < calls {
+        for replica in [&a, &b] {
+            let Take::Jobs(jobs) = replica.take(20).await.unwrap() else { continue };
+            let ends = jobs.into_iter().map(|taken| {
+                ended += 1;
+                let good = (Settlement::Retry { after: Duration::ZERO }, false);
+                let (settlement, timed_out) = if chance.u32(0..100) < percent { bad.clone() } else { good };
+                replica.settle_with(taken.claim, settlement, Feedback { timed_out, exhausted_for: None })
+            });
+            futures::future::join_all(ends.collect::<Vec<_>>()).await;
+        }
+    }
+    pace_of(&bucket).await
+}
+
+#[tokio::test]
+async fn single_timeouts_cut_nothing_and_many_do() {
+    let redis = TestRedis::start().await;
+    let (effective, reason) = calls_with(&redis, 2, TIMED_OUT, 3000).await;
+    assert!(effective >= 900.0, "{effective} {reason}");
+    redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    let (effective, reason) = calls_with(&redis, 40, TIMED_OUT, 200).await;
+    assert!(effective <= 800.0 && reason == "timeouts", "{effective} {reason}");
+}
+
+#[tokio::test]
+async fn single_refusals_cut_little_and_many_cut_to_what_the_upstream_takes() {
+    let redis = TestRedis::start().await;
+    let (effective, reason) = calls_with(&redis, 2, (REFUSED, false), 3000).await;
+    assert!(effective >= 700.0, "{effective} {reason}");
+    redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    let (effective, reason) = calls_with(&redis, 40, (REFUSED, false), 200).await;
+    assert!(effective <= 800.0 && reason == "refusals", "{effective} {reason}");
+}
+
+#[tokio::test]
+async fn a_rate_that_is_not_adaptive_stays_what_it_is() {
+    let redis = TestRedis::start().await;
+    let mut settings = fast();
+    settings.leak.adaptive = false;
+    let (bucket, [a, b]) = adaptive(&redis, settings).await;
+    let taken = take(&a, 20).await;
+    refuse(&a, taken).await;
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+    // Until it is.
+    let on = LeakChanges { adaptive: Some(Some(true)), ..LeakChanges::default() };
+    bucket.change(&leak(on)).await.unwrap();
+    let taken = take(&b, 1).await;
+    refuse(&b, taken).await;
+    assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
+    let off = LeakChanges { adaptive: Some(Some(false)), ..LeakChanges::default() };
+    bucket.change(&leak(off)).await.unwrap();
+    assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
+}
+
+#[tokio::test]
+async fn without_a_rate_only_the_hold_is_kept() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, _b]) = adaptive(&redis, paced(None, 1, PaceTiers::default())).await;
+    let taken = take(&a, 20).await;
+    refuse(&a, taken).await;
+    assert_eq!(bucket.census().await.unwrap().pace.reason, "no_rate");
+    assert_eq!(take(&a, 20).await.len(), 20);
+}
+
+#[tokio::test]
+async fn a_used_up_quota_holds_the_bucket_whatever_the_answer_was() {
+    let redis = TestRedis::start().await;
+    let (bucket, [a, b]) = adaptive(&redis, fast()).await;
+    let exhausted = |wait| Feedback { timed_out: false, exhausted_for: Some(wait) };
+    let taken = take(&a, 2).await;
+    for taken in taken {
+        a.settle_with(taken.claim, DELIVERED, exhausted(Duration::from_secs(60))).await.unwrap();
+    }
+    assert!(takes_nothing(&b).await);
+    let pace = bucket.census().await.unwrap().pace;
+    assert_eq!(pace.reason, "held");
+    assert!(pace.held_for.unwrap() <= Duration::from_secs(60));
+}

@@ -1,0 +1,122 @@
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use dripfeed_tests::client::Client;
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::service::{PATIENCE, Service};
+use dripfeed_tests::upstream::{Answer, Upstream};
+use http::Method;
+
+use super::{Names, check, missing, unknown, updating};
+
+/// Buckets whose work touches every key.
+pub(crate) const WORK: &str = r#"
+[buckets.stream]
+upstream = "{upstream}"
+max_share = "50%"
+timeout = "60s"
+[buckets.stream.leak]
+rate = "100/s"
+tiers = [{ kind = "fixed", limit = 1000, period = "1m" }]
+[buckets.stream.keep]
+idempotency_keys = "1h"
+[[buckets.stream.limits]]
+id = "each"
+key = ["caller", "header:x-shop"]
+tiers = [{ kind = "bucket", rate = "100/s", burst = 100 }]
+[buckets.list]
+kind = "list"
+upstream = "{upstream}"
+"#;
+/// Enough to see each key.
+const ROUNDS: Duration = Duration::from_secs(15);
+const RULES: &str = r#"{"policies":[{"id":"each","key":["caller"],"tiers":[{"kind":"bucket","rate":"100/m"}]}]}"#;
+
+/// On a slow machine a request times out here no sooner than anywhere else.
+pub(crate) async fn roles(service: &Service) -> (Process, Process) {
+    let settings = &["redis.response_timeout=30s", "processor.lease=2m"];
+    tokio::join!(service.role("intake", settings), service.role("processor", settings))
+}
+
+/// Jobs of all kinds: delivered, delayed, dead, waited for, with a key; and checks of a service.
+pub(crate) async fn work(intake: &Client) {
+    let request = |path: &str| intake.request(Method::POST, path).header("x-shop", "a");
+    let jobs = "/v1/buckets/stream/jobs";
+    let calls = [
+        (request(jobs).header("idempotency-key", "k"), "200"),
+        (request(jobs).header("dripfeed-delay", "2s"), "200"),
+        (request(jobs).header("dripfeed-delay", "1s").header("idempotency-key", "later"), "200"),
+        (request(jobs).header("prefer", "wait=5"), "slow"),
+        (request(jobs), "404"),
+        (request("/v1/buckets/list/jobs"), "200"),
+        (request("/v1/services/shop/check").header("content-type", "application/json"), r#"{"caller":"alice"}"#),
+    ];
+    let rules = intake.request(Method::PUT, "/v1/services/shop/rules").header("content-type", "application/json");
+    intake.call(rules, RULES).await.expect("an answer");
+    let answers = calls.map(|(request, body)| intake.call(request, body));
+    for answer in futures::future::join_all(answers).await {
+        let answer = answer.expect("an answer");
+        assert!(answer.status < 300, "{answer:?}");
+    }
+    for change in ["pause", "resume"] {
+        intake.post(&format!("/v1/buckets/stream/{change}"), "").await.expect("an answer");
+    }
+}
+
+#[tokio::test]
+async fn keys_and_fields_in_redis_keep_their_names() {
+    let upstream = Upstream::start(|call| async move {
+        match call.text() {
+            "404" => Answer::Status(404),
+            "slow" => {
+                // Long enough that somebody sees its keys.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                Answer::Status(200)
+            }
+            _ => Answer::Status(200),
+        }
+    })
+    .await;
+    let service = Service::new(&WORK.replace("{upstream}", &upstream.url())).await;
+    let (intake, _processor) = roles(&service).await;
+    let client = intake.client();
+    let (mut seen, begun) = (Names::new(), Instant::now());
+    loop {
+        tokio::join!(work(&client), async {
+            for _ in 0..20 {
+                seen.extend(names(&service).await);
+            }
+        });
+        // A name that is new doesn't become known by waiting, and one that is gone may be written later.
+        let done = if updating() { begun.elapsed() > ROUNDS } else { missing("redis", &seen).is_empty() };
+        if done || !unknown("redis", &seen).is_empty() && !updating() || begun.elapsed() > PATIENCE {
+            break;
+        }
+    }
+    check("redis", &seen);
+}
+
+/// Keys with their types, and fields of hashes; what is chosen by callers or by chance is left out.
+async fn names(service: &Service) -> Names {
+    let mut names = Names::new();
+    for key in service.redis::<Vec<String>>("KEYS *").await {
+        let kind: String = service.redis(&format!("TYPE {key}")).await;
+        let name = constant(&key);
+        match kind.as_str() {
+            // It has expired.
+            "none" => continue,
+            "hash" => {
+                let fields: HashMap<String, redis::Value> = service.redis(&format!("HGETALL {key}")).await;
+                names.extend(fields.keys().map(|field| format!("{name} hash {}", constant(field))));
+            }
+            kind => drop(names.insert(format!("{name} {kind}"))),
+        }
+    }
+    names
+}
+
+/// Parts with a digit, as ids, slots, tokens and names of replicas have, are another each time.
+fn constant(name: &str) -> String {
+    let parts = name.split(':').map(|part| if part.bytes().any(|byte| byte.is_ascii_digit()) { "…" } else { part });
+    parts.collect::<Vec<_>>().join(":")
+}

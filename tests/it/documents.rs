@@ -1,0 +1,7 @@
+//! What the documents and files of the repository say, tried out.
+
+/// What the containers of docker-compose.yml would run, run as processes.
+mod compose;
+mod contributing;
+/// The lines of the README and what they show.
+mod redis_cli;

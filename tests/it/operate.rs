@@ -1,0 +1,8 @@
+//! What operators do, and what they leave behind.
+
+mod doctor;
+mod installation;
+/// Real payloads, pushed through a small bucket.
+mod push;
+/// Processors asked to end while a call hangs.
+mod shutdown;

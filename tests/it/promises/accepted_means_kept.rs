@@ -1,0 +1,201 @@
+//! Promise 2: From its 202 on a job is called at least once, and it ends in exactly one recorded outcome. A refused or failed
+//! submission leaves nothing behind.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::*;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_store::{AppendFsync, Durability, ServerOptions};
+use dripfeed_tests::buckets::{self, join, open, refused, submit, take_one};
+use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::upstream::Upstream;
+use futures::future::join_all;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+const WRITERS: usize = 8;
+
+/// One request, and what came of it; Err: no answer, so the job may exist or not.
+struct Asked {
+    begun: Instant,
+    took: Duration,
+    answer: Result<Answer, String>,
+}
+
+/// Writers that ask without pause until asked to end; they wait a little where a request failed.
+struct Writers {
+    end: Arc<AtomicBool>,
+    tasks: Vec<JoinHandle<Vec<Asked>>>,
+}
+
+impl Writers {
+    fn start(client: &Client) -> Self {
+        let end = Arc::new(AtomicBool::new(false));
+        let tasks = (0..WRITERS).map(|n| tokio::spawn(write(client.clone(), n, Arc::clone(&end)))).collect();
+        Self { end, tasks }
+    }
+
+    async fn end(self) -> Vec<Asked> {
+        self.end.store(true, Ordering::SeqCst);
+        join_all(self.tasks).await.into_iter().flat_map(|asked| asked.expect("a writer doesn't fail")).collect()
+    }
+}
+
+async fn write(client: Client, writer: usize, end: Arc<AtomicBool>) -> Vec<Asked> {
+    let mut all = Vec::new();
+    while !end.load(Ordering::SeqCst) {
+        let begun = Instant::now();
+        let answer = client.submit("b", format!("{writer} {}", all.len())).await;
+        let accepted = answer.as_ref().is_ok_and(|answer| answer.status == 202);
+        all.push(Asked { begun, took: begun.elapsed(), answer });
+        sleep(Duration::from_millis(if accepted { 2 } else { 50 })).await;
+    }
+    all
+}
+
+fn accepted(asked: &[Asked]) -> BTreeSet<String> {
+    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    answers.filter(|answer| answer.status == 202).map(|answer| answer.text("id")).collect()
+}
+
+/// Each accepted job was called, and has one outcome: delivered.
+async fn all_kept(service: &Service, upstream: &Upstream, accepted: &BTreeSet<String>) {
+    service.drained("b").await;
+    let called: BTreeSet<String> = upstream.calls_by_job().into_keys().collect();
+    let lost: Vec<_> = accepted.difference(&called).collect();
+    assert!(lost.is_empty(), "of {} accepted jobs, never called: {lost:?}", accepted.len());
+    let outcomes: std::collections::BTreeMap<String, String> = service.redis("HGETALL dripfeed:{b}:outcomes").await;
+    for job in accepted {
+        let outcome = outcomes.get(job).unwrap_or_else(|| panic!("{job} has no outcome"));
+        assert!(outcome.contains(r#""result":"delivered""#), "{job}: {outcome}");
+    }
+}
+
+fn bucket(upstream: &Upstream) -> String {
+    format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 5000", upstream.url())
+}
+
+/// For how long Redis is away. Anyone who asks meanwhile gets an answer before it is back.
+const AWAY: Duration = Duration::from_secs(4);
+/// After which everything works again; far more than it takes, for busy machines.
+const BACK_WITHIN: Duration = Duration::from_secs(10);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_load() {
+    let upstream = Upstream::willing().await;
+    // Flushed every second only, Redis keeps what it should write to itself while a flush takes its time, and a kill takes it.
+    let options = ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() };
+    let mut service = Service::over(TestRedis::with(options).await, Durability::Fsync, &bucket(&upstream)).await;
+    // The time limits that stand in the default settings.
+    let shipped = ["redis.response_timeout=1s", "processor.lease=10s"];
+    let intake = service.role("intake", &shipped).await;
+    let _processors = [service.role("processor", &shipped).await, service.role("processor", &shipped).await];
+    let writers = Writers::start(&intake.client());
+    upstream.has_got(500).await;
+
+    service.redis.server.kill().await.unwrap();
+    let down = Instant::now();
+    sleep(AWAY).await;
+    let up = Instant::now();
+    service.redis.server.start_again().await.unwrap();
+    let ready = Instant::now();
+    let calls = upstream.calls().len();
+    upstream.has_got(calls + 500).await;
+    let asked = writers.end().await;
+
+    let meanwhile = || asked.iter().filter(|asked| asked.begun > down && asked.begun + asked.took < up);
+    assert!(meanwhile().count() > WRITERS, "too few asked while Redis was away");
+    for asked in meanwhile() {
+        let answer = asked.answer.as_ref().expect("an answer while Redis is away");
+        assert_eq!((answer.status, answer.text("code").as_str()), (503, "store_unavailable"), "{answer:?}");
+        assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
+    }
+    // Also of those that were under way when Redis died, and that asked just before it came back.
+    let longest = asked.iter().map(|asked| asked.took).max().expect("requests");
+    assert!(longest < AWAY, "an answer took {longest:?}: it waited for Redis");
+
+    let works = ready + BACK_WITHIN;
+    let late = asked.iter().filter(|asked| asked.begun > works);
+    let failed: Vec<_> = late.filter(|asked| !matches!(&asked.answer, Ok(answer) if answer.status == 202)).collect();
+    assert!(failed.is_empty(), "{} requests failed later than {BACK_WITHIN:?} after Redis was back", failed.len());
+    let back = upstream.calls().iter().map(|call| call.arrived).find(|arrived| *arrived > ready).expect("calls");
+    assert!(back < works, "the first call came {:?} after Redis was back", back.duration_since(ready));
+    all_kept(&service, &upstream, &accepted(&asked)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_intake_accepted_outlives_its_death() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&bucket(&upstream)).await;
+    let mut intake = service.intake().await;
+    let _processor = service.processor().await;
+    let writers = Writers::start(&intake.client());
+    upstream.has_got(200).await;
+    intake.kill().await;
+    // As long as it takes each of them to notice.
+    sleep(Duration::from_millis(300)).await;
+    let asked = writers.end().await;
+    assert!(asked.iter().any(|asked| asked.answer.is_err()), "the intake died under load");
+    all_kept(&service, &upstream, &accepted(&asked)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outcome_is_recorded_once_whatever_way_a_job_took() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    let job = submit(&bucket, buckets::job("x")).await;
+    for end in [Settlement::Retry { after: Duration::ZERO }, Settlement::GiveBack, buckets::DELIVERED] {
+        assert_eq!(bucket.outcomes(None, None, None, 10).await.unwrap().items.len(), 0);
+        buckets::settle(&replica, take_one(&replica).await, end).await;
+    }
+    let outcomes = bucket.outcomes(None, None, None, 10).await.unwrap().items;
+    assert_eq!(outcomes.iter().map(|ended| ended.id).collect::<Vec<_>>(), [job.id]);
+    let ended: u64 = bucket.census().await.unwrap().ended.iter().map(|(_, count)| count).sum();
+    assert_eq!(ended, 1);
+}
+
+#[tokio::test]
+async fn a_refused_submission_leaves_nothing_behind() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    (settings.capacity, settings.capacity_bytes) = (1, 100);
+    let bucket = open(&redis, settings).await;
+    submit(&bucket, buckets::job("first")).await;
+    let keyed = |body: String| {
+        let mut job = buckets::job(body);
+        job.idempotency_key = IdempotencyKey::parse("refused").ok();
+        job
+    };
+    let keys = async || {
+        let keys: BTreeSet<String> = redis.store().await.command(redis::cmd("KEYS").arg("*")).await.unwrap();
+        keys.into_iter().filter(|key| !key.contains(":token:")).collect::<BTreeSet<_>>()
+    };
+    let before = keys().await;
+    let census = bucket.census().await.unwrap();
+    assert_eq!(refused(bucket.admit(keyed("x".into())).await).reason, Reason::BucketFull);
+    assert_eq!(refused(bucket.admit(keyed("x".repeat(200))).await).reason, Reason::NeverFits);
+    assert_eq!(keys().await, before);
+    let after = bucket.census().await.unwrap();
+    assert_eq!((after.level, after.bytes, after.accepted), (census.level, census.bytes, census.accepted));
+    // Its key is still free.
+    assert_eq!(bucket.purge().await.unwrap(), 1);
+    assert!(!submit(&bucket, keyed("another".into())).await.repeated);
+}
+
+#[tokio::test]
+async fn a_failed_submission_leaves_nothing_behind() {
+    let mut redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    redis.server.kill().await.unwrap();
+    assert!(bucket.admit(buckets::job("x")).await.is_err());
+    redis.server.start_again().await.unwrap();
+    until("an answer", async || bucket.census().await.is_ok()).await;
+    let census = bucket.census().await.unwrap();
+    assert_eq!((census.level, census.bytes, census.accepted), (0, 0, 0));
+}

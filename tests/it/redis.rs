@@ -1,0 +1,6 @@
+//! Redis as it may be: a Cluster, durable by a class, full, or answering with an error.
+
+mod cluster;
+mod durability;
+mod errors;
+mod memory_full;

@@ -1,0 +1,352 @@
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::{Bucket, BucketSettings};
+use dripfeed_job::JobId;
+use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
+use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::service::{PATIENCE, Service, until};
+use futures::future::join_all;
+use http::Method;
+
+use super::{misdeeds, most_lines};
+
+pub const SCRIPTS: [&str; 16] = [
+    "admit",
+    "heartbeat",
+    "await_outcome",
+    "cancel",
+    "census",
+    "apply_overrides",
+    "delete",
+    "find",
+    "forget",
+    "list",
+    "list_dead",
+    "outcomes",
+    "purge",
+    "put",
+    "replay",
+    "report",
+];
+
+/// A script or command, and a call of the API that takes it.
+const CALLS: [(&str, &str); 18] = [
+    ("admit", "POST /v1/buckets/b/jobs {}"),
+    ("find", "GET /v1/buckets/b/jobs/{waiting}"),
+    ("HMGET", "GET /v1/buckets/b/jobs/{ended}"),
+    ("list", "GET /v1/buckets/b/jobs"),
+    ("cancel", "DELETE /v1/buckets/b/jobs/{waiting}"),
+    ("census", "GET /v1/buckets/b"),
+    ("outcomes", "GET /v1/buckets/b/outcomes"),
+    ("report", "GET /v1/buckets/b/report?window=1h"),
+    ("purge", "POST /v1/buckets/other/purge"),
+    ("apply_overrides", "PATCH /v1/buckets/other {\"capacity\": 7}"),
+    ("list_dead", "GET /v1/buckets/other/dead"),
+    ("XRANGE", "GET /v1/buckets/other/dead/{dead}"),
+    ("HGET", "GET /v1/buckets/other/dead/{dead}"),
+    ("replay", "POST /v1/buckets/other/dead/{dead}/replay"),
+    ("forget", "DELETE /v1/buckets/other/dead/{dead}"),
+    ("HKEYS", "GET /v1/buckets/list"),
+    ("put", "PUT /v1/services/shop/rules {\"policies\": []}"),
+    ("delete", "DELETE /v1/services/{service}/rules"),
+];
+
+const BUCKETS: &str = r#"
+[defaults]
+capacity = 100000
+[buckets]
+b.upstream = "http://127.0.0.1:1/"
+other.upstream = "http://127.0.0.1:1/"
+list = { upstream = "http://127.0.0.1:1/", kind = "list" }
+"#;
+
+/// What a caller is reported.
+#[derive(Debug, PartialEq)]
+enum Told {
+    AsEver,
+    Problem(u16, String, Option<String>),
+}
+
+impl Told {
+    fn by(answer: &Answer) -> Self {
+        if answer.status < 300 {
+            return Self::AsEver;
+        }
+        let outcome = answer.json()["outcome"].as_str().map(str::to_owned);
+        Self::Problem(answer.status, answer.text("code"), outcome)
+    }
+
+    fn store(status: u16, code: &str, outcome: &str) -> Self {
+        Self::Problem(status, code.to_owned(), Some(outcome.to_owned()))
+    }
+
+    /// What must be reported when the call of that name meets that misdeed.
+    fn expected(name: &str, misdeed: Misdeed) -> Self {
+        let is_script = SCRIPTS.contains(&name);
+        let Misdeed::Error(error) = misdeed else {
+            // A lost answer to a submission is asked for again, under the same token.
+            return if name == "admit" { Self::AsEver } else { Self::store(503, "store_unavailable", "unknown") };
+        };
+        match error.split(' ').next().expect("a code") {
+            "NOSCRIPT" if is_script => Self::AsEver,
+            "OOM" => Self::store(507, "store_full", "not_stored"),
+            "LOADING" | "READONLY" | "BUSY" | "MISCONF" | "NOAUTH" | "NOPERM" | "WRONGPASS" | "MOVED" | "ASK"
+            | "CLUSTERDOWN" | "MASTERDOWN" | "NOREPLICAS" | "TRYAGAIN" | "UNBLOCKED" => {
+                Self::store(503, "store_unavailable", "not_stored")
+            }
+            // Anything else may come out of the middle of a script.
+            _ if is_script => Self::store(503, "store_unavailable", "unknown"),
+            _ => Self::store(503, "store_unavailable", "not_stored"),
+        }
+    }
+}
+
+struct Stage {
+    service: Service,
+    door: Door,
+    intake: Process,
+    b: Bucket,
+    other: Bucket,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let service = Service::new(BUCKETS).await;
+        let door = Door::before(&service.redis).await;
+        let intake = service.role("intake", &[&format!("redis.url={}", door.url())]).await;
+        let roomy = |name| BucketSettings { capacity: 100_000, ..buckets::settings(name) };
+        let b = buckets::open(&service.redis, roomy("b")).await;
+        let other = buckets::open(&service.redis, roomy("other")).await;
+        Self { service, door, intake, b, other }
+    }
+
+    /// A job that has died, of the other bucket, by its own way to Redis.
+    async fn dead(&self) -> JobId {
+        let replica = join(&self.other, "r").await;
+        self.other.purge().await.expect("Redis answers");
+        self.other.resume().await.expect("Redis answers");
+        let id = submit(&self.other, buckets::job("dead")).await.id;
+        settle(&replica, take_one(&replica).await, buried("no luck")).await;
+        replica.leave().await.expect("Redis answers");
+        id
+    }
+
+    /// A service without rules, as soon as it can be.
+    async fn register(&self, service: &str) {
+        let client = self.intake.client();
+        let path = format!("/v1/services/{service}/rules");
+        until("a service is registered", async || {
+            let put = client.call(client.request(Method::PUT, &path), r#"{"policies": []}"#);
+            put.await.expect("an answer").status == 200
+        })
+        .await;
+    }
+
+    /// The call, with new jobs where it names any.
+    async fn prepared(&self, call: &str) -> (Method, String, String) {
+        let mut call = call.to_owned();
+        if call.contains("{waiting}") || call.contains("{ended}") {
+            let id = submit(&self.b, buckets::job("x")).await.id;
+            if call.contains("{ended}") {
+                self.b.cancel(id).await.expect("Redis answers");
+            }
+            call = call.replace("{waiting}", &id.to_string()).replace("{ended}", &id.to_string());
+        }
+        if call.contains("{dead}") {
+            call = call.replace("{dead}", &self.dead().await.to_string());
+        }
+        if call.contains("{service}") {
+            self.register("till").await;
+            call = call.replace("{service}", "till");
+        }
+        let mut words = call.splitn(3, ' ').map(str::to_owned);
+        let method = words.next().expect("a method").parse().expect("a method");
+        (method, words.next().expect("a path"), words.next().unwrap_or_default())
+    }
+
+    async fn ask(&self, client: &Client, (method, path, body): (Method, String, String)) -> Answer {
+        client.call(client.request(method, &path), body).await.expect("an answer")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_are_told_what_holds() {
+    let stage = Stage::set().await;
+    let client = stage.intake.client();
+    let (begun, mut wrong, mut accepted) = (Instant::now(), Vec::new(), 0);
+    for (name, call) in CALLS {
+        // So that each script's name is known at the door.
+        let as_ever = stage.ask(&client, stage.prepared(call).await).await;
+        assert!(as_ever.status < 300, "{name}: {as_ever:?}");
+        accepted += u64::from(name == "admit");
+        for misdeed in misdeeds() {
+            let prepared = stage.prepared(call).await;
+            let before = stage.door.all_calls();
+            stage.door.plan(name, misdeed, 1);
+            let told = Told::by(&stage.ask(&client, prepared).await);
+            assert!(stage.door.has_done(name), "{call} doesn't call {name}");
+            if told != Told::expected(name, misdeed) {
+                wrong.push(format!("{name} {misdeed:?}: {told:?}, expected {:?}", Told::expected(name, misdeed)));
+            }
+            accepted += u64::from(name == "admit" && told == Told::AsEver);
+            let again = works_again(&stage, &client, call).await;
+            assert!(again < Duration::from_secs(10), "{name} {misdeed:?}: it took {again:?}");
+            accepted += u64::from(name == "admit");
+            let asked = stage.door.all_calls() - before;
+            assert!(asked < 100, "{name} {misdeed:?}: Redis was asked {asked} times");
+        }
+        if name == "admit" {
+            assert_eq!(stage.service.level("b").await, accepted, "each 202 is one job, and nothing else is");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let log = stage.intake.log();
+    assert!(!log.contains("panicked"), "{log}");
+    let lines = log.lines().count();
+    assert!(lines <= 20 + most_lines(begun.elapsed().as_secs()), "{lines} lines in {:?}", begun.elapsed());
+}
+
+/// Submits a job, and waits for its outcome.
+async fn wait_for_outcome(stage: &Stage, seconds: u64) -> Answer {
+    let client = stage.intake.client();
+    let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("prefer", format!("wait={seconds}"));
+    client.call(request, "x").await.expect("an answer")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_can_not_wait_for_an_outcome_has_handed_in_a_job_all_the_same() {
+    let stage = Stage::set().await;
+    assert_eq!(wait_for_outcome(&stage, 1).await.status, 202);
+    for misdeed in misdeeds() {
+        stage.door.plan("await_outcome", misdeed, 1);
+        let answer = wait_for_outcome(&stage, 1).await;
+        assert_eq!(answer.status, 202, "{misdeed:?}: {answer:?}");
+        assert!(stage.door.has_done("await_outcome"), "{misdeed:?}");
+    }
+    assert_eq!(stage.service.level("b").await, 1 + misdeeds().count() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_is_woken_and_does_not_ask_again_and_again() {
+    let stage = Stage::set().await;
+    let replica = join(&stage.b, "r").await;
+    let mut looks = Vec::new();
+    for number in 0..5 {
+        if number == 4 {
+            // A message that is lost delays the answer, and no more.
+            let killed: u64 = stage.service.redis("CLIENT KILL TYPE pubsub").await;
+            assert_eq!(killed, 1, "one connection for all");
+        }
+        let before = stage.door.calls("await_outcome");
+        let (answer, ()) = tokio::join!(wait_for_outcome(&stage, 30), async {
+            until("somebody waits", async || stage.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await == 1).await;
+            until("it is listened to", async || {
+                stage.service.redis::<(String, u64)>("PUBSUB NUMSUB dripfeed:{b}:notices").await.1 == 1 || number == 4
+            })
+            .await;
+            settle(&replica, take_one(&replica).await, buckets::DELIVERED).await;
+        });
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(stage.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await, 0);
+        looks.push(stage.door.calls("await_outcome") - before);
+    }
+    // One that registers, one when the channel is listened to, and one that finds the outcome; now and again one besides.
+    assert!(looks[1..4].iter().all(|looks| *looks <= 5), "{looks:?}");
+}
+
+async fn works_again(stage: &Stage, client: &Client, call: &str) -> Duration {
+    let begun = Instant::now();
+    loop {
+        let answer = stage.ask(client, stage.prepared(call).await).await;
+        if answer.status < 300 {
+            return begun.elapsed();
+        }
+        assert!(begun.elapsed() < PATIENCE, "{call}: {answer:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Submits until the time is over; how many were answered, none of them well.
+async fn in_vain(client: Client, time: Duration) -> u64 {
+    let (begun, mut asked) = (Instant::now(), 0);
+    while begun.elapsed() < time {
+        let asking = Instant::now();
+        let answer = client.submit("b", "x").await.expect("an answer");
+        assert!(matches!(answer.status, 503 | 507), "{answer:?}");
+        assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
+        assert!(asking.elapsed() < Duration::from_secs(10), "{:?}", asking.elapsed());
+        asked += 1;
+    }
+    asked
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_that_stays_makes_no_storm() {
+    let stage = Stage::set().await;
+    let client = stage.intake.client();
+    works_again(&stage, &client, CALLS[0].1).await;
+    let mut level = stage.service.level("b").await;
+    for misdeed in [
+        Misdeed::Error("NOPERM this user has no permissions to run the command"),
+        Misdeed::Error("MISCONF Errors writing to the AOF file: No space left on device"),
+        Misdeed::Error("OOM command not allowed when used memory > 'maxmemory'."),
+        Misdeed::Error("READONLY You can't write against a read only replica."),
+        Misdeed::Error("ERR something that no version said before"),
+        Misdeed::Drop,
+        Misdeed::Garbage,
+    ] {
+        let (calls, lines, begun) = (stage.door.calls("admit"), stage.intake.log().lines().count(), Instant::now());
+        stage.door.plan("admit", misdeed, u64::MAX);
+        let asked: u64 = join_all((0..8).map(|_| in_vain(client.clone(), Duration::from_secs(2)))).await.iter().sum();
+        let (calls, lines) = (stage.door.calls("admit") - calls, stage.intake.log().lines().count() - lines);
+        let seconds = begun.elapsed().as_secs() + 1;
+        // A submission asks once; of a lost answer two batches ask again, every 50 ms.
+        assert!(calls <= asked + 50 * seconds, "{misdeed:?}: {calls} calls for {asked} submissions in {seconds} s");
+        assert!(lines <= most_lines(seconds), "{misdeed:?}: {lines} lines in {seconds} s:\n{}", stage.intake.log());
+        stage.door.behave("admit");
+        works_again(&stage, &client, CALLS[0].1).await;
+        let now = stage.service.level("b").await;
+        // One worked again; of what was answered `unknown`, a batch for each call that was carried out.
+        assert!(now > level && (misdeed == Misdeed::Garbage || now == level + 1), "{misdeed:?}: {level}, then {now}");
+        level = now;
+    }
+    assert!(!stage.intake.log().contains("panicked"), "{}", stage.intake.log());
+}
+
+/// It is asked again and again, by nobody's call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_of_services_are_followed_all_the_same() {
+    let stage = Stage::set().await;
+    let begun = Instant::now();
+    stage.register("before").await;
+    for (number, misdeed) in misdeeds().enumerate() {
+        stage.door.plan("heartbeat", misdeed, 1);
+        stage.door.done("heartbeat").await;
+        stage.register(&format!("after-{number}")).await;
+    }
+    let log = stage.intake.log();
+    assert!(!log.contains("panicked"), "{log}");
+    assert!(log.lines().count() <= most_lines(begun.elapsed().as_secs()), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_is_not_ready_while_redis_refuses_to_serve() {
+    let stage = Stage::set().await;
+    let client = stage.intake.client();
+    for misdeed in [Misdeed::Error("LOADING Redis is loading the dataset in memory"), Misdeed::Drop] {
+        stage.door.plan("PING", misdeed, u64::MAX);
+        until_ready(&client, false).await;
+        stage.door.behave("PING");
+        until_ready(&client, true).await;
+    }
+}
+
+async fn until_ready(client: &Client, ready: bool) {
+    let begun = Instant::now();
+    while (client.get("/readyz").await.expect("an answer").status == 200) != ready {
+        assert!(begun.elapsed() < Duration::from_secs(10), "ready: {}", !ready);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

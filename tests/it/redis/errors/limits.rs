@@ -1,0 +1,123 @@
+use std::time::{Duration, Instant};
+
+use dripfeed_limit::{Decision, LimitError, Limiter, Policies, Request, load};
+use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::redis_server::TestRedis;
+use serde_json::json;
+
+use super::misdeeds;
+
+pub const SCRIPTS: [&str; 3] = ["count", "decide", "refund"];
+
+/// Far more than any test asks for.
+const LIMIT: u64 = 1_000_000;
+
+fn policy(consistency: &str, on_store_error: &str) -> Policies {
+    let policies = json!({ "policies": [{
+        "id": "all", "consistency": consistency, "on_store_error": on_store_error,
+        "tiers": [{ "kind": "fixed", "limit": LIMIT, "period": "1d" }],
+    }]});
+    load::document(policies).unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn store(door: &Door) -> Store {
+    let address = door.url().parse().expect("an address");
+    Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Process)).await.expect("Redis answers")
+}
+
+/// Asks until it is answered well: while a connection is made again a decision fails. Reports what remains, and how many
+/// decisions failed, which may have been charged all the same.
+async fn remaining(limiter: &Limiter) -> (u64, u64) {
+    let begun = Instant::now();
+    for failed in 0.. {
+        if let Ok(decision) = limiter.decide(&Request::default()).await {
+            return (decision.policies[0].tiers[0].remaining, failed);
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "no decision");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    unreachable!("it goes on until there is a decision")
+}
+
+/// Redis took longer than a decision may: the machine is busy.
+fn is_late(decided: &Result<Decision, LimitError>) -> bool {
+    matches!(decided, Err(LimitError::Unavailable { source: None, .. }))
+}
+
+#[tokio::test]
+async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
+    let redis = TestRedis::start().await;
+    let door = Door::before(&redis).await;
+    let closed = Limiter::new(store(&door).await, "closed", policy("strict", "closed")).expect("a policy");
+    let open = Limiter::new(store(&door).await, "open", policy("strict", "open")).expect("a policy");
+    remaining(&closed).await;
+    remaining(&open).await;
+    for misdeed in misdeeds() {
+        let begun = Instant::now();
+        door.plan("decide", misdeed, 1);
+        let decided = closed.decide(&Request::default()).await;
+        assert!(begun.elapsed() < Duration::from_secs(5), "{misdeed:?}: {:?}", begun.elapsed());
+        if matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT")) {
+            assert!(is_late(&decided) || decided.is_ok_and(|decision| decision.allowed), "the source is sent");
+        } else {
+            assert!(matches!(decided, Err(LimitError::Unavailable { .. })), "{misdeed:?}: {decided:?}");
+        }
+        door.plan("decide", misdeed, 1);
+        assert!(open.decide(&Request::default()).await.expect("a decision").allowed, "{misdeed:?}");
+        remaining(&closed).await;
+        remaining(&open).await;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
+    let redis = TestRedis::start().await;
+    let door = Door::before(&redis).await;
+    let limiter = Limiter::new(store(&door).await, "shop", policy("strict", "closed")).expect("a policy");
+    for misdeed in misdeeds() {
+        let decision = loop {
+            if let Ok(decision) = limiter.decide(&Request::default()).await {
+                break decision;
+            }
+        };
+        let charged = decision.policies[0].tiers[0].remaining;
+        door.plan("refund", misdeed, 1);
+        let told = limiter.refund(decision).await;
+        // The next decision is charged as well: with the refund it comes out where it was, without one below.
+        let (now, uncertain) = remaining(&limiter).await;
+        let is_retried = matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT"));
+        let given_back = is_retried || misdeed.is_carried_out();
+        let expected = if given_back { charged } else { charged - 1 };
+        assert_eq!(told.is_ok(), is_retried, "{misdeed:?}: {told:?}");
+        assert!((expected - uncertain..=expected).contains(&now), "{misdeed:?}: {now}, expected {expected}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_counted_reaches_redis_when_it_can() {
+    let redis = TestRedis::start().await;
+    let door = Door::before(&redis).await;
+    let here = Limiter::new(store(&door).await, "shop", policy("async", "closed")).expect("a policy");
+    let mut passed = 0;
+    for misdeed in misdeeds() {
+        door.plan("count", misdeed, 1);
+        assert!(here.decide(&Request::default()).await.expect("a decision").allowed);
+        passed += 1;
+        door.done("count").await;
+    }
+    // What another replica learns of it: no call is missing, and those that were reported with a lost answer count twice at most.
+    let there = Limiter::new(store(&door).await, "shop", policy("strict", "closed")).expect("a policy");
+    let twice = misdeeds().filter(|misdeed| misdeed.is_carried_out()).count() as u64;
+    let begun = Instant::now();
+    loop {
+        let (left, failed) = remaining(&there).await;
+        let used = LIMIT - left - 1;
+        if (passed..=passed + twice + failed).contains(&used) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "{used} of {passed}");
+        passed += 1 + failed;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

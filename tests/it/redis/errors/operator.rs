@@ -1,0 +1,146 @@
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::{BucketSettings, Kind, Settlement};
+use dripfeed_job::Submission;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_tests::buckets::{self, DELIVERED, join, settle, submit, take_one};
+use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::service::Service;
+
+use super::misdeeds;
+
+pub const SCRIPTS: [&str; 15] = [
+    "buried",
+    "due_times",
+    "examine",
+    "failures",
+    "holdings",
+    "indexed",
+    "installation",
+    "kept",
+    "keyed",
+    "leaving",
+    "listed",
+    "moved",
+    "places",
+    "served",
+    "totals",
+];
+
+/// Those that a doctor asks of its buckets.
+const OF_A_DOCTOR: [&str; 10] =
+    ["buried", "due_times", "examine", "failures", "holdings", "indexed", "kept", "keyed", "listed", "totals"];
+
+const BUCKETS: &str = r#"
+[buckets]
+b = { upstream = "http://127.0.0.1:1/", capacity = 1000 }
+list = { upstream = "http://127.0.0.1:1/", kind = "list" }
+"#;
+
+/// What makes a doctor ask each of them.
+async fn fill(service: &Service) {
+    let of = |kind, name| BucketSettings { kind, ..buckets::settings(name) };
+    let stream = buckets::open(&service.redis, of(Kind::Stream, "b")).await;
+    let list = buckets::open(&service.redis, of(Kind::List, "list")).await;
+    join(&list, "r").await;
+    let replica = join(&stream, "r").await;
+    submit(&stream, buckets::job("tried again")).await;
+    let retry = Settlement::Retry { after: Duration::from_hours(1) };
+    settle(&replica, take_one(&replica).await, retry).await;
+    submit(&stream, buckets::job("delivered")).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    let idempotency_key = IdempotencyKey::parse("of one that waits").ok();
+    submit(&stream, Submission { idempotency_key, ..buckets::job("waits") }).await;
+    // Of a letter that is gone.
+    service.redis.tell::<u64>("HSET dripfeed:{b}:dead:letters 7-0 8-0").await;
+}
+
+#[tokio::test]
+async fn a_doctor_who_cannot_look_says_so() {
+    let service = Service::new(BUCKETS).await;
+    fill(&service).await;
+    let door = Door::before(&service.redis).await;
+    let examine = async || {
+        let mut doctor = service.command(&[&format!("redis.url={}", door.url())]);
+        doctor.arg("doctor").output().await.expect("the executable")
+    };
+    let has_looked = |ended: &Output| {
+        let found = String::from_utf8_lossy(&ended.stdout);
+        ended.status.code() == Some(1) && found.contains("index entries of dead letters that are gone")
+    };
+    assert!(has_looked(&examine().await));
+    for (name, misdeed) in OF_A_DOCTOR.into_iter().flat_map(|name| misdeeds().map(move |misdeed| (name, misdeed))) {
+        door.plan(name, misdeed, 1);
+        let ended = examine().await;
+        assert!(door.has_done(name), "{name}: {misdeed:?}");
+        let told = String::from_utf8_lossy(&ended.stderr);
+        if matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT")) {
+            assert!(has_looked(&ended), "{name}: {ended:?}");
+            continue;
+        }
+        assert!(matches!(ended.status.code(), Some(1 | 69 | 77)), "{name}: {misdeed:?}: {ended:?}");
+        let says_why = told.contains(&format!("script {name}: "));
+        assert!(says_why && !told.contains("panicked"), "{name}: {misdeed:?}: {told}");
+    }
+    assert!(has_looked(&examine().await));
+}
+
+/// Those that a move asks of its own.
+const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "places"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once() {
+    let service = Service::new(BUCKETS).await;
+    let door = Door::before(&service.redis).await;
+    let url = format!("redis.url={}", door.url());
+    let gone = buckets::open(&service.redis, buckets::settings("gone")).await;
+    let mut jobs = 0;
+    for (name, misdeed) in OF_A_MOVE.into_iter().flat_map(|name| misdeeds().map(move |misdeed| (name, misdeed))) {
+        submit(&gone, buckets::job(jobs.to_string())).await;
+        jobs += 1;
+        let run = async || {
+            let noted = redis::Cmd::hset("dripfeed:{@installation}:buckets", "gone stream ", 1);
+            service.store().command::<u64>(&noted).await.expect("Redis answers");
+            let mut drain = service.command(&[&url]);
+            drain.args(["drain", "gone", "--into", "b"]).output().await.expect("the executable")
+        };
+        door.plan(name, misdeed, 1);
+        let ended = run().await;
+        assert!(door.has_done(name), "{name}: {misdeed:?}");
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(matches!(ended.status.code(), Some(0 | 1 | 69 | 77)), "{name}: {misdeed:?}: {ended:?}");
+        assert!(ended.status.success() || told.contains(&format!("script {name}: ")), "{name}: {misdeed:?}: {told}");
+        assert!(!told.contains("panicked"), "{told}");
+        if !ended.status.success() {
+            assert!(run().await.status.success(), "{name}: {misdeed:?}");
+        }
+        let levels = (service.level("gone").await, service.level("b").await);
+        assert_eq!(levels, (0, jobs), "{name}: {misdeed:?}");
+    }
+}
+
+/// What is asked while a role starts; login included.
+const AT_START: [&str; 5] = ["HELLO", "PING", "INFO", "CONFIG", "installation"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_starts_when_redis_can_serve_it() {
+    let service = Service::new(BUCKETS).await;
+    let door = Door::before(&service.redis).await;
+    let url = format!("redis.url={}", door.url());
+    for name in AT_START {
+        for misdeed in [
+            Misdeed::Error("LOADING Redis is loading the dataset in memory"),
+            Misdeed::Error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
+            Misdeed::Drop,
+            Misdeed::Half,
+        ] {
+            let begun = Instant::now();
+            door.plan(name, misdeed, 2);
+            let intake = service.role("intake", &[&url]).await;
+            assert!(door.has_done(name), "{name}");
+            assert!(begun.elapsed() < Duration::from_secs(15), "{name} {misdeed:?}: {:?}", begun.elapsed());
+            assert!(!intake.log().contains("panicked"), "{}", intake.log());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+
+use super::neighbours::is_answered;
+use super::street::Street;
+use super::{
+    a_batch_may_be_as_large_as_a_body, dead_letters_leave_room_for_others, deep_json_is_refused_for_little,
+    idempotency_keys_are_bounded, many_forwarded_headers_cost_no_more_than_their_bytes,
+    many_options_cost_no_more_than_their_bytes, pages_over_large_jobs_are_bounded,
+    rules_registered_again_and_again_grow_nothing, scopes_of_a_limit_are_bounded, scrapes_ask_redis_no_more,
+    waits_of_one_caller_hold_up_nobody,
+};
+
+/// One thing that a hostile caller does.
+pub struct Attack {
+    pub name: &'static str,
+    /// Sections of the configuration, as for a street.
+    pub settings: &'static str,
+    /// What is done once, before it.
+    pub prepare: fn(&Street) -> BoxFuture<'_, ()>,
+    /// One blow. What holds on to something does so until it is dropped.
+    pub strike: fn(&Street) -> BoxFuture<'_, ()>,
+}
+
+const ATTACKS: &[Attack] = &[
+    a_batch_may_be_as_large_as_a_body::ATTACK,
+    dead_letters_leave_room_for_others::ATTACK,
+    deep_json_is_refused_for_little::ATTACK,
+    idempotency_keys_are_bounded::ATTACK,
+    many_forwarded_headers_cost_no_more_than_their_bytes::ATTACK,
+    many_options_cost_no_more_than_their_bytes::ATTACK,
+    pages_over_large_jobs_are_bounded::ATTACK,
+    rules_registered_again_and_again_grow_nothing::ATTACK,
+    scopes_of_a_limit_are_bounded::ATTACK,
+    scrapes_ask_redis_no_more::ATTACK,
+    waits_of_one_caller_hold_up_nobody::ATTACK,
+];
+
+/// Whether time is measured too.
+pub fn is_long() -> bool {
+    std::env::var_os("NEIGHBOURS").is_some()
+}
+
+/// What needs no preparation.
+pub fn nothing(_: &Street) -> BoxFuture<'_, ()> {
+    Box::pin(async {})
+}
+
+/// Blows at once.
+const AT_ONCE: usize = 4;
+/// Phases of each sort in the long run, and what a neighbour asks for in each: short ones, in turns, so that whatever else the
+/// machine does happens to both.
+const PHASES: usize = 10;
+const ASKED: usize = 100;
+/// Asked at the beginning of each phase and not measured: until an attack is at its full strength, and what it left behind is done.
+const UNMEASURED: usize = 20;
+/// Between two things that a neighbour asks for.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Below this it is the scheduler of a small machine that is measured.
+pub const NOISE: Duration = Duration::from_millis(20);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_are_answered_beside_every_attack() {
+    if !is_long() {
+        for attack in ATTACKS {
+            let street = begin(attack).await;
+            under(&street, attack, ask(&street, 1)).await;
+        }
+        return;
+    }
+    println!("{:<60} {:>12} {:>12} {:>6}", "attack", "p99 quiet", "p99 beside", "ratio");
+    let mut slowed = Vec::new();
+    for attack in ATTACKS {
+        let street = begin(attack).await;
+        let (mut quiet, mut beside) = (Vec::new(), Vec::new());
+        for _ in 0..PHASES {
+            quiet.extend(measure(&street).await);
+            beside.extend(under(&street, attack, measure(&street)).await);
+        }
+        let (quiet, beside) = (p99(quiet), p99(beside));
+        let ratio = beside.as_secs_f64() / quiet.as_secs_f64();
+        println!("{:<60} {quiet:>12.1?} {beside:>12.1?} {ratio:>6.2}", attack.name);
+        if beside >= quiet * 2 + NOISE {
+            slowed.push((attack.name, quiet, beside));
+        }
+    }
+    assert!(slowed.is_empty(), "others wait longer: {slowed:?}");
+}
+
+async fn begin(attack: &Attack) -> Street {
+    let street = Street::open(attack.settings).await;
+    (attack.prepare)(&street).await;
+    street
+}
+
+/// What neighbours do while the attack goes on.
+async fn under<T>(street: &Street, attack: &Attack, neighbours: impl Future<Output = T>) -> T {
+    let blows = join_all((0..AT_ONCE).map(|_| async {
+        loop {
+            (attack.strike)(street).await;
+        }
+    }));
+    tokio::select! {
+        _ = blows => unreachable!("it goes on"),
+        done = neighbours => done,
+    }
+}
+
+async fn measure(street: &Street) -> Vec<Duration> {
+    ask(street, UNMEASURED).await;
+    ask(street, ASKED).await
+}
+
+async fn ask(street: &Street, many: usize) -> Vec<Duration> {
+    let mut took = Vec::with_capacity(many);
+    for _ in 0..many {
+        tokio::time::sleep(PAUSE).await;
+        took.push(is_answered(street).await);
+    }
+    took
+}
+
+pub fn p99(mut took: Vec<Duration>) -> Duration {
+    took.sort_unstable();
+    took[took.len() * 99 / 100]
+}
