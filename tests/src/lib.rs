@@ -1,15 +1,15 @@
-//! What the tests share: private servers and a door to them that misbehaves, buckets of their own, real processes, and an
+//! What the tests share: private servers and proxies before them that misbehave, their buckets, real processes, and an
 //! upstream that writes down every call.
 
 pub mod buckets;
 pub mod callers;
 pub mod client;
 pub mod cluster;
-pub mod door;
 pub mod journeys;
 pub mod machine;
 pub mod processes;
 pub mod proxy;
+pub mod redis_fault_proxy;
 pub mod redis_server;
 pub(crate) mod resp;
 pub(crate) mod scripts;

@@ -1,5 +1,5 @@
 //! A TCP proxy that breaks things: it delays, cuts at a byte, loses replies, resets; before Redis it knows which script goes
-//! by, and springs traps there.
+//! by, and hits breakpoints there.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::resp;
 use crate::scripts::{Called, Scripts};
-use crate::torture::trap::{Deed, Step, Traps};
+use crate::torture::breakpoint::{Breakpoints, Deed, Step};
 
 /// One for all proxies: the source goes by once for each server.
 static SCRIPTS: LazyLock<Mutex<Scripts>> = LazyLock::new(Mutex::default);
@@ -27,7 +27,7 @@ pub enum Behind {
     /// Redis, on its socket.
     Redis {
         socket: PathBuf,
-        traps: Traps,
+        breakpoints: Breakpoints,
     },
     Tcp(SocketAddr),
 }
@@ -175,9 +175,9 @@ async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>, words: Word
     client.set_nodelay(true).ok();
     // A server that is gone refuses: the client sees a connection that is closed at once.
     match behind {
-        Behind::Redis { socket, traps } => {
+        Behind::Redis { socket, breakpoints } => {
             let Ok(server) = UnixStream::connect(socket).await else { return };
-            let toll = Toll { traps, words, awaited: Mutex::default() };
+            let toll = Toll { breakpoints, words, awaited: Mutex::default() };
             pass(client, server, &link, Some(&toll)).await;
         }
         Behind::Tcp(address) => {
@@ -245,7 +245,7 @@ async fn pump(
 
 /// Watches what goes to Redis and what comes back.
 struct Toll {
-    traps: Traps,
+    breakpoints: Breakpoints,
     words: Words,
     /// The scripts whose replies are to come, in order; None: another command.
     awaited: Mutex<VecDeque<Option<&'static str>>>,
@@ -257,13 +257,13 @@ impl Toll {
         let mut passed = 0;
         while let Some(length) = resp::length(&bytes[passed..]) {
             let message = &bytes[passed..passed + length];
-            let sprung = match way {
+            let hit = match way {
                 Way::ToServer => self.request(message),
                 Way::ToClient => self.reply(message),
             };
-            if let Some(deed) = sprung {
+            if let Some(deed) = hit {
                 if deed == Deed::Kill {
-                    self.traps.kill().await;
+                    self.breakpoints.kill().await;
                 }
                 return (passed, false);
             }
@@ -276,7 +276,7 @@ impl Toll {
         let called = SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).called_by(command);
         let script = if let Some(Called::Script(name)) = called { Some(name) } else { None };
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push_back(script);
-        script.and_then(|script| self.traps.take(Step::Before(script)))
+        script.and_then(|script| self.breakpoints.take(Step::Before(script)))
     }
 
     fn reply(&self, message: &[u8]) -> Option<Deed> {
@@ -297,6 +297,6 @@ impl Toll {
         }
         // An error says that nothing ran, and a take may have found nothing.
         let nothing = message[0] == b'-' || script == "take" && !says(b"jobs");
-        if nothing { None } else { self.traps.take(Step::After(script)) }
+        if nothing { None } else { self.breakpoints.take(Step::After(script)) }
     }
 }

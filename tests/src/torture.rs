@@ -1,17 +1,17 @@
-//! Faults under load: a seeded driver, real processes in slots where they are followed by new ones, proxies and traps on
+//! Faults under load: a seeded driver, real processes in slots where they are followed by new ones, proxies and breakpoints on
 //! their ways, an upstream that writes down every call, and the invariants that every run ends with.
 //!
-//! A row of the fault suite begins a [`run::Run`], does its faults to the [`stage::Stage`], and finishes it.
+//! A row of the fault suite begins a [`run::Run`], does its faults to the [`harness::Harness`], and finishes it.
 
-pub mod chronicle;
+pub mod breakpoint;
 pub mod driver;
+pub mod event_log;
 pub mod failover;
+pub mod harness;
 pub mod invariants;
 pub mod jobs;
 pub mod ledger;
+pub mod process_slot;
 pub mod report;
 pub mod run;
-pub mod slot;
-pub mod stage;
-pub mod trap;
 pub mod upstream;

@@ -20,7 +20,7 @@ pub struct Arguments {
     /// Faults of each row, instead of its volume
     #[arg(long)]
     pub faults: Option<u32>,
-    /// Stages at once
+    /// Harnesses at once
     #[arg(long)]
     lanes: Option<usize>,
     /// Write torture-report.md and torture-report.json into this folder
@@ -42,7 +42,7 @@ impl Arguments {
         self.filter.is_empty() || self.filter.iter().any(|part| name.contains(part.as_str()))
     }
 
-    /// In the long run most stages wait most of the time.
+    /// In the long run most harnesses wait most of the time.
     pub fn lanes(&self) -> usize {
         self.lanes.unwrap_or(if self.long { 8 } else { 3 })
     }

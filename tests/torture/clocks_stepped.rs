@@ -1,10 +1,10 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::{Harness, STEADY_LEASE};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::{STEADY_LEASE, Stage};
 use dripfeed_tests::wall_clock::WallClock;
 use tokio::time::{sleep, sleep_until};
 
@@ -34,16 +34,16 @@ pub async fn run(order: Order) -> Report {
     let (mut ahead, mut wrong) = (0, Vec::new());
     for (number, step) in (0..order.faults).zip(STEPS.into_iter().cycle()) {
         run.until_fault(number, order.faults).await;
-        let before = held_until(&run.stage).await;
-        let throttled = run.stage.upstream.throttles(HOLD).await;
-        until("the bucket holds", async || held_until(&run.stage).await != before).await;
+        let before = held_until(&run.harness).await;
+        let throttled = run.harness.upstream.throttles(HOLD).await;
+        until("the bucket holds", async || held_until(&run.harness).await != before).await;
         sleep(GRANTED_BEFORE).await;
         ahead += step;
-        run.chronicle.fault(WHAT, Hit::Nobody, async { clock.set_ahead(ahead) }).await;
+        run.event_log.fault(WHAT, Hit::Nobody, async { clock.set_ahead(ahead) }).await;
         let stepped = Instant::now();
         let over = throttled + Duration::from_secs(HOLD);
         sleep_until((over - EARLY).into()).await;
-        let calls = run.stage.upstream.calls().into_iter().filter(|call| call.at > stepped && call.at < over - EARLY);
+        let calls = run.harness.upstream.calls().into_iter().filter(|call| call.at > stepped && call.at < over - EARLY);
         let early = calls.count();
         if early > 0 {
             wrong.push(format!("{early} calls during a hold, after the clock was stepped by {step} s"));
@@ -61,6 +61,6 @@ pub async fn run(order: Order) -> Report {
 }
 
 /// In ms of the Redis clock.
-async fn held_until(stage: &Stage) -> Option<u64> {
-    stage.ask(&["HGET", &Stage::key("pace"), "hold"]).await
+async fn held_until(harness: &Harness) -> Option<u64> {
+    harness.ask(&["HGET", &Harness::key("pace"), "hold"]).await
 }

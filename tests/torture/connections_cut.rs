@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::torture::chronicle::{Fault, Hit};
+use dripfeed_tests::torture::event_log::{Fault, Hit};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 use tokio::time::sleep;
@@ -22,12 +22,12 @@ pub async fn run(order: Order) -> Report {
     for cut in 0..order.faults {
         run.until_fault(cut, order.faults).await;
         let far = draw.u8(0..3) == 0;
-        let proxies = if far { &run.stage.far_proxies } else { &run.stage.proxies };
+        let proxies = if far { &run.harness.far_proxies } else { &run.harness.proxies };
         let which = draw.usize(0..proxies.len());
         // Redis cut off costs no duplicate: what was settled is known by the batch's number.
         let hit = if far { Hit::Processor(which) } else { Hit::Nobody };
         let from = Instant::now();
-        run.chronicle.note(Fault { what: WHAT, hit, from, until: from + DONE });
+        run.event_log.note(Fault { what: WHAT, hit, from, until: from + DONE });
         let links = proxies[which].links();
         if let Some(link) = draw.choice(&links) {
             match draw.u8(0..6) {

@@ -4,11 +4,11 @@ use std::time::Duration;
 use dripfeed_job::JobId;
 use dripfeed_tests::client::{Answer, Client};
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::{BESIDE, BUCKET};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::{BESIDE, BUCKET};
-use dripfeed_tests::torture::trap::{Deed, Step};
 use futures::future::join_all;
 use http::Method;
 use tokio::sync::Mutex;
@@ -77,7 +77,7 @@ pub async fn run(order: Order) -> Report {
     let rounds = 0..order.faults;
     let steps: Vec<Step> = rounds.flat_map(|_| around(&OF_PROCESSORS).chain(OF_CALLS)).collect();
     let (steps, missed) = (Mutex::new(steps), Mutex::new(BTreeSet::new()));
-    let processors = (0..run.stage.processors.len()).map(|processor| {
+    let processors = (0..run.harness.processors.len()).map(|processor| {
         let (run, steps, missed) = (&run, &steps, &missed);
         async move {
             loop {
@@ -100,9 +100,9 @@ pub async fn run(order: Order) -> Report {
                 if step == Step::Before("cancel") || step == Step::After("cancel") {
                     cancelled.insert(crash_cancelling(&run, step).await);
                 } else {
-                    let sprung = run.stage.traps[0].set([(step, Deed::Kill)]);
-                    run.chronicle.fault(WHAT, Hit::Nobody, timeout(COMES_WITHIN, sprung)).await.expect("load").ok();
-                    run.stage.intakes[0].ready().await;
+                    let hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
+                    run.event_log.fault(WHAT, Hit::Nobody, timeout(COMES_WITHIN, hit)).await.expect("load").ok();
+                    run.harness.intakes[0].ready().await;
                 }
             }
         }
@@ -127,39 +127,39 @@ async fn crashes(run: &Run, processor: usize, step: Step) -> bool {
 
 /// Kills a processor at its own step; false when that step didn't come.
 async fn crash(run: &Run, processor: usize, step: Step) -> bool {
-    let slot = &run.stage.processors[processor];
+    let slot = &run.harness.processors[processor];
     slot.ready().await;
-    let traps = run.stage.traps_of_processor(processor, step);
+    let breakpoints = run.harness.breakpoints_of_processor(processor, step);
     let stray = matches!(step, Step::Before("orphaned_claims") | Step::After("orphaned_claims"));
     // It asks for strays when the answer to a take was lost.
     let before = stray.then_some((Step::After("take"), Deed::Cut));
-    let sprung = traps.set(before.into_iter().chain([(step, Deed::Kill)]));
+    let hit = breakpoints.set(before.into_iter().chain([(step, Deed::Kill)]));
     let provoked = async {
         match step {
             Step::Before("join") | Step::After("join") => slot.kill().await,
             // Somebody else's jobs are to be taken over.
             Step::Before("recover") | Step::After("recover") => {
-                let dead = (processor + 1) % run.stage.processors.len();
-                let kill = run.stage.processors[dead].kill();
-                run.chronicle.fault(WHAT, Hit::Processor(dead), kill).await;
+                let dead = (processor + 1) % run.harness.processors.len();
+                let kill = run.harness.processors[dead].kill();
+                run.event_log.fault(WHAT, Hit::Processor(dead), kill).await;
             }
             // A new connection is made when an old one is gone.
-            Step::BeforeSend => run.stage.far_proxies[processor].links().iter().for_each(|link| link.cut()),
+            Step::BeforeSend => run.harness.far_proxies[processor].links().iter().for_each(|link| link.cut()),
             _ => {}
         }
-        timeout(OF_PROCESSORS_WITHIN, sprung).await.is_ok_and(|sprung| sprung.is_ok())
+        timeout(OF_PROCESSORS_WITHIN, hit).await.is_ok_and(|hit| hit.is_ok())
     };
-    let crashed = run.chronicle.fault(WHAT, Hit::Processor(processor), provoked).await;
+    let crashed = run.event_log.fault(WHAT, Hit::Processor(processor), provoked).await;
     if !crashed {
-        traps.set([]);
+        breakpoints.set([]);
     }
     crashed
 }
 
 /// Kills an intake that cancels a job; the job is cancelled all the same, at once or when it is asked for again.
 async fn crash_cancelling(run: &Run, step: Step) -> JobId {
-    let [steady, trapped] = [1, 0].map(|intake| &run.stage.intakes[intake]);
-    trapped.ready().await;
+    let [steady, victim] = [1, 0].map(|intake| &run.harness.intakes[intake]);
+    victim.ready().await;
     let client = steady.client().expect("nobody kills this one");
     let path = format!("/v1/buckets/{BUCKET}/jobs");
     let handed_in = loop {
@@ -171,30 +171,30 @@ async fn crash_cancelling(run: &Run, step: Step) -> JobId {
     };
     let id = handed_in.text("id");
     let job = format!("{path}/{id}");
-    let sprung = run.stage.traps[0].set([(step, Deed::Kill)]);
-    let doomed = trapped.client().expect("it is ready");
-    let (cancelled, sprung) = run
-        .chronicle
+    let hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
+    let doomed = victim.client().expect("it is ready");
+    let (cancelled, hit) = run
+        .event_log
         .fault(WHAT, Hit::Nobody, async {
-            tokio::join!(doomed.call(doomed.request(Method::DELETE, &job), ""), timeout(COMES_WITHIN, sprung))
+            tokio::join!(doomed.call(doomed.request(Method::DELETE, &job), ""), timeout(COMES_WITHIN, hit))
         })
         .await;
-    assert!(may_be_dying(&cancelled) && sprung.is_ok(), "the intake lived: {cancelled:?}");
+    assert!(may_be_dying(&cancelled) && hit.is_ok(), "the intake lived: {cancelled:?}");
     let state = async || client.get(&job).await.expect("an answer").text("state");
     if state().await != "cancelled" {
         let again = client.call(client.request(Method::DELETE, &job), "").await.expect("an answer");
         assert_eq!(again.status, 204, "{again:?}");
     }
     assert_eq!(state().await, "cancelled");
-    trapped.ready().await;
+    victim.ready().await;
     id.parse().expect("an id")
 }
 
 /// Kills an intake that an operator asks something of; asked again, another one answers as if nothing had been.
 async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
-    let [steady, trapped] = [1, 0].map(|intake| &run.stage.intakes[intake]);
-    trapped.ready().await;
-    let (client, doomed) = (steady.client().expect("nobody kills this one"), trapped.client().expect("it is ready"));
+    let [steady, victim] = [1, 0].map(|intake| &run.harness.intakes[intake]);
+    victim.ready().await;
+    let (client, doomed) = (steady.client().expect("nobody kills this one"), victim.client().expect("it is ready"));
     let letter = if operation.path.contains("LETTER") { dead_letter(run, &client).await } else { String::new() };
     let path = format!("/v1/buckets/{BESIDE}{}", operation.path.replace("LETTER", &letter));
     let ask = |of: &Client| {
@@ -202,17 +202,17 @@ async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
         let request = request.header("content-type", "application/json");
         async move { of.call(request, operation.body).await }
     };
-    let sprung = run.stage.traps[0].set([(step, Deed::Kill)]);
-    let asked = async { tokio::join!(ask(&doomed), timeout(COMES_WITHIN, sprung)) };
-    let (answer, sprung) = run.chronicle.fault(WHAT, Hit::Nobody, asked).await;
-    assert!(may_be_dying(&answer) && sprung.is_ok(), "{step:?}: the intake lived: {answer:?}");
+    let hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
+    let asked = async { tokio::join!(ask(&doomed), timeout(COMES_WITHIN, hit)) };
+    let (answer, hit) = run.event_log.fault(WHAT, Hit::Nobody, asked).await;
+    assert!(may_be_dying(&answer) && hit.is_ok(), "{step:?}: the intake lived: {answer:?}");
     let again = ask(&client).await.expect("an answer");
     assert!(operation.again.contains(&again.status), "{step:?}: {again:?}");
 }
 
 /// Has an entry buried that can't be read.
 async fn dead_letter(run: &Run, client: &Client) -> String {
-    let _: String = run.stage.ask(&["XADD", &format!("dripfeed:{{{BESIDE}}}:jobs"), "*", "nothing", "known"]).await;
+    let _: String = run.harness.ask(&["XADD", &format!("dripfeed:{{{BESIDE}}}:jobs"), "*", "nothing", "known"]).await;
     let path = format!("/v1/buckets/{BESIDE}/dead");
     let first =
         async || client.get(&path).await.expect("an answer").json()["items"][0]["id"].as_str().map(str::to_owned);

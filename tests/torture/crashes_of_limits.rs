@@ -3,11 +3,11 @@ use std::time::Instant;
 
 use dripfeed_tests::client::{Answer, Client};
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::STEADY_LEASE;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::STEADY_LEASE;
-use dripfeed_tests::torture::trap::{Deed, Step};
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::oneshot::Receiver;
@@ -70,29 +70,29 @@ pub async fn run(order: Order) -> Report {
 }
 
 fn steady(run: &Run) -> Client {
-    run.stage.intakes[1].client().expect("nobody kills this one")
+    run.harness.intakes[1].client().expect("nobody kills this one")
 }
 
 /// Has the first intake do something again and again until it dies at the step.
 async fn dies_within<F: Future<Output = ()>>(run: &Run, step: Step, ask: impl Fn(Client) -> F) {
-    let slot = &run.stage.intakes[0];
+    let slot = &run.harness.intakes[0];
     slot.ready().await;
     let (lives, doomed) = (slot.lives(), slot.client().expect("it is ready"));
-    let mut sprung = run.stage.traps[0].set([(step, Deed::Kill)]);
+    let mut hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
     let begun = Instant::now();
     let dying = async {
-        while is_set(&mut sprung) {
+        while is_set(&mut hit) {
             assert!(begun.elapsed() < COMES_WITHIN, "{step:?} doesn't come");
             ask(doomed.clone()).await;
             tokio::task::yield_now().await;
         }
         until("it is dead", async || slot.lives() > lives).await;
     };
-    run.chronicle.fault(WHAT, Hit::Nobody, dying).await;
+    run.event_log.fault(WHAT, Hit::Nobody, dying).await;
 }
 
-fn is_set(trap: &mut Receiver<()>) -> bool {
-    matches!(trap.try_recv(), Err(TryRecvError::Empty))
+fn is_set(breakpoint: &mut Receiver<()>) -> bool {
+    matches!(breakpoint.try_recv(), Err(TryRecvError::Empty))
 }
 
 /// Kills an intake on a decision's way; another one decides all the same.

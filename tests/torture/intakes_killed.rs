@@ -1,7 +1,7 @@
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::STEADY_LEASE;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::STEADY_LEASE;
 
 use crate::rows::Order;
 
@@ -14,9 +14,9 @@ pub async fn run(order: Order) -> Report {
     let mut draw = run.jobs.draw(0, 11);
     for kill in 0..order.faults {
         run.until_fault(kill, order.faults).await;
-        let slot = &run.stage.intakes[draw.usize(0..run.stage.intakes.len())];
+        let slot = &run.harness.intakes[draw.usize(0..run.harness.intakes.len())];
         slot.ready().await;
-        run.chronicle.fault(WHAT, Hit::Nobody, slot.kill()).await;
+        run.event_log.fault(WHAT, Hit::Nobody, slot.kill()).await;
     }
     let mut report = run.finish().await;
     let duplicates = report.duplicates();

@@ -95,7 +95,7 @@ async fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(101) }
 }
 
-/// A row, on as many stages at once as it is to be split into.
+/// A row, on as many harnesses at once as it is to be split into.
 async fn run(row: &'static Row, arguments: &Arguments, lanes: Arc<Semaphore>) -> Report {
     let orders = Order::of(row, arguments);
     let parts = orders.into_iter().map(|order| {

@@ -1,9 +1,9 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::{Harness, STEADY_LEASE};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::{STEADY_LEASE, Stage};
 use tokio::time::sleep;
 
 use crate::rows::Order;
@@ -23,13 +23,13 @@ pub async fn run(order: Order) -> Report {
         run.until_fault(full, order.faults).await;
         let refused = run.driver.answered(507);
         let free = run
-            .chronicle
+            .event_log
             .fault(WHAT, Hit::Nobody, async {
-                let () = run.stage.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
+                let () = run.harness.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
                 let full = Instant::now();
-                wrong.extend(still_held(&run.stage, SETTLES_WITHIN * order.slack()).await);
+                wrong.extend(still_held(&run.harness, SETTLES_WITHIN * order.slack()).await);
                 sleep(lasts.saturating_sub(full.elapsed())).await;
-                let () = run.stage.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
+                let () = run.harness.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
                 Instant::now()
             })
             .await;
@@ -46,14 +46,14 @@ pub async fn run(order: Order) -> Report {
 }
 
 /// What was in flight is settled also now: nothing is held for so long.
-async fn still_held(stage: &Stage, within: Duration) -> Option<String> {
+async fn still_held(harness: &Harness, within: Duration) -> Option<String> {
     let idle = SETTLES_WITHIN.as_millis().to_string();
-    let key = Stage::key("jobs");
+    let key = Harness::key("jobs");
     sleep(SETTLES_WITHIN).await;
     let begun = Instant::now();
     loop {
         let held: Vec<(String, String, u64, u64)> =
-            stage.ask(&["XPENDING", &key, "processors", "IDLE", &idle, "-", "+", "1000"]).await;
+            harness.ask(&["XPENDING", &key, "processors", "IDLE", &idle, "-", "+", "1000"]).await;
         let held: Vec<_> = held.iter().filter(|(_, owner, ..)| owner != "@parked").collect();
         if held.is_empty() {
             return None;

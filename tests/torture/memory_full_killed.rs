@@ -1,9 +1,9 @@
 use std::time::Instant;
 
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::trap::{Deed, Step};
 
 use crate::memory_full_repaired::drains;
 use crate::rows::Order;
@@ -17,29 +17,29 @@ pub async fn run(order: Order) -> Report {
     let mut wrong = Vec::new();
     for kill in 0..order.faults {
         run.until_fault(kill, order.faults).await;
-        let victim = draw.usize(0..run.stage.processors.len());
-        run.stage.processors[victim].ready().await;
-        let sprung = run.stage.traps_of_processor(victim, Step::AfterSend).set([(Step::AfterSend, Deed::Kill)]);
-        run.chronicle
+        let victim = draw.usize(0..run.harness.processors.len());
+        run.harness.processors[victim].ready().await;
+        let hit = run.harness.breakpoints_of_processor(victim, Step::AfterSend).set([(Step::AfterSend, Deed::Kill)]);
+        run.event_log
             .fault(WHAT, Hit::Processor(victim), async {
-                let () = run.stage.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
+                let () = run.harness.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
                 // Where nothing was left to call when memory ran out, nothing comes until there is room again.
-                let backlog = run.stage.level().await;
-                let died = async { sprung.await.is_ok() };
+                let backlog = run.harness.level().await;
+                let died = async { hit.await.is_ok() };
                 tokio::select! {
                     biased;
                     _ = died => {}
-                    () = emptied(&run) => run.stage.processors[victim].kill().await,
+                    () = emptied(&run) => run.harness.processors[victim].kill().await,
                 }
-                wrong.extend(drains(&run.stage, backlog).await.err());
+                wrong.extend(drains(&run.harness, backlog).await.err());
             })
             .await;
-        run.stage.traps_of_processor(victim, Step::AfterSend).set([]);
+        run.harness.breakpoints_of_processor(victim, Step::AfterSend).set([]);
         let free = Instant::now();
-        let () = run.stage.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
+        let () = run.harness.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
         run.recovers(free).await;
     }
-    let in_flight = u64::from(run.stage.setup.concurrency) * u64::from(order.faults);
+    let in_flight = u64::from(run.harness.setup.concurrency) * u64::from(order.faults);
     let mut report = run.finish().await;
     let duplicates = report.duplicates();
     report.must(duplicates <= in_flight, || format!("{duplicates} duplicates, {in_flight} may have been in flight"));
@@ -48,7 +48,7 @@ pub async fn run(order: Order) -> Report {
 }
 
 async fn emptied(run: &Run) {
-    while run.stage.level().await > 0 {
+    while run.harness.level().await > 0 {
         tokio::task::yield_now().await;
     }
 }

@@ -1,11 +1,11 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_tests::client::Answer;
-use dripfeed_tests::torture::chronicle::Hit;
 use dripfeed_tests::torture::driver::all_ready;
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::{BUCKET, Harness};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::{BUCKET, Stage};
 use tokio::time::sleep;
 
 use crate::rows::Order;
@@ -24,20 +24,20 @@ pub async fn run(order: Order) -> Report {
     let (mut wrong, mut drained) = (Vec::new(), 0);
     for full in 0..order.faults {
         run.until_fault(full, order.faults).await;
-        let victim = draw.usize(0..run.stage.processors.len());
-        wrong.extend(operate(&run.stage, "pause").await);
-        wait_for_backlog(&run.stage).await;
-        let repaired = run.chronicle.fault(WHAT, Hit::Processor(victim), repair(&run.stage, victim)).await;
+        let victim = draw.usize(0..run.harness.processors.len());
+        wrong.extend(operate(&run.harness, "pause").await);
+        wait_for_backlog(&run.harness).await;
+        let repaired = run.event_log.fault(WHAT, Hit::Processor(victim), repair(&run.harness, victim)).await;
         match repaired {
             Ok(left) => drained += left,
             Err(what) => wrong.push(what),
         }
         let free = Instant::now();
-        let () = run.stage.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
-        wrong.extend(lower(&run.stage, None).await);
+        let () = run.harness.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
+        wrong.extend(lower(&run.harness, None).await);
         run.recovers(free).await;
     }
-    let in_flight = u64::from(run.stage.setup.concurrency) * u64::from(order.faults);
+    let in_flight = u64::from(run.harness.setup.concurrency) * u64::from(order.faults);
     let mut report = run.finish().await;
     report.note("jobs that left while Redis was full", drained);
     let duplicates = report.duplicates();
@@ -47,35 +47,35 @@ pub async fn run(order: Order) -> Report {
 }
 
 /// While it is paused, jobs come in.
-async fn wait_for_backlog(stage: &Stage) {
-    while stage.level().await < BACKLOG {
+async fn wait_for_backlog(harness: &Harness) {
+    while harness.level().await < BACKLOG {
         sleep(SAMPLE).await;
     }
 }
 
 /// How many jobs left the bucket, or what is wrong.
-async fn repair(stage: &Stage, victim: usize) -> Result<u64, String> {
-    let () = stage.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    let backlog = stage.level().await;
-    stage.processors[victim].kill().await;
-    let wrong = [operate(stage, "resume").await, lower(stage, Some(stage.setup.capacity / 2)).await];
+async fn repair(harness: &Harness, victim: usize) -> Result<u64, String> {
+    let () = harness.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    let backlog = harness.level().await;
+    harness.processors[victim].kill().await;
+    let wrong = [operate(harness, "resume").await, lower(harness, Some(harness.setup.capacity / 2)).await];
     if let Some(wrong) = wrong.into_iter().flatten().next() {
         return Err(wrong);
     }
-    drains(stage, backlog).await?;
+    drains(harness, backlog).await?;
     Ok(backlog)
 }
 
 /// At maxmemory too, what is in the bucket leaves it, and each processor serves.
-pub async fn drains(stage: &Stage, backlog: u64) -> Result<(), String> {
+pub async fn drains(harness: &Harness, backlog: u64) -> Result<(), String> {
     // The successor of one that was killed is ready before it is a member: it has to be one.
-    all_ready(&stage.processors).await;
+    all_ready(&harness.processors).await;
     let begun = Instant::now();
-    let promised = stage.setup.lease + Duration::from_secs(backlog) / stage.setup.rate + TO_DRAIN;
-    let promised = promised * stage.setup.slack;
-    while stage.level().await > 0 || members(stage).await < stage.processors.len() {
+    let promised = harness.setup.lease + Duration::from_secs(backlog) / harness.setup.rate + TO_DRAIN;
+    let promised = promised * harness.setup.slack;
+    while harness.level().await > 0 || members(harness).await < harness.processors.len() {
         if begun.elapsed() > promised {
-            let (level, members) = (stage.level().await, members(stage).await);
+            let (level, members) = (harness.level().await, members(harness).await);
             return Err(format!(
                 "after {promised:?} at maxmemory, {level} of {backlog} jobs are left, {members} replicas serve"
             ));
@@ -85,18 +85,18 @@ pub async fn drains(stage: &Stage, backlog: u64) -> Result<(), String> {
     Ok(())
 }
 
-async fn members(stage: &Stage) -> usize {
-    stage.ask::<Vec<String>>(&["HKEYS", &Stage::key("replicas")]).await.len()
+async fn members(harness: &Harness) -> usize {
+    harness.ask::<Vec<String>>(&["HKEYS", &Harness::key("replicas")]).await.len()
 }
 
-async fn operate(stage: &Stage, verb: &str) -> Option<String> {
-    let client = stage.intakes[0].client().expect("nobody kills it");
+async fn operate(harness: &Harness, verb: &str) -> Option<String> {
+    let client = harness.intakes[0].client().expect("nobody kills it");
     told(verb, client.post(&format!("/v1/buckets/{BUCKET}/{verb}"), "").await)
 }
 
 /// None: as configured.
-async fn lower(stage: &Stage, capacity: Option<u32>) -> Option<String> {
-    let client = stage.intakes[0].client().expect("nobody kills it");
+async fn lower(harness: &Harness, capacity: Option<u32>) -> Option<String> {
+    let client = harness.intakes[0].client().expect("nobody kills it");
     let capacity = capacity.map_or("null".to_owned(), |capacity| capacity.to_string());
     told("the change", client.patch(&format!("/v1/buckets/{BUCKET}"), &format!("{{\"capacity\":{capacity}}}")).await)
 }

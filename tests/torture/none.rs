@@ -1,6 +1,6 @@
+use dripfeed_tests::torture::harness::STEADY_LEASE;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::STEADY_LEASE;
 
 use crate::rows::Order;
 

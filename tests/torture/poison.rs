@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_job::JobId;
-use dripfeed_tests::torture::chronicle::{Fault, Hit};
+use dripfeed_tests::torture::event_log::{Fault, Hit};
+use dripfeed_tests::torture::harness::{BUCKET, Harness};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::{BUCKET, Stage};
 
 use crate::rows::Order;
 
@@ -33,12 +33,12 @@ pub async fn run(order: Order) -> Report {
             1 => &["body", "headers that aren't JSON", "headers", "{"],
             _ => &["nothing", "that is known"],
         };
-        let key = Stage::key("jobs");
-        let id: String = run.stage.ask(&[&["XADD", key.as_str(), "*"], fields].concat()).await;
+        let key = Harness::key("jobs");
+        let id: String = run.harness.ask(&[&["XADD", key.as_str(), "*"], fields].concat()).await;
         unreadable.insert(id.parse::<JobId>().expect("an id"));
     }
     run.driver.reached(order.load.jobs).await;
-    run.chronicle.note(Fault {
+    run.event_log.note(Fault {
         what: "a job that kills its processor",
         hit: Hit::Everybody,
         from: begun,
@@ -46,16 +46,16 @@ pub async fn run(order: Order) -> Report {
     });
     run.lenience.poison = deadly.clone();
     run.lenience.foreign = unreadable.clone();
-    let stage = Arc::clone(&run.stage);
+    let harness = Arc::clone(&run.harness);
     let mut report = run.finish().await;
-    buried_once(&stage, &unreadable, deadly.len(), &mut report).await;
+    buried_once(&harness, &unreadable, deadly.len(), &mut report).await;
     report
 }
 
-async fn buried_once(stage: &Stage, unreadable: &BTreeSet<JobId>, deadly: usize, report: &mut Report) {
+async fn buried_once(harness: &Harness, unreadable: &BTreeSet<JobId>, deadly: usize, report: &mut Report) {
     let (mut read, mut killers, mut others) = (Vec::new(), 0, Vec::new());
     let letters: Vec<(String, Vec<String>)> = {
-        let raw: Vec<(String, Vec<redis::Value>)> = stage.ask(&["XRANGE", &Stage::key("dead"), "-", "+"]).await;
+        let raw: Vec<(String, Vec<redis::Value>)> = harness.ask(&["XRANGE", &Harness::key("dead"), "-", "+"]).await;
         let text = |value: redis::Value| match value {
             redis::Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             _ => String::new(),

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_tests::proxy::Word;
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 use tokio::time::sleep;
@@ -19,11 +19,11 @@ pub async fn run(order: Order) -> Report {
     let mut wrong = Vec::new();
     for stop in 0..order.faults {
         run.until_fault(stop, order.faults).await;
-        let sleeper = stop as usize % run.stage.processors.len();
-        let slot = &run.stage.processors[sleeper];
+        let sleeper = stop as usize % run.harness.processors.len();
+        let slot = &run.harness.processors[sleeper];
         let pause = [LEASE / 2, LEASE, LEASE * 3][(stop / 3 % 3) as usize];
         let woken = run
-            .chronicle
+            .event_log
             .fault(WHAT, Hit::Processor(sleeper), async {
                 slot.pause().await;
                 sleep(pause).await;
@@ -37,7 +37,7 @@ pub async fn run(order: Order) -> Report {
             wrong.extend(settled_after_death(&run, sleeper, woken).await);
         }
     }
-    let held = u64::from(run.stage.setup.concurrency) * u64::from(order.faults);
+    let held = u64::from(run.harness.setup.concurrency) * u64::from(order.faults);
     let mut report = run.finish().await;
     let duplicates = report.duplicates();
     report.must(duplicates <= held, || format!("{duplicates} duplicates, {held} jobs may have been held"));
@@ -47,7 +47,7 @@ pub async fn run(order: Order) -> Report {
 
 /// One that slept for three leases learns that it is dead and joins again; until then nothing it asks for is settled.
 async fn settled_after_death(run: &Run, sleeper: usize, woken: Instant) -> Option<String> {
-    let proxy = &run.stage.proxies[run.stage.setup.intakes + sleeper];
+    let proxy = &run.harness.proxies[run.harness.setup.intakes + sleeper];
     let begun = Instant::now();
     loop {
         let words = proxy.words();
@@ -58,7 +58,7 @@ async fn settled_after_death(run: &Run, sleeper: usize, woken: Instant) -> Optio
         if joined {
             return (settled > 0).then(|| format!("{settled} batches were settled by one that was declared dead"));
         }
-        if begun.elapsed() > LEASE * 10 * run.stage.setup.slack {
+        if begun.elapsed() > LEASE * 10 * run.harness.setup.slack {
             return Some("one that slept for three leases did not join again".to_owned());
         }
         sleep(Duration::from_millis(20)).await;

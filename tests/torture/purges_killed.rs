@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::{BUCKET, STEADY_LEASE};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::{BUCKET, STEADY_LEASE};
-use dripfeed_tests::torture::trap::{Deed, Step};
 use tokio::time::timeout;
 
 use crate::crashes::may_be_dying;
@@ -26,7 +26,7 @@ pub async fn run(order: Order) -> Report {
     let mut draw = run.jobs.draw(0, 15);
     for kill in 0..order.faults {
         run.until_fault(kill, order.faults).await;
-        until("there is a backlog", async || run.stage.level().await > BACKLOG).await;
+        until("there is a backlog", async || run.harness.level().await > BACKLOG).await;
         // Before its first script, or after its first or second.
         let own = match draw.u8(0..3) {
             0 => vec![(Step::Before("purge"), Deed::Kill)],
@@ -44,14 +44,14 @@ pub async fn run(order: Order) -> Report {
 
 /// The intake that purges dies; another one, asked again, purges what is left.
 async fn purge_is_killed(run: &Run, steps: Vec<(Step, Deed)>) {
-    let [steady, trapped] = [1, 0].map(|intake| &run.stage.intakes[intake]);
-    trapped.ready().await;
-    let (client, doomed) = (steady.client().expect("nobody kills this one"), trapped.client().expect("it is ready"));
+    let [steady, victim] = [1, 0].map(|intake| &run.harness.intakes[intake]);
+    victim.ready().await;
+    let (client, doomed) = (steady.client().expect("nobody kills this one"), victim.client().expect("it is ready"));
     let path = format!("/v1/buckets/{BUCKET}/purge");
-    let sprung = run.stage.traps[0].set(steps);
-    let asked = async { tokio::join!(doomed.post(&path, ""), timeout(COMES_WITHIN, sprung)) };
-    let (answer, sprung) = run.chronicle.fault(WHAT, Hit::Nobody, asked).await;
-    assert!(may_be_dying(&answer) && sprung.is_ok(), "the intake lived: {answer:?}");
+    let hit = run.harness.breakpoints[0].set(steps);
+    let asked = async { tokio::join!(doomed.post(&path, ""), timeout(COMES_WITHIN, hit)) };
+    let (answer, hit) = run.event_log.fault(WHAT, Hit::Nobody, asked).await;
+    assert!(may_be_dying(&answer) && hit.is_ok(), "the intake lived: {answer:?}");
     let again = client.post(&path, "").await.expect("an answer");
     assert_eq!(again.status, 200, "{again:?}");
 }

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_store::AppendFsync;
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 use tokio::time::sleep;
@@ -24,8 +24,8 @@ pub async fn run(order: Order) -> Report {
     for kill in 0..order.faults {
         run.until_fault(kill, order.faults).await;
         let away = Duration::from_millis(draw.u64(0..=longest));
-        let mut redis = run.stage.redis.lock().await;
-        run.chronicle
+        let mut redis = run.harness.redis.lock().await;
+        run.event_log
             .fault(WHAT, Hit::Everybody, async {
                 redis.server.kill().await.expect("it runs");
                 sleep(away).await;
@@ -38,8 +38,8 @@ pub async fn run(order: Order) -> Report {
             late.push(took);
         }
     }
-    let lives: u32 = run.stage.slots().map(|slot| slot.lives()).sum();
-    let slots = run.stage.slots().count();
+    let lives: u32 = run.harness.slots().map(|slot| slot.lives()).sum();
+    let slots = run.harness.slots().count();
     let mut report = run.finish().await;
     report.must(late.is_empty(), || format!("it took longer than {within:?} to work again: {late:?}"));
     report.must(lives as usize == slots, || format!("{lives} processes ran in {slots} slots"));

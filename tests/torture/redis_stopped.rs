@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 use tokio::time::sleep;
@@ -21,21 +21,21 @@ pub async fn run(order: Order) -> Report {
         run.until_fault(stop, order.faults).await;
         let pause = Duration::from_secs(pauses[stop as usize % pauses.len()]);
         let woken = run
-            .chronicle
+            .event_log
             .fault(WHAT, Hit::Everybody, async {
-                run.stage.redis.lock().await.server.pause().expect("it runs");
+                run.harness.redis.lock().await.server.pause().expect("it runs");
                 let stopped = Instant::now();
                 wrong.extend(look(&run, pause).await);
                 sleep(pause.saturating_sub(stopped.elapsed())).await;
                 let woken = Instant::now();
-                run.stage.redis.lock().await.server.resume().expect("it runs");
+                run.harness.redis.lock().await.server.resume().expect("it runs");
                 woken
             })
             .await;
         run.recovers(woken).await;
     }
     let dead: usize =
-        run.stage.processors.iter().flat_map(|slot| slot.logs()).map(|log| log.times_of("declared dead").len()).sum();
+        run.harness.processors.iter().flat_map(|slot| slot.logs()).map(|log| log.times_of("declared dead").len()).sum();
     let stops = order.faults as usize;
     let mut report = run.finish().await;
     report.note("replicas declared dead", dead as u64);
@@ -51,20 +51,20 @@ async fn look(run: &Run, pause: Duration) -> Vec<String> {
         return wrong;
     }
     let stopped = Instant::now();
-    for intake in &run.stage.intakes {
+    for intake in &run.harness.intakes {
         let client = intake.client().expect("nobody kills it");
         let answer = client.get("/v1/buckets/b/jobs/1-0").await.expect("an answer");
-        if answer.status != 503 || stopped.elapsed() > TOLD_WITHIN * run.stage.setup.slack {
+        if answer.status != 503 || stopped.elapsed() > TOLD_WITHIN * run.harness.setup.slack {
             wrong.push(format!("without Redis, {} came after {:?}", answer.status, stopped.elapsed()));
         }
     }
     if pause > UNREADY_WITHIN {
         sleep(UNREADY_WITHIN.saturating_sub(stopped.elapsed())).await;
-        for slot in run.stage.slots() {
+        for slot in run.harness.slots() {
             let client = slot.client().expect("nobody kills it");
             let status = async || client.get("/readyz").await.expect("an answer").status;
             while status().await != 503 {
-                if stopped.elapsed() > UNREADY_WITHIN * run.stage.setup.slack {
+                if stopped.elapsed() > UNREADY_WITHIN * run.harness.setup.slack {
                     wrong.push(format!("without Redis for {:?}, /readyz says {}", stopped.elapsed(), status().await));
                     break;
                 }

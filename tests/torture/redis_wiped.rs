@@ -1,9 +1,9 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::Harness;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::Stage;
 use redis::Value;
 use tokio::time::sleep;
 
@@ -26,10 +26,10 @@ pub async fn run(order: Order) -> Report {
     for wipe in 0..order.faults {
         run.until_fault(wipe, order.faults).await;
         let gone = Instant::now();
-        lose_the_pace(&run.stage).await;
-        let (back, within) = run.chronicle.fault(WHAT, Hit::Everybody, do_it(&run.stage, wipe)).await;
-        let group = group_is_back(&run.stage).await.duration_since(back);
-        run.chronicle.recovered_within(group);
+        lose_the_pace(&run.harness).await;
+        let (back, within) = run.event_log.fault(WHAT, Hit::Everybody, do_it(&run.harness, wipe)).await;
+        let group = group_is_back(&run.harness).await.duration_since(back);
+        run.event_log.recovered_within(group);
         if group > within * order.slack() {
             wrong.push(format!("the group was back after {group:?}"));
         }
@@ -37,7 +37,7 @@ pub async fn run(order: Order) -> Report {
         run.lenience.wiped = Some(Instant::now());
         sleep(WATCHED).await;
         let most = LINES_PER_SECOND * usize::try_from(gone.elapsed().as_secs() + 1).expect("few");
-        for slot in run.stage.slots() {
+        for slot in run.harness.slots() {
             let lines: usize = slot.logs().iter().map(|log| log.lines_between(gone, Instant::now())).sum();
             if lines > most {
                 let end = slot.logs().last().map(|log| log.end()).unwrap_or_default();
@@ -51,26 +51,26 @@ pub async fn run(order: Order) -> Report {
 }
 
 /// A pace that is gone was lost, and grants nothing.
-async fn lose_the_pace(stage: &Stage) {
+async fn lose_the_pace(harness: &Harness) {
     for _ in 0..5 {
-        let _: u64 = stage.ask(&["DEL", &Stage::key("pace"), &Stage::key("pace:tiers")]).await;
+        let _: u64 = harness.ask(&["DEL", &Harness::key("pace"), &Harness::key("pace:tiers")]).await;
         sleep(Duration::from_millis(50)).await;
     }
 }
 
 /// Reports when Redis could be used again, and how long the group may take from then on.
-async fn do_it(stage: &Stage, wipe: u32) -> (Instant, Duration) {
+async fn do_it(harness: &Harness, wipe: u32) -> (Instant, Duration) {
     match wipe % 3 {
         0 => {
-            let _: u64 = stage.ask(&["DEL", &Stage::key("jobs")]).await;
+            let _: u64 = harness.ask(&["DEL", &Harness::key("jobs")]).await;
             (Instant::now(), BACK_WITHIN)
         }
         1 => {
-            let () = stage.ask(&["FLUSHALL"]).await;
+            let () = harness.ask(&["FLUSHALL"]).await;
             (Instant::now(), BACK_WITHIN)
         }
         _ => {
-            let mut redis = stage.redis.lock().await;
+            let mut redis = harness.redis.lock().await;
             redis.server.kill().await.expect("it runs");
             std::fs::remove_dir_all(redis.folder().join("appendonlydir")).expect("what it has on the disk");
             redis.server.start_again().await.expect("it starts again");
@@ -79,11 +79,11 @@ async fn do_it(stage: &Stage, wipe: u32) -> (Instant, Duration) {
     }
 }
 
-async fn group_is_back(stage: &Stage) -> Instant {
+async fn group_is_back(harness: &Harness) -> Instant {
     let mut groups = redis::cmd("XINFO");
-    groups.arg("GROUPS").arg(Stage::key("jobs"));
+    groups.arg("GROUPS").arg(Harness::key("jobs"));
     loop {
-        if stage.store.command::<Vec<Value>>(&groups).await.is_ok_and(|groups| !groups.is_empty()) {
+        if harness.store.command::<Vec<Value>>(&groups).await.is_ok_and(|groups| !groups.is_empty()) {
             return Instant::now();
         }
         sleep(Duration::from_millis(10)).await;

@@ -1,8 +1,8 @@
 //! The rows, and how much of each is run.
 
 use dripfeed_tests::torture::driver::Load;
+use dripfeed_tests::torture::harness::Setup;
 use dripfeed_tests::torture::report::Report;
-use dripfeed_tests::torture::stage::Setup;
 use futures::future::BoxFuture;
 
 use crate::arguments::Arguments;
@@ -27,11 +27,11 @@ pub struct Volume {
     pub faults: u32,
     /// Jobs submitted per second while there are faults to come.
     pub per_second: u32,
-    /// Stages that share the volume and run at once.
-    pub stages: u32,
+    /// Harnesses that share the volume and run at once.
+    pub harnesses: u32,
 }
 
-/// What one stage has to do.
+/// What one harness has to do.
 #[derive(Clone, Copy)]
 pub struct Order {
     pub seed: u64,
@@ -41,8 +41,8 @@ pub struct Order {
     pub plant: Option<&'static str>,
 }
 
-const fn volume(jobs: u64, faults: u32, per_second: u32, stages: u32) -> Volume {
-    Volume { jobs, faults, per_second, stages }
+const fn volume(jobs: u64, faults: u32, per_second: u32, harnesses: u32) -> Volume {
+    Volume { jobs, faults, per_second, harnesses }
 }
 
 /// The longest first. Those of several servers submit jobs as long as there are faults to come.
@@ -207,10 +207,10 @@ pub const ROWS: &[Row] = &[
 impl Order {
     pub fn of(row: &Row, arguments: &Arguments) -> Vec<Self> {
         let volume = if arguments.long { row.long } else { row.short };
-        let jobs = arguments.jobs.unwrap_or(volume.jobs) / u64::from(volume.stages);
+        let jobs = arguments.jobs.unwrap_or(volume.jobs) / u64::from(volume.harnesses);
         let load = Load { jobs, per_second: volume.per_second };
-        let faults = arguments.faults.unwrap_or(volume.faults).div_ceil(volume.stages);
-        let seeds = (0..u64::from(volume.stages)).map(|stage| arguments.seed.wrapping_add(stage));
+        let faults = arguments.faults.unwrap_or(volume.faults).div_ceil(volume.harnesses);
+        let seeds = (0..u64::from(volume.harnesses)).map(|harness| arguments.seed.wrapping_add(harness));
         seeds.map(|seed| Self { seed, load, faults, long: arguments.long, plant: None }).collect()
     }
 

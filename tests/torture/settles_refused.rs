@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use dripfeed_job::JobId;
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::chronicle::Hit;
+use dripfeed_tests::torture::event_log::Hit;
+use dripfeed_tests::torture::harness::{Harness, STEADY_LEASE};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::stage::{STEADY_LEASE, Stage};
 
 use crate::rows::Order;
 
@@ -29,69 +29,69 @@ pub async fn run(order: Order) -> Report {
         let fields = if fault % 2 == 0 { FIELDS } else { 1 };
         let entry: Vec<String> = (0..fields).flat_map(|n| [format!("field-{n}"), format!("value-{n}")]).collect();
         let id = run
-            .chronicle
+            .event_log
             .fault(WHAT, Hit::Nobody, async {
                 match fault % 2 {
-                    0 => add(&run.stage, &entry).await,
-                    _ => refused(&run.stage, &entry).await,
+                    0 => add(&run.harness, &entry).await,
+                    _ => refused(&run.harness, &entry).await,
                 }
             })
             .await;
-        is_gone(&run.stage, &id).await;
+        is_gone(&run.harness, &id).await;
         entries.insert(id.parse::<JobId>().expect("an id"), entry);
     }
     run.lenience.foreign = entries.keys().copied().collect();
-    let stage = Arc::clone(&run.stage);
+    let harness = Arc::clone(&run.harness);
     let mut report = run.finish().await;
     let duplicates = report.duplicates();
     report.must(duplicates == 0, || format!("{duplicates} duplicates, though no processor was touched"));
-    buried_whole(&stage, &entries, &mut report).await;
+    buried_whole(&harness, &entries, &mut report).await;
     report
 }
 
-async fn add(stage: &Stage, entry: &[String]) -> String {
-    let key = Stage::key("jobs");
+async fn add(harness: &Harness, entry: &[String]) -> String {
+    let key = Harness::key("jobs");
     let mut words = vec!["XADD", key.as_str(), "*"];
     words.extend(entry.iter().map(String::as_str));
-    stage.ask(&words).await
+    harness.ask(&words).await
 }
 
 /// No letter can be written: the entry stays, and the others are settled.
-async fn refused(stage: &Stage, entry: &[String]) -> String {
-    let (dead, aside) = (Stage::key("dead"), Stage::key("dead:aside"));
-    let has_letters = stage.ask::<u64>(&["EXISTS", &dead]).await == 1;
+async fn refused(harness: &Harness, entry: &[String]) -> String {
+    let (dead, aside) = (Harness::key("dead"), Harness::key("dead:aside"));
+    let has_letters = harness.ask::<u64>(&["EXISTS", &dead]).await == 1;
     if has_letters {
-        let () = stage.ask(&["RENAME", &dead, &aside]).await;
+        let () = harness.ask(&["RENAME", &dead, &aside]).await;
     }
-    let () = stage.ask(&["SET", &dead, "no stream"]).await;
-    let id = add(stage, entry).await;
-    let goal = delivered(stage).await + OTHERS;
-    until("the others are settled", async || delivered(stage).await >= goal).await;
-    assert!(is_there(stage, &id).await, "{id} has left the bucket, and no letter can be written");
+    let () = harness.ask(&["SET", &dead, "no stream"]).await;
+    let id = add(harness, entry).await;
+    let goal = delivered(harness).await + OTHERS;
+    until("the others are settled", async || delivered(harness).await >= goal).await;
+    assert!(is_there(harness, &id).await, "{id} has left the bucket, and no letter can be written");
     // In one step: a letter that is written in between would be replaced with the key.
     if has_letters {
-        let () = stage.ask(&["RENAME", &aside, &dead]).await;
+        let () = harness.ask(&["RENAME", &aside, &dead]).await;
     } else {
-        let _: u64 = stage.ask(&["DEL", &dead]).await;
+        let _: u64 = harness.ask(&["DEL", &dead]).await;
     }
     id
 }
 
-async fn delivered(stage: &Stage) -> u64 {
-    stage.ask::<Option<u64>>(&["HGET", &Stage::key("tally"), "delivered"]).await.unwrap_or(0)
+async fn delivered(harness: &Harness) -> u64 {
+    harness.ask::<Option<u64>>(&["HGET", &Harness::key("tally"), "delivered"]).await.unwrap_or(0)
 }
 
-async fn is_there(stage: &Stage, id: &str) -> bool {
-    let found: Vec<redis::Value> = stage.ask(&["XRANGE", &Stage::key("jobs"), id, id]).await;
+async fn is_there(harness: &Harness, id: &str) -> bool {
+    let found: Vec<redis::Value> = harness.ask(&["XRANGE", &Harness::key("jobs"), id, id]).await;
     !found.is_empty()
 }
 
-async fn is_gone(stage: &Stage, id: &str) {
-    until("the entry is buried", async || !is_there(stage, id).await).await;
+async fn is_gone(harness: &Harness, id: &str) {
+    until("the entry is buried", async || !is_there(harness, id).await).await;
 }
 
-async fn buried_whole(stage: &Stage, entries: &BTreeMap<JobId, Vec<String>>, report: &mut Report) {
-    let letters: Vec<(String, Vec<String>)> = stage.ask(&["XRANGE", &Stage::key("dead"), "-", "+"]).await;
+async fn buried_whole(harness: &Harness, entries: &BTreeMap<JobId, Vec<String>>, report: &mut Report) {
+    let letters: Vec<(String, Vec<String>)> = harness.ask(&["XRANGE", &Harness::key("dead"), "-", "+"]).await;
     let mut seen = BTreeSet::new();
     for (letter, fields) in letters {
         let Some(entry) = fields.get(1).and_then(|id| id.parse().ok()).filter(|id| entries.contains_key(id)) else {

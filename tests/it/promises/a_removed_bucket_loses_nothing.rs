@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use dripfeed_bucket::{Bucket, BucketSettings, Kind};
 use dripfeed_job::{Ending, JobId, State};
 use dripfeed_tests::buckets::{self, DELIVERED, join, settle, take};
-use dripfeed_tests::door::{Door, Misdeed};
 use dripfeed_tests::processes::Process;
+use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 
@@ -99,13 +99,13 @@ async fn killed_at(kind: Kind, script: &str, misdeed: Misdeed) {
     let place = format!("mail {} x:old", kind.as_str());
     service.silence(&place).await;
 
-    let door = Door::before(&service.redis).await;
-    let mut command = service.command(&[&format!("redis.url={}", door.url())]);
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let mut command = service.command(&[&format!("redis.url={}", proxy.url())]);
     command.args(["drain", "mail", "--into", "post"]);
     let mut moving = Process::spawn("drain", command);
     until("the first are moved", async || level(&old).await < JOBS as u64).await;
-    door.plan(script, misdeed, 1);
-    until("it comes to that, or to its end", async || door.has_done(script) || level(&old).await == 0).await;
+    proxy.plan(script, misdeed, 1);
+    until("it comes to that, or to its end", async || proxy.has_done(script) || level(&old).await == 0).await;
     moving.kill().await;
 
     service.silence(&place).await;

@@ -12,7 +12,7 @@ use dripfeed_tests::proxy::{Behind, Proxy};
 use dripfeed_tests::redis_server::{RunningRedis, TestRedis};
 use dripfeed_tests::sentinels::Sentinels;
 use dripfeed_tests::service::{Service, until};
-use dripfeed_tests::torture::trap::Traps;
+use dripfeed_tests::torture::breakpoint::Breakpoints;
 use dripfeed_tests::upstream::Upstream;
 use dripfeed_tests::wall_clock::WallClock;
 use tokio::time::sleep;
@@ -128,7 +128,7 @@ async fn late_replies_make_no_more_calls<R: RunningRedis>(redis: R, socket: Path
     let (service, intake) = backlog_over(redis, durability, &upstream).await;
     let (mut proxies, mut processors) = (Vec::new(), Vec::new());
     for _ in 0..2 {
-        let proxy = Proxy::before(Behind::Redis { socket: socket.clone(), traps: Traps::default() }).await;
+        let proxy = Proxy::before(Behind::Redis { socket: socket.clone(), breakpoints: Breakpoints::default() }).await;
         let url = format!("redis.url=redis://{}", proxy.address);
         let patient = [url.as_str(), "redis.response_timeout=2s", "processor.lease=10s"];
         processors.push(service.role("processor", &patient).await);

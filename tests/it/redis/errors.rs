@@ -12,7 +12,7 @@ mod processor;
 
 use std::collections::BTreeSet;
 
-use dripfeed_tests::door::Misdeed;
+use dripfeed_tests::redis_fault_proxy::Misdeed;
 use dripfeed_tests::sources;
 
 /// As Redis says them.

@@ -7,7 +7,7 @@ use dripfeed_bucket::*;
 use dripfeed_store::{Durability, ErrorKind, RedisSettings, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, buried, job, join, settle, submit, take, take_one, takes_nothing};
 use dripfeed_tests::cluster::TestCluster;
-use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Upstream};
@@ -132,8 +132,8 @@ async fn every_verb_that_drains_or_operates_works_in_a_cluster() {
 async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
-        let door = Door::before(&redis).await;
-        let settings = RedisSettings::new(door.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+        let proxy = RedisFaultProxy::before(&redis).await;
+        let settings = RedisSettings::new(proxy.url().parse().unwrap(), "dripfeed", Durability::Everysec);
         let bucket =
             Bucket::new(Store::connect(&settings).await.unwrap(), BucketSettings { kind, ..buckets::settings("b") });
         let replica = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();
@@ -142,7 +142,7 @@ async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
         submit(&bucket, job("2")).await;
         let store = redis.store().await;
         set_maxmemory(&store, 1).await;
-        door.plan("take", Misdeed::Close, 1);
+        proxy.plan("take", Misdeed::Close, 1);
         replica.take(1).await.unwrap_err();
         assert_eq!(drain(&replica).await, 1);
         assert_eq!(level(&bucket).await, 0);

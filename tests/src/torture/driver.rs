@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::jobs::Jobs;
 use super::ledger::{Fate, Ledger};
-use super::slot::Slot;
+use super::process_slot::ProcessSlot;
 use super::upstream::NUMBER;
 use crate::client::{Answer, Client};
 
@@ -44,7 +44,7 @@ struct Caller {
     bucket: &'static str,
     jobs: Jobs,
     ledger: Ledger,
-    intakes: Vec<Slot>,
+    intakes: Vec<ProcessSlot>,
     faults_over: Arc<AtomicBool>,
     progress: watch::Sender<u64>,
     statuses: Statuses,
@@ -53,7 +53,7 @@ struct Caller {
 }
 
 impl Driver {
-    pub fn start(load: Load, bucket: &'static str, jobs: Jobs, ledger: Ledger, intakes: Vec<Slot>) -> Self {
+    pub fn start(load: Load, bucket: &'static str, jobs: Jobs, ledger: Ledger, intakes: Vec<ProcessSlot>) -> Self {
         let faults_over = Arc::new(AtomicBool::new(false));
         let (progress, seen) = watch::channel(0);
         let statuses = Statuses::default();
@@ -188,6 +188,6 @@ impl Told {
 }
 
 /// All of several runs at once.
-pub async fn all_ready(slots: &[Slot]) {
-    join_all(slots.iter().map(Slot::ready)).await;
+pub async fn all_ready(slots: &[ProcessSlot]) {
+    join_all(slots.iter().map(ProcessSlot::ready)).await;
 }

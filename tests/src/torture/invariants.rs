@@ -7,19 +7,19 @@ mod kept;
 /// rate · w + burst, in every window.
 pub(crate) mod pace;
 /// What is left in Redis: nothing.
-mod rest;
+mod quiescence;
 /// Secrets are found nowhere.
-mod secrets;
+mod secret_leaks;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
 use dripfeed_job::JobId;
 
-use super::chronicle::Chronicle;
+use super::event_log::EventLog;
+use super::harness::Harness;
 use super::ledger::{Fate, Submitted};
 use super::report::Report;
-use super::stage::Stage;
 use super::upstream::Call;
 
 /// What a row expects that others don't.
@@ -41,10 +41,10 @@ pub struct Lenience {
 
 /// What was seen of a run.
 pub(crate) struct Seen<'r> {
-    pub(crate) stage: &'r Stage,
+    pub(crate) harness: &'r Harness,
     pub(crate) submitted: Vec<Submitted>,
     pub(crate) calls: Vec<Call>,
-    pub(crate) chronicle: &'r Chronicle,
+    pub(crate) event_log: &'r EventLog,
     pub(crate) highest: u64,
     pub(crate) lenience: &'r Lenience,
 }
@@ -67,23 +67,23 @@ pub(crate) async fn check(seen: &Seen<'_>) -> Report {
             Fate::Unknown | Fate::UnderWay => report.unknown += 1,
         }
     }
-    report.faults = seen.chronicle.faults().len() as u64;
+    report.faults = seen.event_log.faults().len() as u64;
     let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    report.recoveries_ms = seen.chronicle.recoveries().into_iter().map(ms).collect();
+    report.recoveries_ms = seen.event_log.recoveries().into_iter().map(ms).collect();
     report.highest_level = seen.highest;
-    let capacity = u64::from(seen.stage.setup.capacity);
+    let capacity = u64::from(seen.harness.setup.capacity);
     report.must(seen.highest <= capacity, || format!("the level was {}, the capacity is {capacity}", seen.highest));
 
-    let ended = rest::outcomes(seen.stage).await;
+    let ended = quiescence::outcomes(seen.harness).await;
     for end in ended.values() {
         *report.outcomes.entry(end.result.clone()).or_default() += 1;
     }
     kept::check(seen, &ended, &mut report);
     calls::check(seen, &ended, &mut report);
     pace::check(seen, &mut report);
-    rest::check(seen, &ended, &mut report).await;
-    secrets::check(seen, &ended, &mut report).await;
-    for slot in seen.stage.slots() {
+    quiescence::check(seen, &ended, &mut report).await;
+    secret_leaks::check(seen, &ended, &mut report).await;
+    for slot in seen.harness.slots() {
         report.violations.extend(slot.surprises());
     }
     report

@@ -31,7 +31,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of two stages that the same faults were done to.
+    /// Of two harnesses to which the same faults were done.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.seconds = self.seconds.max(other.seconds);

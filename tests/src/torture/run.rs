@@ -1,4 +1,4 @@
-//! A run: load on a stage, faults done to it, and at its end the invariants.
+//! A run: load on a harness, faults done to it, and at its end the invariants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::chronicle::Chronicle;
 use super::driver::Driver;
+use super::event_log::EventLog;
+use super::harness::{BUCKET, Harness, Setup};
 use super::invariants::{self, Lenience};
 use super::jobs::Jobs;
 use super::ledger::Ledger;
 use super::report::Report;
-use super::stage::{BUCKET, Setup, Stage};
 
 /// Timeout for a bucket to be empty, beyond the lease and what its backlog takes at its rate.
 const TO_DRAIN: Duration = Duration::from_secs(30);
@@ -20,9 +20,9 @@ const TO_DRAIN: Duration = Duration::from_secs(30);
 const SAMPLE: Duration = Duration::from_millis(20);
 
 pub struct Run {
-    pub stage: Arc<Stage>,
+    pub harness: Arc<Harness>,
     pub jobs: Jobs,
-    pub chronicle: Chronicle,
+    pub event_log: EventLog,
     pub driver: Driver,
     pub lenience: Lenience,
     ledger: Ledger,
@@ -34,16 +34,16 @@ pub struct Run {
 impl Run {
     pub async fn begin(setup: Setup) -> Self {
         let begun = Instant::now();
-        let stage = Arc::new(Stage::set(setup).await);
-        let (jobs, ledger) = (stage.setup.jobs(), Ledger::default());
+        let harness = Arc::new(Harness::start(setup).await);
+        let (jobs, ledger) = (harness.setup.jobs(), Ledger::default());
         let highest = Arc::new(AtomicU64::new(0));
-        let sampling = tokio::spawn(sample(Arc::clone(&stage), Arc::clone(&highest)));
-        let driver = Driver::start(stage.setup.load, BUCKET, jobs, ledger.clone(), stage.intakes.clone());
-        let (chronicle, lenience) = (Chronicle::default(), Lenience::default());
+        let sampling = tokio::spawn(sample(Arc::clone(&harness), Arc::clone(&highest)));
+        let driver = Driver::start(harness.setup.load, BUCKET, jobs, ledger.clone(), harness.intakes.clone());
+        let (event_log, lenience) = (EventLog::default(), Lenience::default());
         Self {
-            stage,
+            harness,
             jobs,
-            chronicle,
+            event_log,
             driver,
             lenience,
             ledger,
@@ -55,33 +55,33 @@ impl Run {
 
     /// Returns when it is time for the `n`-th of `faults`, which are spread over the load; beyond it they follow each other.
     pub async fn until_fault(&self, n: u32, faults: u32) {
-        let jobs = self.stage.setup.load.jobs;
+        let jobs = self.harness.setup.load.jobs;
         self.driver.reached(jobs * u64::from(n) / u64::from(faults.max(1)) * 9 / 10).await;
     }
 
     /// Waits until calls come again, and writes down how long after `since` that was.
     pub async fn recovers(&self, since: Instant) -> Duration {
-        let works = self.stage.upstream.works_after(since);
-        let works = tokio::time::timeout((TO_DRAIN + self.stage.setup.lease) * self.stage.setup.slack, works)
+        let works = self.harness.upstream.works_after(since);
+        let works = tokio::time::timeout((TO_DRAIN + self.harness.setup.lease) * self.harness.setup.slack, works)
             .await
             .expect("calls come again");
         let time = works.duration_since(since);
-        self.chronicle.recovered_within(time);
+        self.event_log.recovered_within(time);
         time
     }
 
     /// The faults are over: submits the rest, waits until the bucket is empty, and looks at every invariant.
     pub async fn finish(self) -> Report {
-        let Self { stage, chronicle, driver, ledger, highest, sampling, begun, mut lenience, .. } = self;
+        let Self { harness, event_log, driver, ledger, highest, sampling, begun, mut lenience, .. } = self;
         driver.finish().await;
-        let late = drain(&stage).await;
+        let late = drain(&harness).await;
         drop(sampling);
         lenience.took.extend(late);
         let seen = invariants::Seen {
-            stage: &stage,
+            harness: &harness,
             submitted: ledger.read(),
-            calls: stage.upstream.calls(),
-            chronicle: &chronicle,
+            calls: harness.upstream.calls(),
+            event_log: &event_log,
             highest: highest.load(Ordering::SeqCst),
             lenience: &lenience,
         };
@@ -92,26 +92,26 @@ impl Run {
 }
 
 /// Waits until nothing is left; shows when that takes longer than promised.
-async fn drain(stage: &Stage) -> Option<String> {
-    let backlog = stage.level().await;
-    let promised = stage.setup.lease + Duration::from_secs(backlog) / stage.setup.rate + TO_DRAIN;
-    let promised = promised * stage.setup.slack;
+async fn drain(harness: &Harness) -> Option<String> {
+    let backlog = harness.level().await;
+    let promised = harness.setup.lease + Duration::from_secs(backlog) / harness.setup.rate + TO_DRAIN;
+    let promised = promised * harness.setup.slack;
     let begun = Instant::now();
-    while stage.level().await > 0 {
+    while harness.level().await > 0 {
         if begun.elapsed() > promised {
-            return Some(format!("{} of {backlog} jobs are left after {promised:?}", stage.level().await));
+            return Some(format!("{} of {backlog} jobs are left after {promised:?}", harness.level().await));
         }
         tokio::time::sleep(SAMPLE).await;
     }
     None
 }
 
-async fn sample(stage: Arc<Stage>, highest: Arc<AtomicU64>) {
+async fn sample(harness: Arc<Harness>, highest: Arc<AtomicU64>) {
     let mut length = redis::cmd("XLEN");
-    length.arg(Stage::key("jobs"));
+    length.arg(Harness::key("jobs"));
     loop {
         // While Redis is away there is no level.
-        if let Ok(level) = stage.store.command::<u64>(&length).await {
+        if let Ok(level) = harness.store.command::<u64>(&length).await {
             highest.fetch_max(level, Ordering::SeqCst);
         }
         tokio::time::sleep(SAMPLE).await;

@@ -20,8 +20,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::breakpoint::{Breakpoints, Killer, Step};
 use super::jobs::{Answer, Jobs};
-use super::trap::{Killer, Step, Traps};
 
 /// The header that carries a job's number in the run.
 pub const NUMBER: &str = "torture-number";
@@ -67,7 +67,7 @@ pub struct Target {
     shared: Arc<Shared>,
     _serving: Vec<AbortOnDropHandle<()>>,
     pub addresses: Vec<SocketAddr>,
-    pub traps: Vec<Traps>,
+    pub breakpoints: Vec<Breakpoints>,
 }
 
 impl Target {
@@ -75,15 +75,15 @@ impl Target {
     pub async fn start(jobs: Jobs, deadly: BTreeSet<u64>, killers: Vec<Killer>) -> Self {
         let (written, throttle) = (Mutex::default(), Mutex::default());
         let shared = Arc::new(Shared { jobs, deadly, written, count: watch::Sender::new(0), throttle });
-        let (mut serving, mut addresses, mut traps) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut serving, mut addresses, mut breakpoints) = (Vec::new(), Vec::new(), Vec::new());
         for (slot, killer) in killers.into_iter().enumerate() {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             addresses.push(listener.local_addr().expect("a bound port"));
-            let caller = Caller { shared: Arc::clone(&shared), slot, traps: Traps::new(killer) };
-            traps.push(caller.traps.clone());
+            let caller = Caller { shared: Arc::clone(&shared), slot, breakpoints: Breakpoints::new(killer) };
+            breakpoints.push(caller.breakpoints.clone());
             serving.push(AbortOnDropHandle::new(tokio::spawn(serve(listener, caller))));
         }
-        Self { shared, _serving: serving, addresses, traps }
+        Self { shared, _serving: serving, addresses, breakpoints }
     }
 
     /// In the order of their arrival.
@@ -127,7 +127,7 @@ impl Shared {
 struct Caller {
     shared: Arc<Shared>,
     slot: usize,
-    traps: Traps,
+    breakpoints: Breakpoints,
 }
 
 async fn serve(listener: TcpListener, caller: Caller) {
@@ -140,7 +140,7 @@ async fn serve(listener: TcpListener, caller: Caller) {
 }
 
 async fn connection(stream: TcpStream, caller: Caller) {
-    if caller.traps.springs(Step::BeforeSend).await {
+    if caller.breakpoints.kills_at(Step::BeforeSend).await {
         return;
     }
     stream.set_nodelay(true).ok();
@@ -171,9 +171,9 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         intact: number.is_some_and(|number| caller.shared.jobs.body(number) == sent),
         answer: None,
     };
-    let deadly =
-        number.is_some_and(|number| caller.shared.deadly.contains(&number)) || caller.traps.takes(Step::AfterSend);
-    let halfway = !deadly && caller.traps.takes(Step::MidAnswer);
+    let deadly = number.is_some_and(|number| caller.shared.deadly.contains(&number))
+        || caller.breakpoints.takes(Step::AfterSend);
+    let halfway = !deadly && caller.breakpoints.takes(Step::MidAnswer);
     let throttle =
         caller.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| !deadly && !halfway);
     let fixed = throttle.as_ref().map(|_| Answer::Throttled);
@@ -184,14 +184,14 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         seconds
     });
     if deadly {
-        caller.traps.kill().await;
+        caller.breakpoints.kill().await;
         return Err(Broken);
     }
     tokio::time::sleep(wait).await;
     let part = stream::iter([Ok(Frame::data(Bytes::from_static(b"half of an answ")))]);
     if halfway {
         let killed = stream::once(async move {
-            caller.traps.kill().await;
+            caller.breakpoints.kill().await;
             Err(Broken)
         });
         return Ok(Response::new(body(part.chain(killed))));

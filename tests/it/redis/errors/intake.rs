@@ -4,8 +4,8 @@ use dripfeed_bucket::{Bucket, BucketSettings};
 use dripfeed_job::JobId;
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::client::{Answer, Client};
-use dripfeed_tests::door::{Door, Misdeed};
 use dripfeed_tests::processes::Process;
+use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::service::{PATIENCE, Service, until};
 use futures::future::join_all;
 use http::Method;
@@ -103,23 +103,23 @@ impl Told {
     }
 }
 
-struct Stage {
+struct Harness {
     service: Service,
-    door: Door,
+    proxy: RedisFaultProxy,
     intake: Process,
     b: Bucket,
     other: Bucket,
 }
 
-impl Stage {
-    async fn set() -> Self {
+impl Harness {
+    async fn start() -> Self {
         let service = Service::new(BUCKETS).await;
-        let door = Door::before(&service.redis).await;
-        let intake = service.role("intake", &[&format!("redis.url={}", door.url())]).await;
+        let proxy = RedisFaultProxy::before(&service.redis).await;
+        let intake = service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;
         let roomy = |name| BucketSettings { capacity: 100_000, ..buckets::settings(name) };
         let b = buckets::open(&service.redis, roomy("b")).await;
         let other = buckets::open(&service.redis, roomy("other")).await;
-        Self { service, door, intake, b, other }
+        Self { service, proxy, intake, b, other }
     }
 
     /// A job that has died, of the other bucket, by its own way to Redis.
@@ -173,93 +173,94 @@ impl Stage {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_are_told_what_holds() {
-    let stage = Stage::set().await;
-    let client = stage.intake.client();
+    let harness = Harness::start().await;
+    let client = harness.intake.client();
     let (begun, mut wrong, mut accepted) = (Instant::now(), Vec::new(), 0);
     for (name, call) in CALLS {
-        // So that each script's name is known at the door.
-        let as_ever = stage.ask(&client, stage.prepared(call).await).await;
+        // So that each script's name is known at the proxy.
+        let as_ever = harness.ask(&client, harness.prepared(call).await).await;
         assert!(as_ever.status < 300, "{name}: {as_ever:?}");
         accepted += u64::from(name == "admit");
         for misdeed in misdeeds() {
-            let prepared = stage.prepared(call).await;
-            let before = stage.door.all_calls();
-            stage.door.plan(name, misdeed, 1);
-            let told = Told::by(&stage.ask(&client, prepared).await);
-            assert!(stage.door.has_done(name), "{call} doesn't call {name}");
+            let prepared = harness.prepared(call).await;
+            let before = harness.proxy.all_calls();
+            harness.proxy.plan(name, misdeed, 1);
+            let told = Told::by(&harness.ask(&client, prepared).await);
+            assert!(harness.proxy.has_done(name), "{call} doesn't call {name}");
             if told != Told::expected(name, misdeed) {
                 wrong.push(format!("{name} {misdeed:?}: {told:?}, expected {:?}", Told::expected(name, misdeed)));
             }
             accepted += u64::from(name == "admit" && told == Told::AsEver);
-            let again = works_again(&stage, &client, call).await;
+            let again = works_again(&harness, &client, call).await;
             assert!(again < Duration::from_secs(10), "{name} {misdeed:?}: it took {again:?}");
             accepted += u64::from(name == "admit");
-            let asked = stage.door.all_calls() - before;
+            let asked = harness.proxy.all_calls() - before;
             assert!(asked < 100, "{name} {misdeed:?}: Redis was asked {asked} times");
         }
         if name == "admit" {
-            assert_eq!(stage.service.level("b").await, accepted, "each 202 is one job, and nothing else is");
+            assert_eq!(harness.service.level("b").await, accepted, "each 202 is one job, and nothing else is");
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let log = stage.intake.log();
+    let log = harness.intake.log();
     assert!(!log.contains("panicked"), "{log}");
     let lines = log.lines().count();
     assert!(lines <= 20 + most_lines(begun.elapsed().as_secs()), "{lines} lines in {:?}", begun.elapsed());
 }
 
 /// Submits a job, and waits for its outcome.
-async fn wait_for_outcome(stage: &Stage, seconds: u64) -> Answer {
-    let client = stage.intake.client();
+async fn wait_for_outcome(harness: &Harness, seconds: u64) -> Answer {
+    let client = harness.intake.client();
     let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("prefer", format!("wait={seconds}"));
     client.call(request, "x").await.expect("an answer")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_can_not_wait_for_an_outcome_has_handed_in_a_job_all_the_same() {
-    let stage = Stage::set().await;
-    assert_eq!(wait_for_outcome(&stage, 1).await.status, 202);
+    let harness = Harness::start().await;
+    assert_eq!(wait_for_outcome(&harness, 1).await.status, 202);
     for misdeed in misdeeds() {
-        stage.door.plan("await_outcome", misdeed, 1);
-        let answer = wait_for_outcome(&stage, 1).await;
+        harness.proxy.plan("await_outcome", misdeed, 1);
+        let answer = wait_for_outcome(&harness, 1).await;
         assert_eq!(answer.status, 202, "{misdeed:?}: {answer:?}");
-        assert!(stage.door.has_done("await_outcome"), "{misdeed:?}");
+        assert!(harness.proxy.has_done("await_outcome"), "{misdeed:?}");
     }
-    assert_eq!(stage.service.level("b").await, 1 + misdeeds().count() as u64);
+    assert_eq!(harness.service.level("b").await, 1 + misdeeds().count() as u64);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_waits_is_woken_and_does_not_ask_again_and_again() {
-    let stage = Stage::set().await;
-    let replica = join(&stage.b, "r").await;
+    let harness = Harness::start().await;
+    let replica = join(&harness.b, "r").await;
     let mut looks = Vec::new();
     for number in 0..5 {
         if number == 4 {
             // A message that is lost delays the answer, and no more.
-            let killed: u64 = stage.service.redis("CLIENT KILL TYPE pubsub").await;
+            let killed: u64 = harness.service.redis("CLIENT KILL TYPE pubsub").await;
             assert_eq!(killed, 1, "one connection for all");
         }
-        let before = stage.door.calls("await_outcome");
-        let (answer, ()) = tokio::join!(wait_for_outcome(&stage, 30), async {
-            until("somebody waits", async || stage.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await == 1).await;
+        let before = harness.proxy.calls("await_outcome");
+        let (answer, ()) = tokio::join!(wait_for_outcome(&harness, 30), async {
+            until("somebody waits", async || harness.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await == 1)
+                .await;
             until("it is listened to", async || {
-                stage.service.redis::<(String, u64)>("PUBSUB NUMSUB dripfeed:{b}:notices").await.1 == 1 || number == 4
+                harness.service.redis::<(String, u64)>("PUBSUB NUMSUB dripfeed:{b}:notices").await.1 == 1 || number == 4
             })
             .await;
             settle(&replica, take_one(&replica).await, buckets::DELIVERED).await;
         });
         assert_eq!(answer.status, 200, "{answer:?}");
-        assert_eq!(stage.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await, 0);
-        looks.push(stage.door.calls("await_outcome") - before);
+        assert_eq!(harness.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await, 0);
+        looks.push(harness.proxy.calls("await_outcome") - before);
     }
     // One that registers, one when the channel is listened to, and one that finds the outcome; now and again one besides.
     assert!(looks[1..4].iter().all(|looks| *looks <= 5), "{looks:?}");
 }
 
-async fn works_again(stage: &Stage, client: &Client, call: &str) -> Duration {
+async fn works_again(harness: &Harness, client: &Client, call: &str) -> Duration {
     let begun = Instant::now();
     loop {
-        let answer = stage.ask(client, stage.prepared(call).await).await;
+        let answer = harness.ask(client, harness.prepared(call).await).await;
         if answer.status < 300 {
             return begun.elapsed();
         }
@@ -284,10 +285,10 @@ async fn in_vain(client: Client, time: Duration) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_error_that_stays_makes_no_storm() {
-    let stage = Stage::set().await;
-    let client = stage.intake.client();
-    works_again(&stage, &client, CALLS[0].1).await;
-    let mut level = stage.service.level("b").await;
+    let harness = Harness::start().await;
+    let client = harness.intake.client();
+    works_again(&harness, &client, CALLS[0].1).await;
+    let mut level = harness.service.level("b").await;
     for misdeed in [
         Misdeed::Error("NOPERM this user has no permissions to run the command"),
         Misdeed::Error("MISCONF Errors writing to the AOF file: No space left on device"),
@@ -297,48 +298,49 @@ async fn an_error_that_stays_makes_no_storm() {
         Misdeed::Drop,
         Misdeed::Garbage,
     ] {
-        let (calls, lines, begun) = (stage.door.calls("admit"), stage.intake.log().lines().count(), Instant::now());
-        stage.door.plan("admit", misdeed, u64::MAX);
+        let (calls, lines, begun) =
+            (harness.proxy.calls("admit"), harness.intake.log().lines().count(), Instant::now());
+        harness.proxy.plan("admit", misdeed, u64::MAX);
         let asked: u64 = join_all((0..8).map(|_| in_vain(client.clone(), Duration::from_secs(2)))).await.iter().sum();
-        let (calls, lines) = (stage.door.calls("admit") - calls, stage.intake.log().lines().count() - lines);
+        let (calls, lines) = (harness.proxy.calls("admit") - calls, harness.intake.log().lines().count() - lines);
         let seconds = begun.elapsed().as_secs() + 1;
         // A submission asks once; of a lost answer two batches ask again, every 50 ms.
         assert!(calls <= asked + 50 * seconds, "{misdeed:?}: {calls} calls for {asked} submissions in {seconds} s");
-        assert!(lines <= most_lines(seconds), "{misdeed:?}: {lines} lines in {seconds} s:\n{}", stage.intake.log());
-        stage.door.behave("admit");
-        works_again(&stage, &client, CALLS[0].1).await;
-        let now = stage.service.level("b").await;
+        assert!(lines <= most_lines(seconds), "{misdeed:?}: {lines} lines in {seconds} s:\n{}", harness.intake.log());
+        harness.proxy.behave("admit");
+        works_again(&harness, &client, CALLS[0].1).await;
+        let now = harness.service.level("b").await;
         // One worked again; of what was answered `unknown`, a batch for each call that was carried out.
         assert!(now > level && (misdeed == Misdeed::Garbage || now == level + 1), "{misdeed:?}: {level}, then {now}");
         level = now;
     }
-    assert!(!stage.intake.log().contains("panicked"), "{}", stage.intake.log());
+    assert!(!harness.intake.log().contains("panicked"), "{}", harness.intake.log());
 }
 
 /// It is asked again and again, by nobody's call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_of_services_are_followed_all_the_same() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let begun = Instant::now();
-    stage.register("before").await;
+    harness.register("before").await;
     for (number, misdeed) in misdeeds().enumerate() {
-        stage.door.plan("heartbeat", misdeed, 1);
-        stage.door.done("heartbeat").await;
-        stage.register(&format!("after-{number}")).await;
+        harness.proxy.plan("heartbeat", misdeed, 1);
+        harness.proxy.done("heartbeat").await;
+        harness.register(&format!("after-{number}")).await;
     }
-    let log = stage.intake.log();
+    let log = harness.intake.log();
     assert!(!log.contains("panicked"), "{log}");
     assert!(log.lines().count() <= most_lines(begun.elapsed().as_secs()), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_is_not_ready_while_redis_refuses_to_serve() {
-    let stage = Stage::set().await;
-    let client = stage.intake.client();
+    let harness = Harness::start().await;
+    let client = harness.intake.client();
     for misdeed in [Misdeed::Error("LOADING Redis is loading the dataset in memory"), Misdeed::Drop] {
-        stage.door.plan("PING", misdeed, u64::MAX);
+        harness.proxy.plan("PING", misdeed, u64::MAX);
         until_ready(&client, false).await;
-        stage.door.behave("PING");
+        harness.proxy.behave("PING");
         until_ready(&client, true).await;
     }
 }

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_limit::{Decision, LimitError, Limiter, Policies, Request, load};
 use dripfeed_store::{Durability, RedisSettings, Store};
-use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use serde_json::json;
 
@@ -21,8 +21,8 @@ fn policy(consistency: &str, on_store_error: &str) -> Policies {
     load::document(policies).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn store(door: &Door) -> Store {
-    let address = door.url().parse().expect("an address");
+async fn store(proxy: &RedisFaultProxy) -> Store {
+    let address = proxy.url().parse().expect("an address");
     Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Process)).await.expect("Redis answers")
 }
 
@@ -48,14 +48,14 @@ fn is_late(decided: &Result<Decision, LimitError>) -> bool {
 #[tokio::test]
 async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
     let redis = TestRedis::start().await;
-    let door = Door::before(&redis).await;
-    let closed = Limiter::new(store(&door).await, "closed", policy("strict", "closed")).expect("a policy");
-    let open = Limiter::new(store(&door).await, "open", policy("strict", "open")).expect("a policy");
+    let proxy = RedisFaultProxy::before(&redis).await;
+    let closed = Limiter::new(store(&proxy).await, "closed", policy("strict", "closed")).expect("a policy");
+    let open = Limiter::new(store(&proxy).await, "open", policy("strict", "open")).expect("a policy");
     remaining(&closed).await;
     remaining(&open).await;
     for misdeed in misdeeds() {
         let begun = Instant::now();
-        door.plan("decide", misdeed, 1);
+        proxy.plan("decide", misdeed, 1);
         let decided = closed.decide(&Request::default()).await;
         assert!(begun.elapsed() < Duration::from_secs(5), "{misdeed:?}: {:?}", begun.elapsed());
         if matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT")) {
@@ -63,7 +63,7 @@ async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
         } else {
             assert!(matches!(decided, Err(LimitError::Unavailable { .. })), "{misdeed:?}: {decided:?}");
         }
-        door.plan("decide", misdeed, 1);
+        proxy.plan("decide", misdeed, 1);
         assert!(open.decide(&Request::default()).await.expect("a decision").allowed, "{misdeed:?}");
         remaining(&closed).await;
         remaining(&open).await;
@@ -73,8 +73,8 @@ async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
 #[tokio::test]
 async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
     let redis = TestRedis::start().await;
-    let door = Door::before(&redis).await;
-    let limiter = Limiter::new(store(&door).await, "shop", policy("strict", "closed")).expect("a policy");
+    let proxy = RedisFaultProxy::before(&redis).await;
+    let limiter = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
     for misdeed in misdeeds() {
         let decision = loop {
             if let Ok(decision) = limiter.decide(&Request::default()).await {
@@ -82,7 +82,7 @@ async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
             }
         };
         let charged = decision.policies[0].tiers[0].remaining;
-        door.plan("refund", misdeed, 1);
+        proxy.plan("refund", misdeed, 1);
         let told = limiter.refund(decision).await;
         // The next decision is charged as well: with the refund it comes out where it was, without one below.
         let (now, uncertain) = remaining(&limiter).await;
@@ -97,17 +97,17 @@ async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
 #[tokio::test]
 async fn what_was_counted_reaches_redis_when_it_can() {
     let redis = TestRedis::start().await;
-    let door = Door::before(&redis).await;
-    let here = Limiter::new(store(&door).await, "shop", policy("async", "closed")).expect("a policy");
+    let proxy = RedisFaultProxy::before(&redis).await;
+    let here = Limiter::new(store(&proxy).await, "shop", policy("async", "closed")).expect("a policy");
     let mut passed = 0;
     for misdeed in misdeeds() {
-        door.plan("count", misdeed, 1);
+        proxy.plan("count", misdeed, 1);
         assert!(here.decide(&Request::default()).await.expect("a decision").allowed);
         passed += 1;
-        door.done("count").await;
+        proxy.done("count").await;
     }
     // What another replica learns of it: no call is missing, and those that were reported with a lost answer count twice at most.
-    let there = Limiter::new(store(&door).await, "shop", policy("strict", "closed")).expect("a policy");
+    let there = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
     let twice = misdeeds().filter(|misdeed| misdeed.is_carried_out()).count() as u64;
     let begun = Instant::now();
     loop {

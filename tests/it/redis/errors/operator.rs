@@ -5,7 +5,7 @@ use dripfeed_bucket::{BucketSettings, Kind, Settlement};
 use dripfeed_job::Submission;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_tests::buckets::{self, DELIVERED, join, settle, submit, take_one};
-use dripfeed_tests::door::{Door, Misdeed};
+use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::service::Service;
 
 use super::misdeeds;
@@ -60,9 +60,9 @@ async fn fill(service: &Service) {
 async fn a_doctor_who_cannot_look_says_so() {
     let service = Service::new(BUCKETS).await;
     fill(&service).await;
-    let door = Door::before(&service.redis).await;
+    let proxy = RedisFaultProxy::before(&service.redis).await;
     let examine = async || {
-        let mut doctor = service.command(&[&format!("redis.url={}", door.url())]);
+        let mut doctor = service.command(&[&format!("redis.url={}", proxy.url())]);
         doctor.arg("doctor").output().await.expect("the executable")
     };
     let has_looked = |ended: &Output| {
@@ -71,9 +71,9 @@ async fn a_doctor_who_cannot_look_says_so() {
     };
     assert!(has_looked(&examine().await));
     for (name, misdeed) in OF_A_DOCTOR.into_iter().flat_map(|name| misdeeds().map(move |misdeed| (name, misdeed))) {
-        door.plan(name, misdeed, 1);
+        proxy.plan(name, misdeed, 1);
         let ended = examine().await;
-        assert!(door.has_done(name), "{name}: {misdeed:?}");
+        assert!(proxy.has_done(name), "{name}: {misdeed:?}");
         let told = String::from_utf8_lossy(&ended.stderr);
         if matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT")) {
             assert!(has_looked(&ended), "{name}: {ended:?}");
@@ -92,8 +92,8 @@ const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "places"];
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once() {
     let service = Service::new(BUCKETS).await;
-    let door = Door::before(&service.redis).await;
-    let url = format!("redis.url={}", door.url());
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let url = format!("redis.url={}", proxy.url());
     let gone = buckets::open(&service.redis, buckets::settings("gone")).await;
     let mut jobs = 0;
     for (name, misdeed) in OF_A_MOVE.into_iter().flat_map(|name| misdeeds().map(move |misdeed| (name, misdeed))) {
@@ -105,9 +105,9 @@ async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once()
             let mut drain = service.command(&[&url]);
             drain.args(["drain", "gone", "--into", "b"]).output().await.expect("the executable")
         };
-        door.plan(name, misdeed, 1);
+        proxy.plan(name, misdeed, 1);
         let ended = run().await;
-        assert!(door.has_done(name), "{name}: {misdeed:?}");
+        assert!(proxy.has_done(name), "{name}: {misdeed:?}");
         let told = String::from_utf8_lossy(&ended.stderr);
         assert!(matches!(ended.status.code(), Some(0 | 1 | 69 | 77)), "{name}: {misdeed:?}: {ended:?}");
         assert!(ended.status.success() || told.contains(&format!("script {name}: ")), "{name}: {misdeed:?}: {told}");
@@ -126,8 +126,8 @@ const AT_START: [&str; 5] = ["HELLO", "PING", "INFO", "CONFIG", "installation"];
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_starts_when_redis_can_serve_it() {
     let service = Service::new(BUCKETS).await;
-    let door = Door::before(&service.redis).await;
-    let url = format!("redis.url={}", door.url());
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let url = format!("redis.url={}", proxy.url());
     for name in AT_START {
         for misdeed in [
             Misdeed::Error("LOADING Redis is loading the dataset in memory"),
@@ -136,9 +136,9 @@ async fn a_role_starts_when_redis_can_serve_it() {
             Misdeed::Half,
         ] {
             let begun = Instant::now();
-            door.plan(name, misdeed, 2);
+            proxy.plan(name, misdeed, 2);
             let intake = service.role("intake", &[&url]).await;
-            assert!(door.has_done(name), "{name}");
+            assert!(proxy.has_done(name), "{name}");
             assert!(begun.elapsed() < Duration::from_secs(15), "{name} {misdeed:?}: {:?}", begun.elapsed());
             assert!(!intake.log().contains("panicked"), "{}", intake.log());
         }

@@ -2,8 +2,8 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{Bucket, BucketSettings};
 use dripfeed_tests::buckets;
-use dripfeed_tests::door::{Door, Misdeed};
 use dripfeed_tests::processes::Process;
+use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::service::{PATIENCE, Service, until};
 use dripfeed_tests::upstream::Upstream;
 
@@ -14,26 +14,26 @@ pub const SCRIPTS: [&str; 7] = ["beat", "join", "recover", "retention", "settle"
 /// And the command that waits for new jobs.
 const DOORBELL: &str = "XREAD";
 
-struct Stage {
+struct Harness {
     service: Service,
-    door: Door,
+    proxy: RedisFaultProxy,
     upstream: Upstream,
     processor: Process,
     bucket: Bucket,
     submitted: usize,
 }
 
-impl Stage {
-    async fn set() -> Self {
+impl Harness {
+    async fn start() -> Self {
         let upstream = Upstream::willing().await;
         let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"", upstream.url())).await;
-        let door = Door::before(&service.redis).await;
-        let url = format!("redis.url={}", door.url());
+        let proxy = RedisFaultProxy::before(&service.redis).await;
+        let url = format!("redis.url={}", proxy.url());
         let fast = [url.as_str(), "redis.response_timeout=300ms", "processor.lease=1s"];
         let processor = service.role("processor", &fast).await;
         let roomy = BucketSettings { capacity: 100_000, ..buckets::settings("b") };
         let bucket = buckets::open(&service.redis, roomy).await;
-        Self { service, door, upstream, processor, bucket, submitted: 0 }
+        Self { service, proxy, upstream, processor, bucket, submitted: 0 }
     }
 
     /// By its own way to Redis.
@@ -55,7 +55,7 @@ impl Stage {
             }
             // What a lost answer had taken is asked for first of all.
             "orphaned_claims" => {
-                self.door.plan("take", Misdeed::Close, 1);
+                self.proxy.plan("take", Misdeed::Close, 1);
                 self.submit().await;
             }
             "take" | "settle" => self.submit().await,
@@ -75,39 +75,41 @@ impl Stage {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_job_is_called_once_whatever_redis_answers() {
-    let mut stage = Stage::set().await;
-    stage.all_done().await;
+    let mut harness = Harness::start().await;
+    harness.all_done().await;
     let begun = Instant::now();
     for name in SCRIPTS.into_iter().chain([DOORBELL]) {
-        // So that its name is known at the door.
-        if stage.door.calls(name) == 0 {
-            stage.bring_about(name).await;
-            until(name, async || stage.door.calls(name) > 0).await;
+        // So that its name is known at the proxy.
+        if harness.proxy.calls(name) == 0 {
+            harness.bring_about(name).await;
+            until(name, async || harness.proxy.calls(name) > 0).await;
         }
         for misdeed in misdeeds() {
-            let (calls, asked) = (stage.door.calls(name), Instant::now());
-            stage.door.plan(name, misdeed, 1);
-            stage.bring_about(name).await;
-            stage.door.done(name).await;
-            stage.all_done().await;
+            let (calls, asked) = (harness.proxy.calls(name), Instant::now());
+            harness.proxy.plan(name, misdeed, 1);
+            harness.bring_about(name).await;
+            harness.proxy.done(name).await;
+            harness.all_done().await;
             assert!(asked.elapsed() < Duration::from_secs(10), "{name} {misdeed:?}: it took {:?}", asked.elapsed());
-            let calls = stage.door.calls(name) - calls;
+            let calls = harness.proxy.calls(name) - calls;
             let most = 50 * (asked.elapsed().as_secs() + 1);
             assert!(calls <= most, "{name} {misdeed:?}: {calls} calls in {:?}", asked.elapsed());
         }
     }
-    let counts = stage.service.counts("b").await;
-    assert_eq!(counts.delivered, stage.submitted as u64, "{counts:?}");
-    let again: Vec<_> = stage.upstream.calls_by_job().into_iter().filter(|(_, calls)| *calls != 1).collect();
+    let counts = harness.service.counts("b").await;
+    assert_eq!(counts.delivered, harness.submitted as u64, "{counts:?}");
+    let again: Vec<_> = harness.upstream.calls_by_job().into_iter().filter(|(_, calls)| *calls != 1).collect();
     assert!(again.is_empty(), "called more than once: {again:?}");
-    assert!(stage.upstream.calls().iter().all(|call| call.attempt == 1), "an attempt was counted");
+    assert!(harness.upstream.calls().iter().all(|call| call.attempt == 1), "an attempt was counted");
     until("the ghost is gone", async || {
-        let consumers: String =
-            format!("{:?}", stage.service.redis::<redis::Value>("XINFO CONSUMERS dripfeed:{b}:jobs processors").await);
+        let consumers: String = format!(
+            "{:?}",
+            harness.service.redis::<redis::Value>("XINFO CONSUMERS dripfeed:{b}:jobs processors").await
+        );
         !consumers.contains("ghost")
     })
     .await;
-    tells_little(&stage.processor, 0, begun);
+    tells_little(&harness.processor, 0, begun);
 }
 
 fn tells_little(process: &Process, lines_before: usize, begun: Instant) {
@@ -119,25 +121,25 @@ fn tells_little(process: &Process, lines_before: usize, begun: Instant) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_error_that_stays_makes_no_storm() {
-    let mut stage = Stage::set().await;
-    stage.all_done().await;
+    let mut harness = Harness::start().await;
+    harness.all_done().await;
     for name in SCRIPTS.into_iter().chain([DOORBELL]) {
         for misdeed in [Misdeed::Error("ERR something that no version said before"), Misdeed::Drop] {
-            let (calls, lines) = (stage.door.all_calls(), stage.processor.log().lines().count());
+            let (calls, lines) = (harness.proxy.all_calls(), harness.processor.log().lines().count());
             let begun = Instant::now();
-            stage.door.plan(name, misdeed, u64::MAX);
-            stage.bring_about(name).await;
-            stage.submit().await;
+            harness.proxy.plan(name, misdeed, u64::MAX);
+            harness.bring_about(name).await;
+            harness.submit().await;
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let (calls, took) = (stage.door.all_calls() - calls, begun.elapsed());
+            let (calls, took) = (harness.proxy.all_calls() - calls, begun.elapsed());
             assert!(calls <= 100 * (took.as_secs() + 1), "{name} {misdeed:?}: {calls} calls in {took:?}");
-            tells_little(&stage.processor, lines, begun);
-            stage.door.behave(name);
+            tells_little(&harness.processor, lines, begun);
+            harness.proxy.behave(name);
             let back = Instant::now();
-            stage.all_done().await;
+            harness.all_done().await;
             assert!(back.elapsed() < PATIENCE / 9, "{name} {misdeed:?}: it took {:?}", back.elapsed());
         }
     }
-    let again: Vec<_> = stage.upstream.calls_by_job().into_iter().filter(|(_, calls)| *calls != 1).collect();
+    let again: Vec<_> = harness.upstream.calls_by_job().into_iter().filter(|(_, calls)| *calls != 1).collect();
     assert!(again.is_empty(), "called more than once: {again:?}");
 }

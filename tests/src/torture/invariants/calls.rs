@@ -46,7 +46,7 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
         }
         let throttled = calls.iter().filter(|call| call.answer == Some(Answer::Throttled)).count();
         let attempts = calls.len() - throttled.min(calls.len()) - duplicates;
-        let allowed = seen.stage.setup.attempts as usize;
+        let allowed = seen.harness.setup.attempts as usize;
         report.must(attempts <= allowed, || format!("{job} got {attempts} attempts of {allowed}: {calls:?}"));
         if ended.get(&job).is_some_and(|ended| ended.result == "cancelled") {
             let delivered = calls.iter().find(|call| call.answer == Some(Answer::Ok));
@@ -77,16 +77,16 @@ struct Causes<'s> {
     seen: &'s Seen<'s>,
     /// When each processor learned that it had been declared dead.
     declared_dead: Vec<Vec<Instant>>,
-    faults: Vec<crate::torture::chronicle::Fault>,
+    faults: Vec<crate::torture::event_log::Fault>,
 }
 
 impl<'s> Causes<'s> {
     fn of(seen: &'s Seen<'s>) -> Self {
-        let learned = |slot: &crate::torture::slot::Slot| {
+        let learned = |slot: &crate::torture::process_slot::ProcessSlot| {
             slot.logs().iter().flat_map(|log| log.times_of("declared dead")).collect::<Vec<_>>()
         };
-        let declared_dead = seen.stage.processors.iter().map(learned).collect();
-        Self { seen, declared_dead, faults: seen.chronicle.faults() }
+        let declared_dead = seen.harness.processors.iter().map(learned).collect();
+        Self { seen, declared_dead, faults: seen.event_log.faults() }
     }
 
     fn between(&self, before: &Call, again: &Call) -> Option<&'static str> {
@@ -98,7 +98,7 @@ impl<'s> Causes<'s> {
     }
 
     fn on(&self, processor: usize, from: Instant, until: Instant) -> Option<&'static str> {
-        debug_assert!(processor < self.seen.stage.processors.len());
+        debug_assert!(processor < self.seen.harness.processors.len());
         let fault = self.faults.iter().find(|fault| fault.came_between(processor, from, until)).map(|fault| fault.what);
         let fenced = || self.declared_dead[processor].iter().any(|at| (from..until + NOTICED).contains(at));
         fault.or_else(|| fenced().then_some("declared dead"))

@@ -6,7 +6,7 @@ use crate::torture::report::Report;
 const WINDOWS_MS: [u64; 3] = [100, 1000, 10_000];
 
 pub(super) fn check(seen: &Seen<'_>, report: &mut Report) {
-    let (rate, burst) = (u64::from(seen.stage.setup.rate), u64::from(seen.stage.setup.burst));
+    let (rate, burst) = (u64::from(seen.harness.setup.rate), u64::from(seen.harness.setup.burst));
     is_kept(seen.calls.iter().map(|call| call.at).collect(), rate, burst, report);
 }
 

@@ -2,18 +2,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use super::{Ended, Outcomes, Seen};
+use crate::torture::harness::Harness;
 use crate::torture::ledger::Fate;
 use crate::torture::report::Report;
-use crate::torture::stage::Stage;
 
 const ENDINGS: [&str; 4] = ["delivered", "dead", "expired", "cancelled"];
 
 /// How every job ended, as recorded.
-pub(super) async fn outcomes(stage: &Stage) -> Outcomes {
-    let key = Stage::key("outcomes");
+pub(super) async fn outcomes(harness: &Harness) -> Outcomes {
+    let key = Harness::key("outcomes");
     let (mut outcomes, mut cursor) = (HashMap::new(), "0".to_owned());
     loop {
-        let (next, page): (String, Vec<String>) = stage.ask(&["HSCAN", &key, &cursor, "COUNT", "1000"]).await;
+        let (next, page): (String, Vec<String>) = harness.ask(&["HSCAN", &key, &cursor, "COUNT", "1000"]).await;
         for pair in page.chunks_exact(2) {
             let (at_ms, record) = pair[1].split_once(' ').expect("a time and a record");
             let record: serde_json::Value = serde_json::from_str(record).expect("a record in JSON");
@@ -29,27 +29,27 @@ pub(super) async fn outcomes(stage: &Stage) -> Outcomes {
 }
 
 pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
-    let stage = seen.stage;
-    let pending: Vec<redis::Value> = stage.ask(&["XPENDING", &Stage::key("jobs"), "processors"]).await;
+    let harness = seen.harness;
+    let pending: Vec<redis::Value> = harness.ask(&["XPENDING", &Harness::key("jobs"), "processors"]).await;
     let left: [u64; 4] = [
-        stage.level().await,
+        harness.level().await,
         match pending.first() {
             Some(redis::Value::Int(pending)) => u64::try_from(*pending).unwrap_or(u64::MAX),
             other => panic!("XPENDING answered {other:?}"),
         },
-        stage.ask(&["ZCARD", &Stage::key("parked")]).await,
+        harness.ask(&["ZCARD", &Harness::key("parked")]).await,
         // Who deletes the stream leaves the counts of its jobs behind: those are the doctor's.
-        if seen.lenience.wiped.is_some() { 0 } else { stage.ask(&["HLEN", &Stage::key("attempts")]).await },
+        if seen.lenience.wiped.is_some() { 0 } else { harness.ask(&["HLEN", &Harness::key("attempts")]).await },
     ];
     report.must(left == [0; 4], || format!("level, pending, parked and attempts at rest: {left:?}"));
-    let members = members(stage).await;
-    report.must(members == stage.processors.len(), || format!("{members} replicas are members"));
+    let members = members(harness).await;
+    report.must(members == harness.processors.len(), || format!("{members} replicas are members"));
     if seen.lenience.wiped.is_some() {
         // What was counted was wiped too, or some of what it counts.
         return;
     }
 
-    let tally: BTreeMap<String, i64> = stage.ask(&["HGETALL", &Stage::key("tally")]).await;
+    let tally: BTreeMap<String, i64> = harness.ask(&["HGETALL", &Harness::key("tally")]).await;
     let total = |name: &str| tally.get(name).copied().unwrap_or(0);
     let ends: i64 = ENDINGS.iter().map(|ending| total(ending)).sum();
     let foreign = i64::try_from(seen.lenience.foreign.len()).expect("few");
@@ -70,16 +70,16 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
     report.must((stored..=stored + unknown + strangers).contains(&accepted), || {
         format!("{accepted} jobs were accepted; callers know of {stored}, and don't know of {unknown}")
     });
-    let found = stage.doctor().await;
+    let found = harness.doctor().await;
     report.must(found.is_empty(), || format!("the doctor found:\n{found}"));
 }
 
 /// Once the names of the dead are gone, for which there is a lease, and as long again for those who die now.
-async fn members(stage: &Stage) -> usize {
+async fn members(harness: &Harness) -> usize {
     let begun = Instant::now();
     loop {
-        let members: usize = stage.ask(&["HLEN", &Stage::key("replicas")]).await;
-        if members == stage.processors.len() || begun.elapsed() > stage.setup.lease * 4 * stage.setup.slack {
+        let members: usize = harness.ask(&["HLEN", &Harness::key("replicas")]).await;
+        if members == harness.processors.len() || begun.elapsed() > harness.setup.lease * 4 * harness.setup.slack {
             return members;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

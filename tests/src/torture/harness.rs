@@ -10,10 +10,10 @@ use dripfeed_store::{AppendFsync, ServerOptions, Store};
 use redis::{Cmd, FromRedisValue};
 use tokio::sync::Mutex;
 
+use super::breakpoint::{Breakpoints, Step};
 use super::driver::{Load, all_ready};
 use super::jobs::Jobs;
-use super::slot::{Role, Slot};
-use super::trap::{Step, Traps};
+use super::process_slot::{ProcessSlot, Role};
 use super::upstream::Target;
 use crate::processes::command;
 use crate::proxy::{Behind, Proxy};
@@ -133,39 +133,39 @@ keep = {{ most_outcomes = 10000000, outcomes_bytes = "100GB", most_dead = 100000
     }
 }
 
-pub struct Stage {
+pub struct Harness {
     pub setup: Setup,
     pub redis: Mutex<TestRedis>,
     pub store: Store,
-    pub intakes: Vec<Slot>,
-    pub processors: Vec<Slot>,
+    pub intakes: Vec<ProcessSlot>,
+    pub processors: Vec<ProcessSlot>,
     /// Between the processes and Redis, intakes first.
     pub proxies: Vec<Proxy>,
     /// Between processors and upstream, when asked for.
     pub far_proxies: Vec<Proxy>,
     /// Of the processes before Redis, intakes first.
-    pub traps: Vec<Traps>,
+    pub breakpoints: Vec<Breakpoints>,
     pub upstream: Target,
     configuration: PathBuf,
 }
 
-impl Stage {
-    pub async fn set(setup: Setup) -> Self {
+impl Harness {
+    pub async fn start(setup: Setup) -> Self {
         let redis = TestRedis::with(setup.server.clone()).await;
         let store = redis.store().await;
-        let intakes: Vec<Slot> = (0..setup.intakes).map(|_| Slot::empty()).collect();
-        let processors: Vec<Slot> = (0..setup.processors).map(|_| Slot::empty()).collect();
-        let killers = processors.iter().map(Slot::killer).collect();
+        let intakes: Vec<ProcessSlot> = (0..setup.intakes).map(|_| ProcessSlot::empty()).collect();
+        let processors: Vec<ProcessSlot> = (0..setup.processors).map(|_| ProcessSlot::empty()).collect();
+        let killers = processors.iter().map(ProcessSlot::killer).collect();
         let upstream = Target::start(setup.jobs(), setup.deadly.clone(), killers).await;
         let configuration = redis.folder().join("dripfeed.toml");
         let text = setup.configuration(&redis.server.url(), &format!("http://{}/feed", upstream.addresses[0]));
         fs::write(&configuration, text).expect("a file of settings");
 
-        let (mut proxies, mut far_proxies, mut traps) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut proxies, mut far_proxies, mut breakpoints) = (Vec::new(), Vec::new(), Vec::new());
         for (number, slot) in intakes.iter().chain(&processors).enumerate() {
-            let own = Traps::new(slot.killer());
+            let own = Breakpoints::new(slot.killer());
             let socket = redis.folder().join("redis.sock");
-            let proxy = Proxy::before(Behind::Redis { socket, traps: own.clone() }).await;
+            let proxy = Proxy::before(Behind::Redis { socket, breakpoints: own.clone() }).await;
             let mut settings = vec![format!("redis.url=redis://{}", proxy.address)];
             let role = if number < setup.intakes { "intake" } else { "processor" };
             if let Some(processor) = number.checked_sub(setup.intakes) {
@@ -186,9 +186,9 @@ impl Stage {
                 plant,
             });
             proxies.push(proxy);
-            traps.push(own);
+            breakpoints.push(own);
         }
-        let stage = Self {
+        let harness = Self {
             setup,
             redis: Mutex::new(redis),
             store,
@@ -196,24 +196,24 @@ impl Stage {
             processors,
             proxies,
             far_proxies,
-            traps,
+            breakpoints,
             upstream,
             configuration,
         };
-        all_ready(&stage.intakes).await;
-        all_ready(&stage.processors).await;
-        stage
+        all_ready(&harness.intakes).await;
+        all_ready(&harness.processors).await;
+        harness
     }
 
-    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub fn slots(&self) -> impl Iterator<Item = &ProcessSlot> {
         self.intakes.iter().chain(&self.processors)
     }
 
-    /// The traps on a processor's way to Redis, or, for steps of a call, to the upstream.
-    pub fn traps_of_processor(&self, processor: usize, step: Step) -> &Traps {
+    /// The breakpoints on a processor's way to Redis, or, for steps of a call, to the upstream.
+    pub fn breakpoints_of_processor(&self, processor: usize, step: Step) -> &Breakpoints {
         match step {
-            Step::Before(_) | Step::After(_) => &self.traps[self.setup.intakes + processor],
-            Step::BeforeSend | Step::AfterSend | Step::MidAnswer => &self.upstream.traps[processor],
+            Step::Before(_) | Step::After(_) => &self.breakpoints[self.setup.intakes + processor],
+            Step::BeforeSend | Step::AfterSend | Step::MidAnswer => &self.upstream.breakpoints[processor],
         }
     }
 

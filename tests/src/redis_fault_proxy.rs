@@ -1,5 +1,8 @@
-//! A door to Redis that misbehaves as reported. Behind it is a real server, so that all state is real; before it, chosen calls
-//! get another answer than that server's, or none.
+//! A proxy before Redis that gives chosen calls another answer than the server's, or none. The server behind it is real, and so
+//! is all state.
+//!
+//! It passes one call at a time, because an answer of its own must not overtake those to earlier calls. `proxy` is apart for
+//! that reason: it passes any number at once, as fast as they come, breaks connections and kills processes, and answers nothing.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -46,13 +49,13 @@ impl Misdeed {
     }
 }
 
-pub struct Door {
+pub struct RedisFaultProxy {
     address: SocketAddr,
-    keeper: Arc<Keeper>,
+    shared: Arc<Shared>,
     _serving: AbortOnDropHandle<()>,
 }
 
-struct Keeper {
+struct Shared {
     redis: PathBuf,
     book: Mutex<Book>,
     /// How many misdeeds were done.
@@ -67,14 +70,14 @@ struct Book {
     calls: BTreeMap<String, u64>,
 }
 
-impl Door {
+impl RedisFaultProxy {
     pub async fn before(redis: &TestRedis) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
         let redis = redis.folder().join("redis.sock");
-        let keeper = Arc::new(Keeper { redis, book: Mutex::default(), done: watch::Sender::new(0) });
-        let serving = tokio::spawn(serve(listener, Arc::clone(&keeper)));
-        Self { address, keeper, _serving: AbortOnDropHandle::new(serving) }
+        let shared = Arc::new(Shared { redis, book: Mutex::default(), done: watch::Sender::new(0) });
+        let serving = tokio::spawn(serve(listener, Arc::clone(&shared)));
+        Self { address, shared, _serving: AbortOnDropHandle::new(serving) }
     }
 
     /// `redis.url`.
@@ -84,43 +87,43 @@ impl Door {
 
     /// The next `times` calls of that name are answered so: a script by the name of its file, or a command.
     pub fn plan(&self, name: &str, misdeed: Misdeed, times: u64) {
-        self.keeper.book().plans.insert(name.to_owned(), (misdeed, times));
+        self.shared.book().plans.insert(name.to_owned(), (misdeed, times));
     }
 
     /// No call of that name is answered otherwise any more.
     pub fn behave(&self, name: &str) {
-        self.keeper.book().plans.remove(name);
+        self.shared.book().plans.remove(name);
     }
 
     /// Whether what was planned for that name has happened.
     pub fn has_done(&self, name: &str) -> bool {
-        !self.keeper.book().plans.contains_key(name)
+        !self.shared.book().plans.contains_key(name)
     }
 
     /// Returns when what was planned for that name has happened.
     pub async fn done(&self, name: &str) {
-        let mut changes = self.keeper.done.subscribe();
+        let mut changes = self.shared.done.subscribe();
         let done = tokio::time::timeout(PATIENCE, changes.wait_for(|_| self.has_done(name))).await.is_ok();
         assert!(done, "nobody called {name} within {PATIENCE:?}");
     }
 
     /// How often a script or command was called so far.
     pub fn calls(&self, name: &str) -> u64 {
-        self.keeper.book().calls.get(name).copied().unwrap_or(0)
+        self.shared.book().calls.get(name).copied().unwrap_or(0)
     }
 
     /// All calls so far.
     pub fn all_calls(&self) -> u64 {
-        self.keeper.book().calls.values().sum()
+        self.shared.book().calls.values().sum()
     }
 
     /// Which scripts and commands were called.
     pub fn names(&self) -> Vec<String> {
-        self.keeper.book().calls.keys().cloned().collect()
+        self.shared.book().calls.keys().cloned().collect()
     }
 }
 
-impl Keeper {
+impl Shared {
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,27 +150,27 @@ impl Keeper {
     }
 }
 
-async fn serve(listener: TcpListener, keeper: Arc<Keeper>) {
-    // Dropped with the door, and all its connections with it.
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    // Dropped with the proxy, and all its connections with it.
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        let keeper = Arc::clone(&keeper);
+        let shared = Arc::clone(&shared);
         connections.spawn(async move {
             // Whatever ends one end of a connection ends the other.
-            let _ = pass(client, &keeper).await;
+            let _ = pass(client, &shared).await;
         });
     }
 }
 
 /// One call after the other, each answered before the next is read: as Redis does it.
-async fn pass(client: TcpStream, keeper: &Keeper) -> std::io::Result<()> {
+async fn pass(client: TcpStream, shared: &Shared) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     let (from_client, mut to_client) = client.into_split();
-    let (from_redis, mut to_redis) = UnixStream::connect(&keeper.redis).await?.into_split();
+    let (from_redis, mut to_redis) = UnixStream::connect(&shared.redis).await?.into_split();
     let (mut from_client, mut from_redis) =
         (FramedRead::new(from_client, Messages), FramedRead::new(from_redis, Messages));
     while let Some(command) = from_client.next().await.transpose()? {
-        let misdeed = keeper.judge(&command);
+        let misdeed = shared.judge(&command);
         if let Some(Misdeed::Error(error)) = misdeed {
             to_client.write_all(format!("-{error}\r\n").as_bytes()).await?;
             continue;

@@ -3,7 +3,7 @@ use crate::torture::jobs::CANARY;
 use crate::torture::report::Report;
 
 pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
-    for slot in seen.stage.slots() {
+    for slot in seen.harness.slots() {
         for log in slot.logs() {
             report.must(!log.text().contains(CANARY), || format!("a canary in a log:\n{}", log.end()));
         }

@@ -1,4 +1,4 @@
-//! Traps: a process is killed at the very step that it is about to take, or has just taken.
+//! Breakpoints: a process is killed at the very step that it is about to take, or has just taken.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,39 +34,39 @@ pub enum Deed {
     Pass,
 }
 
-/// Traps that spring one after the other; `sprung` reports the last.
+/// Breakpoints in the order in which they are met; `hit` reports the last.
 struct Chain {
     steps: VecDeque<(Step, Deed)>,
-    sprung: oneshot::Sender<()>,
+    hit: oneshot::Sender<()>,
 }
 
-/// The traps of one process. Cheap to clone.
+/// The breakpoints of one process. Cheap to clone.
 #[derive(Clone)]
-pub struct Traps {
+pub struct Breakpoints {
     killer: Killer,
     set: Arc<Mutex<Option<Chain>>>,
 }
 
 /// Nothing is set and nobody is killed.
-impl Default for Traps {
+impl Default for Breakpoints {
     fn default() -> Self {
         Self::new(Arc::new(|| Box::pin(async {})))
     }
 }
 
-impl Traps {
+impl Breakpoints {
     pub fn new(killer: Killer) -> Self {
         Self { killer, set: Arc::default() }
     }
 
-    /// Sets traps, each once the one before has sprung; what comes back is done when the last has.
+    /// Sets breakpoints, each once the one before was hit; what comes back is done when the last was.
     pub fn set(&self, steps: impl IntoIterator<Item = (Step, Deed)>) -> oneshot::Receiver<()> {
-        let (sprung, done) = oneshot::channel();
-        *self.chain() = Some(Chain { steps: steps.into_iter().collect(), sprung });
+        let (hit, done) = oneshot::channel();
+        *self.chain() = Some(Chain { steps: steps.into_iter().collect(), hit });
         done
     }
 
-    /// Whether a deadly trap is set at this step; then it is used up, and anyone who asks must kill.
+    /// Whether a deadly breakpoint is set at this step; then it is used up, and anyone who asks must kill.
     pub(crate) fn takes(&self, step: Step) -> bool {
         self.take(step) == Some(Deed::Kill)
     }
@@ -79,7 +79,7 @@ impl Traps {
             && let Some(chain) = set.take()
         {
             // Who set it may have given it up.
-            chain.sprung.send(()).ok();
+            chain.hit.send(()).ok();
         }
         (deed != Deed::Pass).then_some(deed)
     }
@@ -92,12 +92,12 @@ impl Traps {
         (self.killer)().await;
     }
 
-    /// Kills where a trap is set at this step.
-    pub(crate) async fn springs(&self, step: Step) -> bool {
-        let springs = self.takes(step);
-        if springs {
+    /// Kills where a breakpoint is set at this step.
+    pub(crate) async fn kills_at(&self, step: Step) -> bool {
+        let hit = self.takes(step);
+        if hit {
             self.kill().await;
         }
-        springs
+        hit
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::trap::Killer;
+use super::breakpoint::Killer;
 use crate::client::Client;
 use crate::processes::{Log, Process, command};
 
@@ -43,7 +43,7 @@ pub struct Role {
 
 /// Cheap to clone; clones are the same slot.
 #[derive(Clone)]
-pub struct Slot(Arc<Inner>);
+pub struct ProcessSlot(Arc<Inner>);
 
 struct Inner {
     orders: mpsc::Sender<Order>,
@@ -56,7 +56,7 @@ struct Inner {
     running: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
-impl Slot {
+impl ProcessSlot {
     /// Empty still, so that what its process is to be connected to can be given the killer.
     pub fn empty() -> Self {
         let (orders, waiting) = mpsc::channel(16);
@@ -74,7 +74,7 @@ impl Slot {
     pub fn killer(&self) -> Killer {
         let slot = Arc::downgrade(&self.0);
         Arc::new(move || {
-            let slot = slot.upgrade().map(Slot);
+            let slot = slot.upgrade().map(ProcessSlot);
             Box::pin(async move {
                 if let Some(slot) = slot {
                     slot.kill().await;

@@ -34,12 +34,12 @@ impl Fault {
 
 /// Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Chronicle {
+pub struct EventLog {
     faults: Arc<Mutex<Vec<Fault>>>,
     recoveries: Arc<Mutex<Vec<Duration>>>,
 }
 
-impl Chronicle {
+impl EventLog {
     /// Does it, and writes it down.
     pub async fn fault<T>(&self, what: &'static str, hit: Hit, deed: impl Future<Output = T>) -> T {
         let from = Instant::now();
