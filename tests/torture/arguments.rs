@@ -8,6 +8,9 @@ use clap::Parser;
 pub struct Arguments {
     /// Only rows whose name has this in it
     filter: Vec<String>,
+    /// Only rows whose name is this
+    #[arg(long)]
+    exact: bool,
     /// The long volume, instead of that of `make test`
     #[arg(long)]
     pub long: bool,
@@ -32,6 +35,12 @@ pub struct Arguments {
     /// Print the names of the rows
     #[arg(long)]
     pub list: bool,
+    /// As nextest asks: names are listed in this format alone
+    #[arg(long, value_parser = ["terse"])]
+    format: Option<String>,
+    /// As nextest asks: only rows that are ignored otherwise, and no row is
+    #[arg(long)]
+    ignored: bool,
     /// As other tests have it: what a row says is always shown
     #[arg(long)]
     nocapture: bool,
@@ -39,7 +48,8 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn wants(&self, name: &str) -> bool {
-        self.filter.is_empty() || self.filter.iter().any(|part| name.contains(part.as_str()))
+        let is_named = |part: &String| if self.exact { part == name } else { name.contains(part.as_str()) };
+        !self.ignored && (self.filter.is_empty() || self.filter.iter().any(is_named))
     }
 
     /// In the long run most harnesses wait most of the time.
