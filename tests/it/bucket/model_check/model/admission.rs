@@ -1,0 +1,86 @@
+use std::collections::BTreeMap;
+
+use dripfeed_bucket::Reason;
+
+use super::super::step::{Answer, Entry, Offer, Verdict};
+use super::{Job, Model, Place};
+
+impl Model {
+    pub(super) fn append(&mut self, bytes: u64, caller: Option<char>, readable: bool) -> &mut Job {
+        let number = self.numbered;
+        self.numbered += 1;
+        self.jobs.entry(number).or_insert(Job {
+            bytes,
+            caller,
+            readable,
+            delayed: None,
+            ephemeral: false,
+            place: Place::Waiting,
+            failures: 0,
+            deliveries: 0,
+        })
+    }
+
+    fn refuse(&mut self, reason: Reason) -> Verdict {
+        let place = Reason::ALL.iter().position(|known| *known == reason).expect("one of all");
+        self.refused[place] += 1;
+        Verdict::Refused { reason, level: self.level() }
+    }
+
+    pub(super) fn admit(&mut self, offer: &Offer) -> Verdict {
+        let key = offer.key.map(|key| (offer.caller, key));
+        if let Some((job, letter, length)) = key.and_then(|key| self.once.get(&key)).copied() {
+            if (letter, length) != (offer.letter, offer.length) {
+                return self.refuse(Reason::IdempotencyConflict);
+            }
+            return Verdict::Repeated { job, level: self.level() };
+        }
+        // The body, its caller, its checksum, and the mark of our own layout.
+        let bytes = offer.length as u64 + u64::from(offer.caller.is_some()) + 16 + 1;
+        if bytes > self.capacity_bytes {
+            return self.refuse(Reason::NeverFits);
+        }
+        if self.has_its_share(offer.caller) {
+            return self.refuse(Reason::ShareTaken);
+        }
+        if !self.has_room_for(bytes) {
+            return self.refuse(Reason::BucketFull);
+        }
+        if offer.ephemeral && (offer.delayed || self.hold > 0 || self.tokens() == Some(0)) {
+            return self.refuse(Reason::DeadlineUnreachable);
+        }
+        let (job, now) = (self.numbered, self.now);
+        let added = self.append(bytes, offer.caller, true);
+        added.delayed = offer.delayed.then_some(now);
+        added.ephemeral = offer.ephemeral;
+        self.accepted += 1;
+        if let Some(key) = key {
+            self.once.insert(key, (job, offer.letter, offer.length));
+        }
+        Verdict::Admitted { job, level: self.level() }
+    }
+
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        self.level() < self.capacity && self.bytes() + bytes <= self.capacity_bytes
+    }
+
+    /// By number of jobs, none of which is nobody's.
+    pub(super) fn callers(&self) -> BTreeMap<char, u64> {
+        let mut callers = BTreeMap::new();
+        for caller in self.jobs.values().filter_map(|job| job.caller) {
+            *callers.entry(caller).or_default() += 1;
+        }
+        callers
+    }
+
+    pub(super) fn has_its_share(&self, caller: Option<char>) -> bool {
+        let Some((caller, share)) = caller.zip(self.max_share) else { return false };
+        let most = (self.capacity * share / 100).max(1);
+        self.callers().get(&caller).is_some_and(|held| *held >= most)
+    }
+
+    pub(super) fn add_by_hand(&mut self, entry: Entry) -> Answer {
+        self.append(0, None, entry != Entry::Unreadable);
+        Answer::Done
+    }
+}
