@@ -7,12 +7,10 @@
 use std::error::Error;
 use std::time::Duration;
 
-use dripfeed_bucket::{
-    Bucket, BucketSettings, Consumer, Keep, Kind, Leak, Life, PaceTiers, Replica, SCRIPT_BYTES, Settlement, Take, Taken,
-};
-use dripfeed_job::forward::ClientAddress;
-use dripfeed_job::{Retry, Start, Submission};
+use dripfeed_bucket::{Bucket, BucketSettings, Consumer, Kind, Life, Replica, SCRIPT_BYTES, Settlement, Take, Taken};
+use dripfeed_job::{Start, Submission};
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use dripfeed_tests::buckets;
 
 type Failed = Box<dyn Error>;
 
@@ -22,41 +20,11 @@ const BODY: usize = 1 << 20;
 const WANTED: usize = 128;
 const MOST: f64 = 6.0;
 
-fn settings(kind: Kind) -> Result<BucketSettings, Failed> {
-    Ok(BucketSettings {
-        name: kind.as_str().parse()?,
-        kind,
-        key: None,
-        capacity: 10_000,
-        capacity_bytes: 1 << 30,
-        max_share: None,
-        leak: Leak {
-            rate: None,
-            burst: 1,
-            concurrency: 10,
-            tiers: PaceTiers::default(),
-            adaptive: true,
-            max_in_flight: None,
-            max_hold: Duration::from_hours(1),
-            default_hold: Duration::from_secs(1),
-        },
-        retry: Retry { attempts: 3, first: Duration::from_secs(1), max: Duration::from_mins(1) },
-        deliveries: 5,
-        keep: Keep {
-            outcomes: Duration::from_hours(1),
-            most_outcomes: 100_000,
-            outcomes_bytes: 64 << 20,
-            answer_bytes: 4096,
-            idempotency_keys: Duration::from_hours(1),
-            most_idempotency_keys: 100_000,
-            dead: Duration::from_hours(1),
-            most_dead: 1000,
-            dead_bytes: 1 << 30,
-            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
-        },
-        client_address: ClientAddress::Dropped,
-        durability: Durability::Process,
-    })
+fn settings(kind: Kind) -> BucketSettings {
+    let mut settings = BucketSettings { kind, ..buckets::settings(kind.as_str()) };
+    (settings.capacity, settings.capacity_bytes) = (10_000, 1 << 30);
+    (settings.keep.dead_bytes, settings.durability) = (1 << 30, Durability::Process);
+    settings
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
@@ -96,7 +64,7 @@ struct Bench {
 
 impl Bench {
     async fn of(store: &Store, kind: Kind) -> Result<Self, Failed> {
-        let bucket = Bucket::new(store.clone(), settings(kind)?);
+        let bucket = Bucket::new(store.clone(), settings(kind));
         let replica = bucket.join(Consumer::new("a"), Duration::from_mins(1), Life::First).await?;
         Ok(Self { store: store.clone(), bucket, replica })
     }

@@ -51,48 +51,17 @@ mod tests {
     use std::time::Duration;
 
     use bytes::Bytes;
-    use dripfeed_bucket::{Keep, Kind, Leak, PaceTiers};
     use dripfeed_job::entry;
-    use dripfeed_job::forward::ClientAddress;
-    use dripfeed_store::Durability;
+    use dripfeed_tests::buckets;
 
     use super::*;
 
     fn bucket() -> BucketSettings {
-        BucketSettings {
-            name: "tigerfeeding".parse().unwrap(),
-            kind: Kind::Stream,
-            key: None,
-            capacity: 10,
-            capacity_bytes: 1 << 20,
-            max_share: None,
-            leak: Leak {
-                rate: None,
-                burst: 1,
-                concurrency: 1,
-                tiers: PaceTiers::default(),
-                adaptive: true,
-                max_in_flight: None,
-                max_hold: Duration::from_mins(1),
-                default_hold: Duration::from_secs(1),
-            },
-            retry: Retry { attempts: 3, first: Duration::from_secs(1), max: Duration::from_mins(1) },
-            deliveries: 5,
-            keep: Keep {
-                outcomes: Duration::from_hours(1),
-                most_outcomes: 100,
-                outcomes_bytes: 64 << 20,
-                answer_bytes: 100,
-                idempotency_keys: Duration::from_hours(1),
-                most_idempotency_keys: 100_000,
-                dead: Duration::from_hours(1),
-                most_dead: 100,
-                dead_bytes: 64 << 20,
-                when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
-            },
-            client_address: ClientAddress::Dropped,
-            durability: Durability::Everysec,
-        }
+        let mut bucket = buckets::settings("tigerfeeding");
+        (bucket.retry.first, bucket.retry.max) = (Duration::from_secs(1), Duration::from_mins(1));
+        bucket.leak.max_hold = Duration::from_mins(1);
+        bucket.keep.answer_bytes = 100;
+        bucket
     }
 
     fn job(retries: Option<u32>) -> Job {

@@ -5,16 +5,14 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
-use dripfeed_bucket::{
-    Bucket, BucketSettings, Buckets, Consumer, Keep, Kind, Leak, Life, PaceTiers, Replica, Settlement, Take, Taken,
-};
+use dripfeed_bucket::{Bucket, BucketSettings, Buckets, Consumer, Life, Replica, Settlement, Take, Taken};
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
 use dripfeed_intake::{Intake, IntakeSettings};
-use dripfeed_job::forward::ClientAddress;
-use dripfeed_job::{Job, Retry};
+use dripfeed_job::Job;
 use dripfeed_limit::Services;
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use dripfeed_tests::buckets;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use prometheus_client::registry::Registry;
@@ -221,38 +219,10 @@ pub fn intake_settings() -> IntakeSettings {
 }
 
 pub fn settings(name: &str) -> BucketSettings {
-    BucketSettings {
-        name: name.parse().unwrap(),
-        kind: Kind::Stream,
-        key: None,
-        capacity: 10,
-        capacity_bytes: 1 << 20,
-        max_share: None,
-        leak: Leak {
-            rate: None,
-            burst: 1,
-            concurrency: 10,
-            tiers: PaceTiers::default(),
-            adaptive: true,
-            max_in_flight: None,
-            max_hold: Duration::from_mins(1),
-            default_hold: Duration::from_secs(1),
-        },
-        retry: Retry { attempts: 3, first: Duration::from_secs(1), max: Duration::from_mins(1) },
-        deliveries: 3,
-        keep: Keep {
-            outcomes: Duration::from_hours(1),
-            most_outcomes: 1000,
-            outcomes_bytes: 64 << 20,
-            answer_bytes: 1000,
-            idempotency_keys: Duration::from_hours(1),
-            most_idempotency_keys: 100_000,
-            dead: Duration::from_hours(1),
-            most_dead: 1000,
-            dead_bytes: 64 << 20,
-            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
-        },
-        client_address: ClientAddress::Dropped,
-        durability: Durability::Everysec,
-    }
+    let mut settings = buckets::settings(name);
+    (settings.capacity, settings.capacity_bytes) = (10, 1 << 20);
+    settings.leak.max_hold = Duration::from_mins(1);
+    (settings.retry.first, settings.retry.max) = (Duration::from_secs(1), Duration::from_mins(1));
+    settings.keep.answer_bytes = 1000;
+    settings
 }

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Bucket, BucketSettings, EndedJob, Keep, Kind, Leak, PaceTiers};
-use dripfeed_job::forward::ClientAddress;
-use dripfeed_job::{JobId, Retry, Submission};
+use dripfeed_bucket::{Admission, Bucket, BucketSettings, EndedJob};
+use dripfeed_job::{JobId, Submission};
 use dripfeed_processor::{Connector, Processor, ProcessorSettings, Upstream};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use dripfeed_tests::buckets;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tempfile::TempDir;
@@ -90,40 +90,12 @@ impl Work {
 }
 
 pub fn settings(name: &str) -> BucketSettings {
-    BucketSettings {
-        name: name.parse().unwrap(),
-        kind: Kind::Stream,
-        key: None,
-        capacity: 100,
-        capacity_bytes: 64 << 20,
-        max_share: None,
-        leak: Leak {
-            rate: None,
-            burst: 1,
-            concurrency: 10,
-            tiers: PaceTiers::default(),
-            adaptive: true,
-            max_in_flight: None,
-            max_hold: Duration::from_mins(1),
-            default_hold: Duration::from_millis(10),
-        },
-        retry: Retry { attempts: 3, first: Duration::from_millis(10), max: Duration::from_millis(50) },
-        deliveries: 3,
-        keep: Keep {
-            outcomes: Duration::from_hours(1),
-            most_outcomes: 1000,
-            outcomes_bytes: 64 << 20,
-            answer_bytes: 100,
-            idempotency_keys: Duration::from_hours(1),
-            most_idempotency_keys: 100_000,
-            dead: Duration::from_hours(1),
-            most_dead: 1000,
-            dead_bytes: 64 << 20,
-            when_dead_full: dripfeed_bucket::WhenDeadFull::DropOldest,
-        },
-        client_address: ClientAddress::Dropped,
-        durability: Durability::Everysec,
-    }
+    let mut settings = buckets::settings(name);
+    settings.leak.max_hold = Duration::from_mins(1);
+    settings.leak.default_hold = Duration::from_millis(10);
+    settings.retry.max = Duration::from_millis(50);
+    settings.keep.answer_bytes = 100;
+    settings
 }
 
 pub fn job(body: &str) -> Submission {
