@@ -130,12 +130,12 @@ fn a_living_replica_keeps_its_jobs_because_who_is_taken_for_dead_is_a_member_no_
 }
 
 #[test]
-fn a_living_replica_keeps_its_jobs_because_it_gives_back_only_what_it_does_not_know() {
+fn a_living_replica_keeps_its_jobs_because_it_requeues_only_what_it_does_not_know() {
     breaks(Bug::ClaimsGivenBack, promises::NOT_TAKEN, TWO_JOBS);
 }
 
 #[test]
-fn a_living_replica_keeps_its_jobs_because_a_late_question_for_strays_is_recognised() {
+fn a_living_replica_keeps_its_jobs_because_a_late_question_for_orphaned_claims_is_recognised() {
     breaks(Bug::StraysUnnumbered, promises::NOT_TAKEN, ONE_JOB);
     breaks(Bug::StraysUnnumbered, promises::DUPLICATES, ONE_JOB);
 }
@@ -146,12 +146,12 @@ fn no_call_follows_a_recorded_success_because_old_permits_are_not_spent() {
 }
 
 #[test]
-fn every_job_ends_because_strays_are_given_back() {
+fn every_job_ends_because_orphaned_claims_are_requeued() {
     breaks(Bug::StraysKept, promises::ENDS, ONE_JOB);
 }
 
 #[test]
-fn every_job_ends_because_no_stray_passes_for_a_job_that_is_being_settled() {
+fn every_job_ends_because_no_orphaned_claim_passes_for_a_job_that_is_being_settled() {
     breaks(Bug::SettlingIsKnown, promises::ENDS, ONE_JOB);
 }
 

@@ -172,7 +172,7 @@ async fn jobs_added_by_hand_are_counted_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_count_that_is_wrong_is_told_and_mended_and_locks_nobody_out_of_an_empty_bucket() {
+async fn a_wrong_count_is_reported_and_repaired_and_locks_nobody_out_of_an_empty_bucket() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 10, "20%")).await;
@@ -199,7 +199,7 @@ async fn a_count_that_is_wrong_is_told_and_mended_and_locks_nobody_out_of_an_emp
 }
 
 #[tokio::test]
-async fn who_has_its_share_is_charged_to_no_limit_and_told_of_all_that_refuses() {
+async fn a_caller_at_its_share_is_charged_to_no_limit_and_sees_all_that_refuses() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 10, "20%")).await;
     let limit = |limit: u64| {
@@ -260,7 +260,7 @@ async fn a_batch_costs_one_write_for_each_caller() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_its_share_and_waits_as_long_as_told_gets_in() {
+async fn a_caller_at_its_share_gets_in_after_retry_after() {
     let upstream = Upstream::willing().await;
     for kind in KINDS {
         let service = Service::new(&format!(

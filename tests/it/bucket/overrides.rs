@@ -63,7 +63,7 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
 }
 
 #[tokio::test]
-async fn what_redis_lost_and_what_was_configured_anew_holds_too() {
+async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
     let redis = TestRedis::start().await;
     let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
     operator.change(&capacity(2)).await.unwrap();

@@ -96,7 +96,7 @@ async fn all_tiers_must_pass_with_a_rate_or_without() {
 const NOTICED: Duration = Duration::from_millis(250);
 
 #[tokio::test]
-async fn who_waits_as_long_as_told_gets_in() {
+async fn a_caller_gets_in_after_retry_after() {
     let _alone = machine::alone().await;
     let redis = TestRedis::start().await;
     for tiers in [

@@ -96,7 +96,7 @@ async fn a_bucket_whose_stream_has_another_name_is_found_under_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_that_is_deleted_under_a_running_service_is_begun_anew() {
+async fn a_stream_that_is_deleted_under_a_running_service_is_created_again() {
     let upstream = Upstream::willing().await;
     let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"", upstream.url())).await;
     let (intake, processor) = (service.intake().await, service.processor().await);

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_caller_over_its_limit_is_told_which_and_until_when() {
+async fn a_caller_over_its_limit_sees_which_and_until_when() {
     let service = Service::new(
         "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
          [[buckets.b.limits]]\nid = \"each\"\nkey = [\"header:x-tenant\"]\nmessage = \"slow down\"\n\

@@ -35,7 +35,7 @@ fn is_admitted(judged: &Judgement) -> bool {
 }
 
 #[tokio::test]
-async fn each_caller_has_its_own_limit_and_is_told_what_is_left() {
+async fn each_caller_has_its_own_limit_and_sees_what_is_left() {
     let redis = TestRedis::start().await;
     for (number, kind) in [Kind::Stream, Kind::List].into_iter().enumerate() {
         let bucket = open(&redis, BucketSettings { kind, ..buckets::settings(&format!("b{number}")) }).await;
@@ -111,7 +111,7 @@ async fn a_policy_can_bound_the_backlog_below_the_capacity() {
 }
 
 #[tokio::test]
-async fn who_waits_exactly_as_long_as_told_gets_in() {
+async fn a_caller_that_waits_exactly_retry_after_gets_in() {
     let redis = TestRedis::start().await;
     let tiers = [
         json!({ "kind": "gate", "period": "30ms" }),

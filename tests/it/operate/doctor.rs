@@ -29,7 +29,7 @@ async fn kinds(bucket: &Bucket, mend: bool) -> Vec<FindingKind> {
 }
 
 #[tokio::test]
-async fn what_was_broken_by_hand_is_found_and_mended() {
+async fn what_was_broken_by_hand_is_found_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = Bucket::new(store.clone(), buckets::settings("b"));
@@ -62,7 +62,7 @@ async fn what_was_broken_by_hand_is_found_and_mended() {
 }
 
 #[tokio::test]
-async fn the_lists_of_a_list_bucket_are_examined_and_mended() {
+async fn the_lists_of_a_list_bucket_are_examined_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = open(&redis, BucketSettings { kind: Kind::List, ..buckets::settings("b") }).await;
@@ -96,7 +96,7 @@ fn keyed(key: &str) -> Submission {
 }
 
 #[tokio::test]
-async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_mended() {
+async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_repaired() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = open(&redis, buckets::settings("b")).await;

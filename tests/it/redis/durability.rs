@@ -217,7 +217,7 @@ async fn answers_name_less_than_fsync_when_redis_flushes_less() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_redis_is_set_to_later_is_told_too() {
+async fn a_class_that_redis_is_set_to_later_is_named_too() {
     let upstream = Upstream::willing().await;
     let service = Service::new(&failover::buckets(&upstream)).await;
     let intake = service.intake().await;

@@ -150,7 +150,7 @@ async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
 }
 
 #[tokio::test]
-async fn the_doctor_repairs() {
+async fn the_doctor_repairs_at_maxmemory() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
     let bucket = Bucket::new(store.clone(), buckets::settings("b"));

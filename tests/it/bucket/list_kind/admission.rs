@@ -69,7 +69,7 @@ async fn the_bound_is_exact_for_writers_at_once_also_while_jobs_are_in_flight() 
 }
 
 #[tokio::test]
-async fn room_is_refused_by_bytes_and_given_back_to_the_byte() {
+async fn room_is_refused_by_bytes_and_returned_to_the_byte() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { capacity_bytes: 150, ..settings() }).await;
     let replica = join(&bucket, "a").await;

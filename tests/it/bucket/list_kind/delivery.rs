@@ -51,7 +51,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
 }
 
 #[tokio::test]
-async fn what_is_given_back_is_next_and_costs_no_attempt() {
+async fn what_is_requeued_is_next_and_costs_no_attempt() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let replica = join(&bucket, "a").await;

@@ -41,7 +41,7 @@ async fn a_dead_replicas_jobs_are_back_in_order_and_it_settles_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_leaving_replica_gives_its_jobs_back_in_order() {
+async fn a_leaving_replica_requeues_its_jobs_in_order() {
     let redis = TestRedis::start().await;
     let (store, bucket) = (redis.store().await, open(&redis, settings()).await);
     submit_all(&bucket, &["1", "2", "3"]).await;
@@ -57,7 +57,7 @@ async fn a_leaving_replica_gives_its_jobs_back_in_order() {
 }
 
 #[tokio::test]
-async fn what_was_taken_without_an_answer_is_given_back() {
+async fn what_was_taken_without_an_answer_is_requeued() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let replica = join(&bucket, "a").await;

@@ -172,7 +172,7 @@ impl Harness {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn callers_are_told_what_holds() {
+async fn answers_to_callers_are_true() {
     let harness = Harness::start().await;
     let client = harness.intake.client();
     let (begun, mut wrong, mut accepted) = (Instant::now(), Vec::new(), 0);
