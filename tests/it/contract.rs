@@ -1,4 +1,5 @@
-//! Every name that users, other programs and operators rely on. A change of one fails here, and belongs into CHANGELOG.md.
+//! Every name that users, other programs and operators rely on. A change of one fails here, and belongs into
+//! CHANGELOG.md.
 //!
 //! `UPDATE_NAMES=1 cargo test --workspace --test it contract` writes them to `names/`.
 

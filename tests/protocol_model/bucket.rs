@@ -1,4 +1,5 @@
-//! The bucket in Redis, reduced to what the protocol rests on. Each script is one step, as Redis runs it, and bears its name.
+//! The bucket in Redis, reduced to what the protocol rests on. Each script is one step, as Redis runs it, and bears its
+//! name.
 //!
 //! Left out: bytes, deadlines, the pace, the hold, pause, cancel. When a parked job is due is left open: any time.
 
@@ -289,8 +290,8 @@ impl Bucket {
         Settled::Recorded
     }
 
-    /// Takes over what a dead replica holds. Its heartbeats are not modelled: recover.lua does nothing when they have moved
-    /// since the observer's look, so who is taken for dead here has stood still all the while.
+    /// Takes over what a dead replica holds. Its heartbeats are not modelled: recover.lua does nothing when they have
+    /// moved since the observer's look, so who is taken for dead here has stood still all the while.
     pub fn recover(&mut self, consumer: Consumer, rules: Rules) {
         let Some(place) = self.group.iter().position(|enrolled| enrolled.consumer == consumer) else { return };
         if !rules.has(Bug::DeadStaysMember) {

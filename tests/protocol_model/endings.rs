@@ -1,5 +1,5 @@
-//! Whether every history ends, so that whatever goes wrong, the rest that the promises speak of is reached: no walk may come
-//! back to where it was.
+//! Whether every history ends, so that whatever goes wrong, the rest that the promises speak of is reached: no walk may
+//! come back to where it was.
 
 use std::collections::HashSet;
 

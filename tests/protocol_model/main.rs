@@ -1,11 +1,13 @@
-//! The protocol model: two intakes, two processors, and everything that can go wrong between two scripts, in every order.
+//! The protocol model: two intakes, two processors, and everything that can go wrong between two scripts, in every
+//! order.
 //!
-//! Processes crash at any point, replies are lost after the script ran, calls to Redis arrive after their senders have given
-//! them up, living replicas are taken for dead, callers turn away and ask again. The checker walks through all of it, breadth
-//! first, so that what it finds is a short way to it. The scripts themselves, the batches and the pace are tested over a
-//! real Redis elsewhere; here it is their protocol.
+//! Processes crash at any point, replies are lost after the script ran, calls to Redis arrive after their senders have
+//! given them up, living replicas are taken for dead, callers turn away and ask again. The checker walks through all of
+//! it, breadth first, so that what it finds is a short way to it. The scripts themselves, the batches and the pace are
+//! tested over a real Redis elsewhere; here it is their protocol.
 //!
-//! The first tests hold the promises; the others say by what each of them is held, and plant the bug that lets go of it.
+//! The first tests hold the promises; the others say by what each of them is held, and plant the bug that lets go of
+//! it.
 
 mod bucket;
 mod bug;

@@ -41,7 +41,8 @@ fn always() -> Vec<Promise> {
                 .filter(|caller| caller.knows == Knowledge::Accepted)
                 .all(|caller| jobs_of(world, caller) > 0)
         }),
-        // Not an `eventually`, which the checker gives up where paths join. `endings` shows that rest is always reached.
+        // Not an `eventually`, which the checker gives up where paths join. `endings` shows that rest is always
+        // reached.
         Promise::always(ENDS, |protocol, world| {
             world.bucket.jobs.iter().all(|job| !job.outcomes.is_empty()) || !protocol.is_at_rest(world)
         }),

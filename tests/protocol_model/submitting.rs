@@ -7,7 +7,8 @@ use crate::world::{Fate, INTAKES, World};
 /// What may become of a call to admit.
 pub const FATES: [Fate; 5] = [Fate::Answered, Fate::ReplyLost, Fate::Late, Fate::CallerDies, Fate::Refused];
 
-/// Someone with one piece of work. The first one sends an idempotency key, and so may ask again when left without an answer.
+/// Someone with one piece of work. The first one sends an idempotency key, and so may ask again when left without an
+/// answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     pub number: u8,

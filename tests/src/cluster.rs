@@ -26,7 +26,8 @@ pub struct Node {
 }
 
 impl TestCluster {
-    /// This many masters, and for each one this many replicas, which each write needs one of. `more` as on the command line.
+    /// This many masters, and for each one this many replicas, which each write needs one of. `more` as on the command
+    /// line.
     pub async fn start(masters: usize, replicas: usize, more: &str) -> Self {
         let mut nodes = Vec::new();
         for _ in 0..masters * (1 + replicas) {
@@ -133,8 +134,8 @@ impl TestCluster {
         .await;
     }
 
-    /// Moves the slot of the key to another master, with all that is in it, as the tools of Redis do; `halfway` is called
-    /// when its keys have begun to move.
+    /// Moves the slot of the key to another master, with all that is in it, as the tools of Redis do; `halfway` is
+    /// called when its keys have begun to move.
     pub async fn move_slot_of<F: Future>(&self, key: &str, to: usize, halfway: impl FnOnce() -> F) {
         let (from, to) = (&self.nodes[self.owner_of(key).await], &self.nodes[to]);
         let slot: u16 = from.redis.tell(&format!("CLUSTER KEYSLOT {key}")).await;

@@ -1,5 +1,5 @@
-//! Who has the machine. Whole services and tests of time run alone, or they would measure each other; a file says so also to
-//! tests in other processes, as under nextest.
+//! Who has the machine. Whole services and tests of time run alone, or they would measure each other; a file says so
+//! also to tests in other processes, as under nextest.
 
 use std::fs::File;
 

@@ -1,8 +1,9 @@
-//! A proxy before Redis that gives chosen calls another answer than the server's, or none. The server behind it is real, and so
-//! is all state.
+//! A proxy before Redis that gives chosen calls another answer than the server's, or none. The server behind it is
+//! real, and so is all state.
 //!
-//! It passes one call at a time, because an answer of its own must not overtake those to earlier calls. `proxy` is apart for
-//! that reason: it passes any number at once, as fast as they come, breaks connections and kills processes, and answers nothing.
+//! It passes one call at a time, because an answer of its own must not overtake those to earlier calls. `proxy` is
+//! apart for that reason: it passes any number at once, as fast as they come, breaks connections and kills processes,
+//! and answers nothing.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -29,8 +29,8 @@ impl RunningRedis for TestRedis {
     }
 }
 
-/// Below those that the system gives to outgoing connections. Else one of these could take the port of a server that is down
-/// for a while; even one to that very port, which then meets itself.
+/// Below those that the system gives to outgoing connections. Else one of these could take the port of a server that is
+/// down for a while; even one to that very port, which then meets itself.
 const PORTS: Range<u16> = 10_000..30_000;
 
 /// A port of 127.0.0.1 that was free a moment ago.
@@ -62,8 +62,8 @@ impl TestRedis {
         self.folder.path()
     }
 
-    /// The answer to a command that only a test gives it, as words; given again when the connection is lost or the server
-    /// loads its data, as it does when it becomes a replica.
+    /// The answer to a command that only a test gives it, as words; given again when the connection is lost or the
+    /// server loads its data, as it does when it becomes a replica.
     ///
     /// # Panics
     /// When it refuses.

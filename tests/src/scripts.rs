@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use crate::resp;
 use crate::sources;
 
-/// The first lines of all files of Lua, by the name of the verb. No two are the same, and where a bug is planted they stay.
+/// The first lines of all files of Lua, by the name of the verb. No two are the same, and where a bug is planted they
+/// stay.
 static FILES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let files = sources::of_the_product("lua").into_iter().map(|file| {
         let name = file.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8");

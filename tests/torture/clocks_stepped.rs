@@ -13,8 +13,8 @@ use crate::rows::Order;
 const WHAT: &str = "clock stepped during a hold";
 /// What the upstream asks for, in seconds.
 const HOLD: u64 = 5;
-/// In seconds: far beyond the hold, and back by less than it. Jobs that are parked wait for the clock that was put back, so it
-/// isn't put back by what a bucket may not take to drain.
+/// In seconds: far beyond the hold, and back by less than it. Jobs that are parked wait for the clock that was put
+/// back, so it isn't put back by what a bucket may not take to drain.
 const STEPS: [i64; 2] = [600, -2];
 /// Maximum time that a call may be under way which was granted before the hold.
 const GRANTED_BEFORE: Duration = Duration::from_secs(1);

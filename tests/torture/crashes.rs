@@ -57,7 +57,8 @@ static OF_OPERATORS: [Operation; 7] = [
 /// They keep nothing in mind from one request to the next, so fewer rounds do.
 const ROUNDS_OF_OPERATORS: u32 = 5;
 
-/// Whether this may be what is heard of an intake that dies: on a slow machine its wait for Redis may end before it does.
+/// Whether this may be what is heard of an intake that dies: on a slow machine its wait for Redis may end before it
+/// does.
 pub fn may_be_dying(answer: &Result<Answer, String>) -> bool {
     answer.as_ref().map_or(true, |answer| answer.status == 503)
 }
@@ -69,7 +70,8 @@ pub fn around(scripts: &[&'static str]) -> impl Iterator<Item = Step> {
 /// `faults` at each step.
 pub async fn run(order: Order) -> Report {
     let mut setup = order.setup();
-    // Short, so that there is much to recover; but a slow machine lets none look dead that then is killed before it knows.
+    // Short, so that there is much to recover; but a slow machine lets none look dead that then is killed before it
+    // knows.
     setup.lease = Duration::from_millis(if order.long { 1500 } else { 4000 });
     setup.far_proxies = true;
     setup.beside = true;

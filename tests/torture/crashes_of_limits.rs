@@ -57,7 +57,8 @@ pub async fn run(order: Order) -> Report {
     for ((consistency, _), checks) in LIMITERS.into_iter().zip(checks) {
         let (allowed, unknown) = (checks.allowed.into_inner(), checks.unknown.into_inner());
         let used = used(&steady(&run), consistency).await;
-        // What an intake has counted and not reported dies with it; of a lease, what wasn't spent is charged until it expires.
+        // What an intake has counted and not reported dies with it; of a lease, what wasn't spent is charged until it
+        // expires.
         let least = if consistency == "async" { 0 } else { allowed };
         let most = if consistency == "leased" { LIMIT } else { allowed + unknown };
         if !(least..=most).contains(&used) {

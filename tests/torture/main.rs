@@ -1,7 +1,8 @@
 //! The fault suite: real processes and a real Redis under load, one row for each fault, and all invariants after each.
 //!
 //! `cargo test --test torture` runs all rows at the volume of `make test`; `make torture` runs them long, in a release
-//! build, and writes a report. A row's name, or a part of it, as an argument runs that one. For nextest each row is a test.
+//! build, and writes a report. A row's name, or a part of it, as an argument runs that one. For nextest each row is a
+//! test.
 
 mod arguments;
 mod report_files;

@@ -218,8 +218,8 @@ impl Order {
         Setup { plant: self.plant, slack: self.slack(), ..Setup::new(self.seed, self.load) }
     }
 
-    /// How many times as long as promised a recovery may take: the short volume also runs on machines that are slow and busy
-    /// with something else, and the report of the long one has the figures.
+    /// How many times as long as promised a recovery may take: the short volume also runs on machines that are slow and
+    /// busy with something else, and the report of the long one has the figures.
     pub const fn slack(&self) -> u32 {
         if self.long { 1 } else { 6 }
     }

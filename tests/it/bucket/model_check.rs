@@ -1,9 +1,9 @@
-//! The property test of the bucket: a model in plain Rust, and the real scripts on a real Redis, agree after every step of
-//! random histories.
+//! The property test of the bucket: a model in plain Rust, and the real scripts on a real Redis, agree after every step
+//! of random histories.
 //!
-//! No step is decided by real time: what is due is due at once or in an hour, a replica dies by being declared dead, and a
-//! rate lets a call through once a year. Each step has a millisecond of the Redis clock to itself, so the order in which
-//! jobs were parked is the order of their due times. `PROPTEST_CASES` sets the number of histories.
+//! No step is decided by real time: what is due is due at once or in an hour, a replica dies by being declared dead,
+//! and a rate lets a call through once a year. Each step has a millisecond of the Redis clock to itself, so the order
+//! in which jobs were parked is the order of their due times. `PROPTEST_CASES` sets the number of histories.
 
 mod generate;
 mod model;

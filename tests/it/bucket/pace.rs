@@ -205,7 +205,8 @@ async fn age_the_cut(redis: &TestRedis, ms: i64) {
     }
 }
 
-/// What a cut leaves, and what may have grown back while a busy machine came to look: a thousandth in a tenth of a second.
+/// What a cut leaves, and what may have grown back while a busy machine came to look: a thousandth in a tenth of a
+/// second.
 fn is_cut_to(left: f64, effective: f64) -> bool {
     (left..left + 100.0).contains(&effective)
 }

@@ -1,5 +1,5 @@
-//! What one take may cost: the bytes that it hands out and the jobs that it puts aside are bounded, and so is a take again
-//! whose answer was lost. And what is recorded of jobs that a take finds past their deadline.
+//! What one take may cost: the bytes that it hands out and the jobs that it puts aside are bounded, and so is a take
+//! again whose answer was lost. And what is recorded of jobs that a take finds past their deadline.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Three intakes that many callers flood at once: in no true window is more admitted than the limit says.
 //!
-//! A job's id is the time of Redis at its append, which follows the decision within the same script. So ids are later than
-//! decisions by at most as long as the slowest script took, which Redis reports.
+//! A job's id is the time of Redis at its append, which follows the decision within the same script. So ids are later
+//! than decisions by at most as long as the slowest script took, which Redis reports.
 
 use dripfeed_tests::client::Client;
 use dripfeed_tests::processes::Process;
@@ -68,7 +68,8 @@ async fn slowest_us(service: &Service) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bucket_admits_its_burst_and_its_rate_in_any_window() {
     let Flood { admitted, late } = flood("kind = \"bucket\", rate = \"400/s\", burst = 50").await;
-    // n calls within w ms: n <= 50 + 0.4 w. In whole numbers: from any one to any later one, 5 n - 2 w grows by 5 * 50 at most.
+    // n calls within w ms: n <= 50 + 0.4 w. In whole numbers: from any one to any later one, 5 n - 2 w grows by 5 * 50
+    // at most.
     let mut least = i64::MAX;
     for (number, ms) in (0_i64..).zip(&admitted) {
         let height = 5 * number - 2 * ms;

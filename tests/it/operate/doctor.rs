@@ -150,7 +150,8 @@ async fn nothing_is_kept_for_ever_of_jobs_that_were_deleted_by_hand() {
         }
         let key = |of: &str| format!("dripfeed:{{{name}}}:{of}");
         run(&store, &["DEL", &key("jobs")]).await;
-        // A job that came later keeps its key; where the bucket is a list, it is the first that ends which leaves it empty.
+        // A job that came later keeps its key; where the bucket is a list, it is the first that ends which leaves it
+        // empty.
         submit(&bucket, keyed("later")).await;
         if kind == Kind::List {
             settle(&replica, take_one(&replica).await, DELIVERED).await;

@@ -1,4 +1,5 @@
-//! What all processes over one Redis and prefix share: the layout of the keys, the salt, and the buckets that were ever served.
+//! What all processes over one Redis and prefix share: the layout of the keys, the salt, and the buckets that were ever
+//! served.
 
 mod drain;
 mod layout;

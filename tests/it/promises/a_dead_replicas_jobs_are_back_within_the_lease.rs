@@ -1,5 +1,5 @@
-//! Promise 7: A dead replica's jobs are back within the lease, and its consumer name is gone. A slow job of a live replica is never
-//! taken from it, however long it runs.
+//! Promise 7: A dead replica's jobs are back within the lease, and its consumer name is gone. A slow job of a live
+//! replica is never taken from it, however long it runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Promise 3: Retry, delay and crash recovery change a job's owner in the pending list, never its id, and never copy it: so `XLEN`,
+//! Promise 3: Retry, delay and crash recovery change a job's owner in the pending list, never its id, and never copy
+//! it: so `XLEN`,
 //! `XPENDING` and `XRANGE` always show the whole truth.
 
 use std::time::Duration;

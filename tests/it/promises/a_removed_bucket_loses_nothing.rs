@@ -1,5 +1,5 @@
-//! Jobs of a bucket that left the settings are reported, and can be delivered or moved; a move that was killed and is run again makes
-//! one new job of each.
+//! Jobs of a bucket that left the settings are reported, and can be delivered or moved; a move that was killed and is
+//! run again makes one new job of each.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Promise 2: From its 202 on a job is called at least once, and it ends in exactly one recorded outcome. A refused or failed
-//! submission leaves nothing behind.
+//! Promise 2: From its 202 on a job is called at least once, and it ends in exactly one recorded outcome. A refused or
+//! failed submission leaves nothing behind.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -88,7 +88,8 @@ const BACK_WITHIN: Duration = Duration::from_secs(10);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_load() {
     let upstream = Upstream::willing().await;
-    // Flushed every second only, Redis keeps what it should write to itself while a flush takes its time, and a kill takes it.
+    // Flushed every second only, Redis keeps what it should write to itself while a flush takes its time, and a kill
+    // takes it.
     let options = ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() };
     let mut service = Service::over(TestRedis::with(options).await, Durability::Fsync, &bucket(&upstream)).await;
     // The time limits that stand in the default settings.

@@ -1,5 +1,5 @@
-//! Promise 8: Pacing, an upstream's 429 or 503 with Retry-After, our own shutdown, a lack of local resources: the attempt number
-//! stays.
+//! Promise 8: Pacing, an upstream's 429 or 503 with Retry-After, our own shutdown, a lack of local resources: the
+//! attempt number stays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! Promise 11: What is kept of ended work is bounded by number, bytes and age, also in a bucket where nothing ends any more, and
-//! no dead letter is dropped without being counted.
+//! Promise 11: What is kept of ended work is bounded by number, bytes and age, also in a bucket where nothing ends any
+//! more, and no dead letter is dropped without being counted.
 
 use std::time::Duration;
 

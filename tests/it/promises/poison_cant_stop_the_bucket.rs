@@ -1,5 +1,5 @@
-//! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a bounded number of
-//! deliveries; everything else goes on.
+//! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a
+//! bounded number of deliveries; everything else goes on.
 
 use dripfeed_bucket::{Replica, Settled, Take, Taken};
 use dripfeed_job::{Ending, State};

@@ -1,5 +1,5 @@
-//! Promise 1: `XLEN` of the jobs stream is the level. It never exceeds the capacity, whatever the number of intakes and requests
-//! at once, and also when the capacity is lowered while the bucket is fuller than that.
+//! Promise 1: `XLEN` of the jobs stream is the level. It never exceeds the capacity, whatever the number of intakes and
+//! requests at once, and also when the capacity is lowered while the bucket is fuller than that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

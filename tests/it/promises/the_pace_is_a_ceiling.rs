@@ -1,5 +1,5 @@
-//! Promise 4: In any window w the upstream gets at most rate·w + burst calls, summed over all replicas, also during crashes,
-//! restarts and clock steps. When the shared pace can't be read, nothing is sent.
+//! Promise 4: In any window w the upstream gets at most rate·w + burst calls, summed over all replicas, also during
+//! crashes, restarts and clock steps. When the shared pace can't be read, nothing is sent.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -94,7 +94,8 @@ async fn three_replicas_together_keep_the_pace_and_use_it() {
     let within = arrivals.iter().filter(|arrival| arrival.duration_since(arrivals[0]) <= window).count();
     let over = excess(arrivals);
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
-    // Of the ceiling for these 10 s. A calm machine gives 99 %; what a busy one gives is its own, but no pace wastes half.
+    // Of the ceiling for these 10 s. A calm machine gives 99 %; what a busy one gives is its own, but no pace wastes
+    // half.
     assert!(within >= 2100, "{within} calls of 4200 in 10 s");
 }
 
@@ -121,7 +122,8 @@ async fn deaths_pauses_and_restarts_make_no_more_calls() {
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
 }
 
-/// Two replicas get the replies of the server that listens on `socket` late for a while, again and again, and twice in a row.
+/// Two replicas get the replies of the server that listens on `socket` late for a while, again and again, and twice in
+/// a row.
 async fn late_replies_make_no_more_calls<R: RunningRedis>(redis: R, socket: PathBuf, durability: Durability) {
     const LATE: Duration = Duration::from_millis(850);
     let upstream = Upstream::willing().await;

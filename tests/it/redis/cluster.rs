@@ -1,4 +1,5 @@
-//! Redis Cluster: all that can happen to a job happens on the node that has its bucket, and what can't work there is refused.
+//! Redis Cluster: all that can happen to a job happens on the node that has its bucket, and what can't work there is
+//! refused.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The user of Redis that `config/deploy/redis-acl.conf` grants: every journey of a job goes under it, and it may do nothing
-//! else.
+//! The user of Redis that `config/deploy/redis-acl.conf` grants: every journey of a job goes under it, and it may do
+//! nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,5 +1,5 @@
-//! Upstreams that answer as badly as they can, called by a real processor: each call's slot is free at its time limit, the
-//! verdict is as in the contract, and the processor's memory stays where it was. 20 calls of each sort;
+//! Upstreams that answer as badly as they can, called by a real processor: each call's slot is free at its time limit,
+//! the verdict is as in the contract, and the processor's memory stays where it was. 20 calls of each sort;
 //! HOSTILE_CALLS=200 for more.
 
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! Secrets stay secret: canaries in every setting that holds one, and in what callers submit, are found in no log at level
-//! trace, no metric, no record of how a job ended, no problem, and nothing that commands print.
+//! Secrets stay secret: canaries in every setting that holds one, and in what callers submit, are found in no log at
+//! level trace, no metric, no record of how a job ended, no problem, and nothing that commands print.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

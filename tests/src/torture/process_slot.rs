@@ -1,4 +1,5 @@
-//! A place for one process of a run. Anyone who ends there is followed by a new one at once, as a service manager would do.
+//! A place for one process of a run. Anyone who ends there is followed by a new one at once, as a service manager would
+//! do.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -53,7 +53,8 @@ impl Run {
         }
     }
 
-    /// Returns when it is time for the `n`-th of `faults`, which are spread over the load; beyond it they follow each other.
+    /// Returns when it is time for the `n`-th of `faults`, which are spread over the load; beyond it they follow each
+    /// other.
     pub async fn until_fault(&self, n: u32, faults: u32) {
         let jobs = self.harness.setup.load.jobs;
         self.driver.reached(jobs * u64::from(n) / u64::from(faults.max(1)) * 9 / 10).await;

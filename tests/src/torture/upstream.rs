@@ -1,5 +1,5 @@
-//! The upstream of a run: it writes down every call with its own clock, answers as the seed says, and can kill who calls.
-//! Each processor calls its own address, so that it is known who called.
+//! The upstream of a run: it writes down every call with its own clock, answers as the seed says, and can kill who
+//! calls. Each processor calls its own address, so that it is known who called.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;

@@ -246,8 +246,8 @@ impl Real {
         self.change(Changes { leak, ..Changes::default() }).await
     }
 
-    /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is tested
-    /// elsewhere. Here they are due at once.
+    /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is
+    /// tested elsewhere. Here they are due at once.
     async fn suspects_are_due(&self) {
         let script = "local time = redis.call('TIME')
                       local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -338,7 +338,8 @@ impl Real {
         }
         let last = self.replicas.len();
         self.join(Life::Again).await.expect("Redis answers");
-        // A few rounds are enough: what waits for an hour is due in the next one, and for a token in the one after a moment.
+        // A few rounds are enough: what waits for an hour is due in the next one, and for a token in the one after a
+        // moment.
         for _ in 0..1000 {
             if self.length_of_the_stream().await == 0 {
                 return;

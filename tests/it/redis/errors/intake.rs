@@ -253,7 +253,8 @@ async fn who_waits_is_woken_and_does_not_ask_again_and_again() {
         assert_eq!(harness.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await, 0);
         looks.push(harness.proxy.calls("await_outcome") - before);
     }
-    // One that registers, one when the channel is listened to, and one that finds the outcome; now and again one besides.
+    // One that registers, one when the channel is listened to, and one that finds the outcome; now and again one
+    // besides.
     assert!(looks[1..4].iter().all(|looks| *looks <= 5), "{looks:?}");
 }
 

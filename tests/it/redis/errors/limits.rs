@@ -26,8 +26,8 @@ async fn store(proxy: &RedisFaultProxy) -> Store {
     Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Process)).await.expect("Redis answers")
 }
 
-/// Asks until it is answered well: while a connection is made again a decision fails. Reports what remains, and how many
-/// decisions failed, which may have been charged all the same.
+/// Asks until it is answered well: while a connection is made again a decision fails. Reports what remains, and how
+/// many decisions failed, which may have been charged all the same.
 async fn remaining(limiter: &Limiter) -> (u64, u64) {
     let begun = Instant::now();
     for failed in 0.. {
@@ -106,7 +106,8 @@ async fn what_was_counted_reaches_redis_when_it_can() {
         passed += 1;
         proxy.done("count").await;
     }
-    // What another replica learns of it: no call is missing, and those that were reported with a lost answer count twice at most.
+    // What another replica learns of it: no call is missing, and those that were reported with a lost answer count
+    // twice at most.
     let there = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
     let twice = misdeeds().filter(|misdeed| misdeed.is_carried_out()).count() as u64;
     let begun = Instant::now();

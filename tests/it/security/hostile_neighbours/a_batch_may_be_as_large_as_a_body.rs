@@ -1,4 +1,5 @@
-//! Batches as large as a body may be, in few items or in many: each is judged in bounded scripts, and others get in between.
+//! Batches as large as a body may be, in few items or in many: each is judged in bounded scripts, and others get in
+//! between.
 
 use std::sync::LazyLock;
 

@@ -49,11 +49,12 @@ pub fn nothing(_: &Street) -> BoxFuture<'_, ()> {
 
 /// Blows at once.
 const AT_ONCE: usize = 4;
-/// Phases of each sort in the long run, and what a neighbour asks for in each: short ones, in turns, so that whatever else the
-/// machine does happens to both.
+/// Phases of each sort in the long run, and what a neighbour asks for in each: short ones, in turns, so that whatever
+/// else the machine does happens to both.
 const PHASES: usize = 10;
 const ASKED: usize = 100;
-/// Asked at the beginning of each phase and not measured: until an attack is at its full strength, and what it left behind is done.
+/// Asked at the beginning of each phase and not measured: until an attack is at its full strength, and what it left
+/// behind is done.
 const UNMEASURED: usize = 20;
 /// Between two things that a neighbour asks for.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -1,4 +1,5 @@
-//! 1,000 silent connections and 64 slow ones, 10,000 in the long run: others are answered as ever, and memory is bounded.
+//! 1,000 silent connections and 64 slow ones, 10,000 in the long run: others are answered as ever, and memory is
+//! bounded.
 
 use std::time::{Duration, Instant};
 

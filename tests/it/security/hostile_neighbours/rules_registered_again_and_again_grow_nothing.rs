@@ -1,5 +1,5 @@
-//! A service's rules registered a thousand times, and those of a thousand services: what is kept is bounded, and the checks of
-//! others are judged by their rules.
+//! A service's rules registered a thousand times, and those of a thousand services: what is kept is bounded, and the
+//! checks of others are judged by their rules.
 
 use http::Method;
 

@@ -1,5 +1,5 @@
-//! Another header and another address with each request: what limits count by these is bounded in keys and bytes, at a bucket
-//! and at a service.
+//! Another header and another address with each request: what limits count by these is bounded in keys and bytes, at a
+//! bucket and at a service.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};

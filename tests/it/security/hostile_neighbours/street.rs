@@ -15,8 +15,8 @@ pub const REFUSED: &str = "refused";
 /// The largest body of one call.
 pub const MAX_BODY: usize = 1 << 20;
 
-/// A caller names its address, as those behind a proxy do. And a machine under all this load may be slow: how long others wait
-/// is measured in the long run, not by a timeout.
+/// A caller names its address, as those behind a proxy do. And a machine under all this load may be slow: how long
+/// others wait is measured in the long run, not by a timeout.
 const SET: [&str; 3] = ["intake.trusted_proxies=[\"127.0.0.0/8\"]", "redis.response_timeout=20s", "processor.lease=1m"];
 
 const HOSTILE: &str = "the key of the hostile one";

@@ -1,4 +1,5 @@
-//! 2,000 requests that wait for an upstream's answer: they ask Redis nothing while they wait, and others wait beside them.
+//! 2,000 requests that wait for an upstream's answer: they ask Redis nothing while they wait, and others wait beside
+//! them.
 
 use futures::future::join_all;
 use http::Method;

@@ -62,8 +62,8 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
     }
 }
 
-/// Whether a call repeats the one before it: that wasn't throttled, which repeats an attempt, and didn't fail, after which
-/// comes the next.
+/// Whether a call repeats the one before it: that wasn't throttled, which repeats an attempt, and didn't fail, after
+/// which comes the next.
 fn is_repeated(before: &Call, again: &Call) -> bool {
     match before.answer {
         Some(Answer::Throttled) => false,
