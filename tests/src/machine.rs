@@ -1,25 +1,37 @@
-//! Who has the machine. Whole services and tests of time run alone, or they would measure each other; a file says so
-//! also to tests in other processes, as under nextest.
+//! Who has the machine. Whole services and tests of time run alone, or they would measure each other. A lock on a file says
+//! so also to tests in other processes, as under nextest.
 
 use std::fs::File;
+use std::sync::OnceLock;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+/// One at a time in this process.
+static TURN: Mutex<()> = Mutex::const_new(());
+/// Open as long as this process runs.
+static SHARED: OnceLock<File> = OnceLock::new();
 
 /// Given up when dropped.
 pub struct Machine {
-    /// Locked as long as it is open.
-    _file: File,
+    /// None: this process shares the machine, whichever of its tests runs.
+    _file: Option<File>,
+    _turn: MutexGuard<'static, ()>,
 }
 
-/// One at a time, and nothing that runs under load beside it.
+/// Nobody else who asks for this has it, and no process that shares it runs beside.
 pub async fn alone() -> Machine {
-    locked(File::lock).await
+    let turn = TURN.lock().await;
+    let file = if SHARED.get().is_some() { None } else { Some(locked(File::lock).await) };
+    Machine { _file: file, _turn: turn }
 }
 
-/// Beside others that say the same.
-pub async fn shared() -> Machine {
-    locked(File::lock_shared).await
+/// From now on this process runs beside others that share the machine, and beside none that has it alone.
+pub async fn share() {
+    let file = locked(File::lock_shared).await;
+    assert!(SHARED.set(file).is_ok(), "a process shares it once");
 }
 
-async fn locked(lock: fn(&File) -> std::io::Result<()>) -> Machine {
+async fn locked(lock: fn(&File) -> std::io::Result<()>) -> File {
     // Beside the executables, so that another clone has its own.
     let path = std::env::current_exe().expect("the path of this test").with_file_name("machine.lock");
     let locked = tokio::task::spawn_blocking(move || {
@@ -27,5 +39,5 @@ async fn locked(lock: fn(&File) -> std::io::Result<()>) -> Machine {
         lock(&file).expect("a lock");
         file
     });
-    Machine { _file: locked.await.expect("a lock") }
+    locked.await.expect("a lock")
 }

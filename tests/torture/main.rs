@@ -76,7 +76,7 @@ async fn main() -> ExitCode {
         chosen.iter().for_each(|row| println!("{}: test", row.name));
         return ExitCode::SUCCESS;
     }
-    let _machine = machine::shared().await;
+    machine::share().await;
     if arguments.selftest {
         return selftest::run(&arguments).await;
     }
