@@ -3,5 +3,7 @@
 /// What the containers of docker-compose.yml would run, run as processes.
 mod compose;
 mod contributing;
+/// Files that README.md and SECURITY.md name.
+mod paths;
 /// The lines of the README and what they show.
 mod redis_cli;
