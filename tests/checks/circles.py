@@ -76,9 +76,11 @@ def main() -> int:
     for source in sorted(ROOT.glob("crates/*/src")):
         graph = arrows(source)
         within = {node: reachable(graph, node) for node in graph}
-        circles = {frozenset(n for n in within if n in within[node] and node in within[n]) for node in within if node in within[node]}
+        caught = [node for node in within if node in within[node]]
+        circles = {frozenset(n for n in within if n in within[node] and node in within[n]) for node in caught}
         for circle in circles:
-            print(f"{source.relative_to(ROOT)}: a circle of {', '.join('::'.join(name) or 'lib' for name in sorted(circle))}")
+            names = ", ".join("::".join(name) or "lib" for name in sorted(circle))
+            print(f"{source.relative_to(ROOT)}: a circle of {names}")
             wrong = 1
     return wrong
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what failed in the output of `cargo test`, once more and at its end: the path of that output is the argument."""
+"""Prints what failed in the output of `cargo test` again, at its end: the path of that output is the argument."""
 
 import re
 import sys

@@ -13,8 +13,9 @@ MOST = 20
 
 def main() -> int:
     files = [Path(name) for name in files_of(ROOT)]
-    sources = [file.parent for file in files if file.suffix in (".rs", ".lua") and "src" in file.parts and (ROOT / file).is_file()]
-    wrong = [f"{folder}: {count} files, at most {MOST}" for folder, count in Counter(sources).items() if count > MOST]
+    sources = [file for file in files if file.suffix in (".rs", ".lua") and "src" in file.parts]
+    folders = Counter(file.parent for file in sources if (ROOT / file).is_file())
+    wrong = [f"{folder}: {count} files, at most {MOST}" for folder, count in folders.items() if count > MOST]
     print("\n".join(wrong), end="\n" if wrong else "")
     return bool(wrong)
 

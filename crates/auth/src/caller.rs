@@ -21,8 +21,8 @@ pub struct Caller {
 }
 
 impl ApiKeys {
-    /// Authenticates by `Authorization: Bearer …` or `Dripfeed-Key: …`. None: keys are configured, and the request has no valid
-    /// one.
+    /// Authenticates by `Authorization: Bearer …` or `Dripfeed-Key: …`. None: keys are configured, and the request has
+    /// no valid one.
     #[must_use]
     pub fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
         let (key, authorization_is_ours) = match own_key(headers) {

@@ -1,7 +1,7 @@
 //! The `Host` check against DNS rebinding, where no keys are configured.
 //!
-//! The owner of a domain can point it at this machine. A page of that domain then has our origin, so `Host` and `Origin` agree.
-//! An IP address or `localhost` can't be rebound like that.
+//! The owner of a domain can point it at this machine. A page of that domain then has our origin, so `Host` and
+//! `Origin` agree. An IP address or `localhost` can't be rebound like that.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,9 +28,9 @@ impl Hosts {
         names.iter().map(name).collect::<Option<_>>().map(|names| Self(Arc::new(names)))
     }
 
-    /// Whether a request names this service by an address, `localhost` or a configured name. With keys configured every name
-    /// passes, because a page of another origin has no key. The authority of the request line, or of HTTP/2, counts like
-    /// `Host`.
+    /// Whether a request names this service by an address, `localhost` or a configured name. With keys configured every
+    /// name passes, because a page of another origin has no key. The authority of the request line, or of HTTP/2,
+    /// counts like `Host`.
     #[must_use]
     pub fn allow(&self, keys: &ApiKeys, uri: &Uri, headers: &HeaderMap) -> bool {
         let fields = headers.get_all(header::HOST).iter().map(|host| Authority::try_from(host.as_bytes()).ok());

@@ -1,7 +1,7 @@
 //! Authentication and authorization of callers: API keys, scopes, and checks against browser attacks.
 //!
-//! `api_keys` identifies a key by its hash, `caller` reads it from a request's headers, `scopes` and `selector` say what it
-//! may do and to which buckets and services. `same_origin` refuses cross-site requests, `hosts` DNS rebinding.
+//! `api_keys` identifies a key by its hash, `caller` reads it from a request's headers, `scopes` and `selector` say
+//! what it may do and to which buckets and services. `same_origin` refuses cross-site requests, `hosts` DNS rebinding.
 //!
 //! **Architecture invariant:** nothing here answers a request. Each protocol turns these values into its own errors.
 

@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, HeaderValue, header};
 
-/// Whether a request comes from a page of this origin, or from no page. Browsers send `Origin` with every request that may
-/// change something.
+/// Whether a request comes from a page of this origin, or from no page. Browsers send `Origin` with every request that
+/// may change something.
 #[must_use]
 pub fn is_same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return true };

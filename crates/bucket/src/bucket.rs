@@ -64,13 +64,14 @@ impl Bucket {
         self.core.reconfigure(settings);
     }
 
-    /// Judges submissions by these limits from now on, unless others were set at run time; what was consumed of a limit that
-    /// stays is kept.
+    /// Judges submissions by these limits from now on, unless others were set at run time; what was consumed of a limit
+    /// that stays is kept.
     pub fn limit_by(&self, limits: &BucketLimits) {
         self.core.limit_by(limits);
     }
 
-    /// Whether submissions are judged by a limit of this name, [`crate::MAX_SHARE`] included, as far as this process knows.
+    /// Whether submissions are judged by a limit of this name, [`crate::MAX_SHARE`] included, as far as this process
+    /// knows.
     #[must_use]
     pub fn is_limited_by(&self, name: &str) -> bool {
         let force = self.core.in_force();
@@ -80,7 +81,8 @@ impl Bucket {
         }
     }
 
-    /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit meanwhile.
+    /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit
+    /// meanwhile.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
         self.core.refuse_unsupported(&submission)?;
         let asked = self.core.ask(submission, origin).await?;
@@ -107,8 +109,8 @@ impl Bucket {
         places.into_iter().map(|place| place.and_then(|()| next())).collect()
     }
 
-    /// Jobs that another bucket has accepted before, each with its deadline in ms since the epoch: no limit is asked, and none
-    /// charged.
+    /// Jobs that another bucket has accepted before, each with its deadline in ms since the epoch: no limit is asked,
+    /// and none charged.
     pub(crate) async fn admit_accepted(
         &self,
         jobs: Vec<(Submission, Option<u64>)>,
@@ -219,14 +221,14 @@ impl Bucket {
         self.core.outcomes(since_ms, ending, after, limit).await
     }
 
-    /// Which invariants don't hold in Redis; with `repair`, they do afterwards, as far as that is possible. Reads every job, a
-    /// bounded part in each script; may be dropped between these.
+    /// Which invariants don't hold in Redis; with `repair`, they do afterwards, as far as that is possible. Reads every
+    /// job, a bounded part in each script; may be dropped between these.
     pub async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
         self.core.examine(mend).await
     }
 
-    /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None: before
-    /// Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
+    /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:
+    /// before Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
     pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
         self.core.denied().await
     }
@@ -240,13 +242,14 @@ impl Bucket {
         self.waiting.wait(id, within).await
     }
 
-    /// For who knows that a replica is gone: its jobs are due at once for the others, not only after the lease. None: its
-    /// heart beat meanwhile, so it lives and keeps its jobs.
+    /// For who knows that a replica is gone: its jobs are due at once for the others, not only after the lease. None:
+    /// its heart beat meanwhile, so it lives and keeps its jobs.
     pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
         self.core.declare_dead(consumer.as_str()).await
     }
 
-    /// Forgets ended work beyond what is kept. To be called now and again: nothing else does in a bucket where nothing ends.
+    /// Forgets ended work beyond what is kept. To be called now and again: nothing else does in a bucket where nothing
+    /// ends.
     pub async fn enforce_retention(&self) -> Result<Retention, BucketError> {
         self.core.enforce_retention().await
     }

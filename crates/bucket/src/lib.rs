@@ -1,10 +1,10 @@
-//! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, with its Lua script beside it under the
-//! same name.
+//! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, with its Lua script beside it
+//! under the same name.
 //!
 //! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
-//! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes, dead
-//! letters and idempotency keys. `inspect` reads a bucket, `operate` changes it. `settings` are configured, or changed at
-//! run time. `script` and `kind` have what the scripts share, and what differs between a stream and a list.
+//! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes,
+//! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it. `settings` are configured, or
+//! changed at run time. `script` and `kind` have what the scripts share, and what differs between a stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 

@@ -54,9 +54,10 @@ fn tiers(leak: &Leak) -> Vec<Tier> {
     rate.into_iter().chain(leak.tiers.tiers().iter().cloned()).collect()
 }
 
-/// A call begins a little after its token was granted, one later than the other: late ones and prompt ones behind them are closer
-/// together than their tokens. The burst keeps room for that (permit.rs). With a burst of 1 there is no room to keep; and where a token comes so seldom that lateness is nothing to it, none is
-/// kept. Windows need none: they count when calls are made.
+/// A call begins a little after its token was granted, one later than the other: late ones and prompt ones behind them
+/// are closer together than their tokens. The burst keeps room for that (permit.rs). With a burst of 1 there is no room
+/// to keep; and where a token comes so seldom that lateness is nothing to it, none is kept. Windows need none: they
+/// count when calls are made.
 fn with_room_for_late(tier: &Tier) -> Tier {
     let dripfeed_limit::Kind::Bucket { burst } = *tier.kind() else { return tier.clone() };
     let (late, period) = (u128::from(tier.limit()) * PROMPT.as_micros(), tier.period().as_micros());

@@ -63,7 +63,8 @@ pub struct Leak {
     pub burst: u64,
     /// What must let a call pass besides.
     pub tiers: PaceTiers,
-    /// Whether the rate goes down when the upstream refuses or is late, and up again. Without rate and tiers it means nothing.
+    /// Whether the rate goes down when the upstream refuses or is late, and up again. Without rate and tiers it means
+    /// nothing.
     pub adaptive: bool,
     /// Calls under way at once, per replica; at least 1.
     pub concurrency: u32,

@@ -9,7 +9,8 @@ use crate::settings::Layers;
 
 /// Self-hosted HTTP job queue with a hard size limit and a global rate limit, on Redis Streams. No worker code.
 #[derive(Debug, Parser)]
-#[command(name = "dripfeed", version, propagate_version = true, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "dripfeed", version, propagate_version = true)]
+#[command(disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) configuration: Configuration,

@@ -31,13 +31,17 @@ fn missing(limits: &[u64], needed: u64) -> Option<String> {
     if limits.contains(&0) {
         let needed = needed.div_ceil(MIB);
         return Some(format!(
-            "maxmemory isn't set, so Redis grows until it is killed; the buckets may take {needed} MiB: set it to at least that"
+            "maxmemory isn't set, so Redis grows until it is killed; the buckets may take {needed} MiB: set it to at \
+             least that"
         ));
     }
     let given = limits.iter().fold(0, |sum: u64, limit| sum.saturating_add(*limit));
     (given < needed).then(|| {
         let (given, needed) = (given / MIB, needed.div_ceil(MIB));
-        format!("the buckets may take {needed} MiB and maxmemory is {given} MiB: when it is full, new jobs are refused: {what_to_do}")
+        format!(
+            "the buckets may take {needed} MiB and maxmemory is {given} MiB: when it is full, new jobs are \
+            refused: {what_to_do}"
+        )
     })
 }
 

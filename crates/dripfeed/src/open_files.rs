@@ -7,8 +7,8 @@ const OTHERS: u64 = 128;
 /// More than any process of ours needs; some systems have no limit.
 const MOST: u64 = 1 << 20;
 
-/// Raises the limit of this process as far as the system lets it: concurrency can be raised at run time. Reports when that isn't
-/// enough for this many connections, which `key` sets.
+/// Raises the limit of this process as far as the system lets it: concurrency can be raised at run time. Reports when
+/// that isn't enough for this many connections, which `key` sets.
 pub(crate) fn raise_for(key: &str, connections: usize) {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let most = usize::try_from(hard.min(MOST)).unwrap_or(usize::MAX);
@@ -17,7 +17,8 @@ pub(crate) fn raise_for(key: &str, connections: usize) {
     room_for(key, connections);
 }
 
-/// How many of this many connections, as `key` sets them, there is room for. Raises the limit of this process, as far as the system lets it.
+/// How many of this many connections, as `key` sets them, there is room for. Raises the limit of this process, as far
+/// as the system lets it.
 pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     let Some(limit) = raise(connections) else { return connections };
     let room = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);

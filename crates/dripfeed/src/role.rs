@@ -33,8 +33,8 @@ const FOR_HEALTH: ConnectionLimits = ConnectionLimits {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Stop, as at SIGTERM, when standard input ends: a process that was started over a pipe then never outlives the one
-    /// that started it
+    /// Stop, as at SIGTERM, when standard input ends: a process that was started over a pipe then never outlives the
+    /// one that started it
     #[arg(long)]
     until_stdin_ends: bool,
 }

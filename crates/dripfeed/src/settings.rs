@@ -1,8 +1,8 @@
 //! What the program is reported: layers of configuration, read once into the plain data that each part owns.
 //!
 //! `layers` gathers the files, the environment and the arguments into one `tree`; `read` turns a section of it into a
-//! typed one, and goes on after an error, so that all of them are reported at once; a file per section then says what it
-//! means.
+//! typed one, and goes on after an error, so that all of them are reported at once; a file per section then says what
+//! it means.
 
 mod bucket;
 mod config_error;

@@ -1,7 +1,7 @@
 //! Envoy's rate-limit descriptors as requests.
 //!
-//! An entry's key names the attribute: `method`, `path`, `caller`, `tenant`, or `remote_address` for the client's address. Any
-//! other key is a header of that name, which rules count by as `header:<name>`.
+//! An entry's key names the attribute: `method`, `path`, `caller`, `tenant`, or `remote_address` for the client's
+//! address. Any other key is a header of that name, which rules count by as `header:<name>`.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! `envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit`: the domain is the service, each descriptor a request. All are
-//! decided together: if any is over the limit, the whole call is, and none is charged.
+//! `envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit`: the domain is the service, each descriptor a request.
+//! All are decided together: if any is over the limit, the whole call is, and none is charged.
 
 use dripfeed_auth::Scope;
 use dripfeed_limit::{Decision, Mode, PolicyVerdict, Request as Checked, Services, TierVerdict, Together, Wait};

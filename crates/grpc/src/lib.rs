@@ -1,5 +1,5 @@
-//! The gRPC API: rules of services and rate-limit checks, in the form of a published rate limiter and of Envoy's rate limit
-//! service.
+//! The gRPC API: rules of services and rate-limit checks, in the form of a published rate limiter and of Envoy's rate
+//! limit service.
 //!
 //! It offers the same operations as the HTTP API, on the same registry, with the same keys and scopes.
 //!

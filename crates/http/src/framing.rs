@@ -1,8 +1,8 @@
 //! Strict RFC 9112 message framing, against request smuggling.
 //!
 //! A connection is read as lines and counted bytes. A line ends with CRLF and has no other control character but a tab;
-//! a request states its length once, in one way. Framing that passes has a single reading: no proxy in front and no parser
-//! behind finds another request in it.
+//! a request states its length once, in one way. Framing that passes has a single reading: no proxy in front and no
+//! parser behind finds another request in it.
 
 use crate::header_limits::PARSED_BYTES;
 

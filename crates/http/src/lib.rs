@@ -3,8 +3,8 @@
 //! A connection's way: `server` (accept, limit, time out) → `tls` → `strict` and `framing` (HTTP/1.1 only) → `protocol`
 //! (hyper) → the caller's router.
 //!
-//! **Architecture invariant:** nothing here knows a bucket, a key or a problem code. What is refused is returned as a value;
-//! the crate that serves decides how to answer.
+//! **Architecture invariant:** nothing here knows a bucket, a key or a problem code. What is refused is returned as a
+//! value; the crate that serves decides how to answer.
 
 mod connection_limits;
 mod framing;

@@ -58,8 +58,8 @@ impl Http {
         }
     }
 
-    /// Timeout of a read. An idle HTTP/2 client answers pings meanwhile; HTTP/1.1 has no pings, and separate timeouts for
-    /// heads and bodies.
+    /// Timeout of a read. An idle HTTP/2 client answers pings meanwhile; HTTP/1.1 has no pings, and separate timeouts
+    /// for heads and bodies.
     pub(crate) const fn read_timeout(&self) -> Option<Duration> {
         match self {
             Self::One(_) => None,

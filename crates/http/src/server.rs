@@ -142,7 +142,10 @@ impl Server {
     /// None: the handshake failed, timed out, or the server is stopping.
     async fn handshake(&self, tls: &Tls, stream: TimedStream) -> Option<TlsStream<TimedStream>> {
         tokio::select! {
-            handshake = tokio::time::timeout(self.limits.head_timeout, tls.acceptor(self.http.version()).accept(stream)) => {
+            handshake = tokio::time::timeout(
+                self.limits.head_timeout,
+                tls.acceptor(self.http.version()).accept(stream),
+            ) => {
                 handshake.ok()?.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok()
             }
             () = self.stop.cancelled() => None,

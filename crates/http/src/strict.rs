@@ -1,7 +1,7 @@
 //! A connection that passes on validly framed bytes only.
 //!
-//! **Architecture invariant:** a reader never gets the LF of a line that `framing` refuses, nor any byte after it. Nothing in
-//! HTTP/1 takes effect before its LF.
+//! **Architecture invariant:** a reader never gets the LF of a line that `framing` refuses, nor any byte after it.
+//! Nothing in HTTP/1 takes effect before its LF.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,12 +14,12 @@ use tokio::time::Sleep;
 
 use crate::framing::{Framing, Part};
 
-/// Replaces the rest of an invalid head: a NUL, which no line may contain, and the end of the head, so that it is parsed
-/// at once. The server responds 400 and closes the connection.
+/// Replaces the rest of an invalid head: a NUL, which no line may contain, and the end of the head, so that it is
+/// parsed at once. The server responds 400 and closes the connection.
 const INVALID_HEAD: &[u8] = b"\0\r\n\r\n";
 
-/// A client that is refused while sending has this long to read the response: closing a connection with unread data resets
-/// it, and a reset may overtake the response.
+/// A client that is refused while sending has this long to read the response: closing a connection with unread data
+/// resets it, and a reset may overtake the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(crate) struct Strict<S> {

@@ -1,10 +1,10 @@
 //! The HTTP API: submits jobs, and inspects and operates buckets, jobs and services. One file per operation.
 //!
-//! A submission's way: `router` (the route) → `request::access` (authorization) → `submit::{single, proxy, batch}` (read it)
-//! → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
+//! A submission's way: `router` (the route) → `request::access` (authorization) → `submit::{single, proxy, batch}`
+//! (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
 //!
-//! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured ends
-//! before Redis is queried.
+//! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured
+//! ends before Redis is queried.
 
 mod body_budget;
 mod buckets;

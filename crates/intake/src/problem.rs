@@ -1,7 +1,7 @@
 //! Refusals and errors as RFC 9457 problems. Every refusal of the API is made here.
 //!
-//! **Architecture invariant:** a problem says what its caller can act on, never what happened inside: internal texts go to the
-//! log.
+//! **Architecture invariant:** a problem says what its caller can act on, never what happened inside: internal texts go
+//! to the log.
 
 mod bucket;
 mod code;

@@ -59,8 +59,8 @@ impl Intake {
             .layer(from_fn(set_security_headers))
     }
 
-    /// Serves until `stop`, and for `drain_delay` after it while reporting not ready. Then closes the listener and waits for
-    /// running requests, at most `drain`.
+    /// Serves until `stop`, and for `drain_delay` after it while reporting not ready. Then closes the listener and
+    /// waits for running requests, at most `drain`.
     ///
     /// # Errors
     /// When the listener fails.

@@ -7,7 +7,11 @@ use thiserror::Error;
 const LONGEST: usize = 255;
 
 /// What is read as a key, as a regular expression, but for the length in bytes.
-pub const PATTERN: &str = r#"^("[^\x00-\x1f\x7f-\x9f]{1,255}"|[^\x00-\x1f\x7f-\x9f"][^\x00-\x1f\x7f-\x9f]{0,254}|"[^\x00-\x1f\x7f-\x9f]{0,253}[^\x00-\x1f\x7f-\x9f"]|")$"#;
+pub const PATTERN: &str = concat!(
+    r#"^("[^\x00-\x1f\x7f-\x9f]{1,255}""#,
+    r#"|[^\x00-\x1f\x7f-\x9f"][^\x00-\x1f\x7f-\x9f]{0,254}"#,
+    r#"|"[^\x00-\x1f\x7f-\x9f]{0,253}[^\x00-\x1f\x7f-\x9f"]|")$"#,
+);
 
 /// 1 to 255 visible characters or spaces.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -1,5 +1,5 @@
-//! The vocabulary of dripfeed and its pure decisions: what a job is, how it is written into a stream entry or an element
-//! of a list, what an upstream's answer means, when to try again.
+//! The vocabulary of dripfeed and its pure decisions: what a job is, how it is written into a stream entry or an
+//! element of a list, what an upstream's answer means, when to try again.
 //!
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
 //! a random draw receives it.

@@ -75,8 +75,8 @@ impl fmt::Display for UpstreamPath {
 /// Escapes within escapes: proxies before an upstream may each decode once.
 const MOST_DECODINGS: usize = 4;
 
-/// Whether a segment is `.` or `..`, as any upstream may read it: Java servers leave out what stands behind its `;`, and some
-/// decode what is decoded.
+/// Whether a segment is `.` or `..`, as any upstream may read it: Java servers leave out what stands behind its `;`,
+/// and some decode what is decoded.
 fn climbs(mut decoded: Vec<u8>) -> bool {
     for _ in 0..MOST_DECODINGS {
         let mut segments = decoded.split(|c| matches!(c, b'/' | b'\\'));

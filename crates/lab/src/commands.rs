@@ -63,8 +63,10 @@ mod tests {
     fn what_was_spent_between_two_looks_is_told_by_command() {
         let before = Spent::read("# Commandstats\r\ncmdstat_evalsha:calls=10,usec=100,usec_per_call=10.00\r\n");
         let now = Spent::read(
-            "# Commandstats\r\ncmdstat_evalsha:calls=14,usec=160,usec_per_call=11.43,rejected_calls=0,failed_calls=0\r\n\
-             cmdstat_eval:calls=1,usec=40,usec_per_call=40.00\r\ncmdstat_config|get:calls=3,usec=9,usec_per_call=3.00\r\n",
+            "# Commandstats\r\n\
+             cmdstat_evalsha:calls=14,usec=160,usec_per_call=11.43,rejected_calls=0,failed_calls=0\r\n\
+             cmdstat_eval:calls=1,usec=40,usec_per_call=40.00\r\n\
+             cmdstat_config|get:calls=3,usec=9,usec_per_call=3.00\r\n",
         );
         let scripts = now.since(&before, &SCRIPTS);
         assert_eq!(scripts, Commands { calls: 5, us: 100 });

@@ -1,7 +1,7 @@
 //! Published limiters and ours under the same load, side by side, as numbers and charts.
 //!
-//! An [`Experiment`] runs on a [`Testbed`] and comes to an [`Outcome`]: rows that hold a published figure, what the published
-//! approach comes to here, and ours against its bound; and a chart.
+//! An [`Experiment`] runs on a [`Testbed`] and comes to an [`Outcome`]: rows that hold a published figure, what the
+//! published approach comes to here, and ours against its bound; and a chart.
 
 mod buckets;
 mod call_log;

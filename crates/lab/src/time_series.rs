@@ -1,5 +1,5 @@
-//! Time series in Redis, as the published script keeps them: a key for each approach with the label `data=hits`, and a sample
-//! for each call that got through. `TS.MRANGE - + AGGREGATION SUM 100 FILTER data=hits` shows them.
+//! Time series in Redis, as the published script keeps them: a key for each approach with the label `data=hits`, and a
+//! sample for each call that got through. `TS.MRANGE - + AGGREGATION SUM 100 FILTER data=hits` shows them.
 
 use dripfeed_store::Store;
 use redis::{Cmd, Pipeline, Value, cmd};

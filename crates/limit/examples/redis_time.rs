@@ -1,5 +1,6 @@
-//! How much of Redis's own time a decision takes, as `INFO commandstats` reports it: `cargo run -p dripfeed-limit --example
-//! redis_time`. Against a private server that does nothing else, and best on a machine that does nothing else.
+//! How much of Redis's own time a decision takes, as `INFO commandstats` reports it: `cargo run -p dripfeed-limit
+//! --example redis_time`. Against a private server that does nothing else, and best on a machine that does nothing
+//! else.
 #![expect(clippy::print_stdout, reason = "what it measured is what it is for")]
 
 use std::error::Error;

@@ -27,8 +27,9 @@ pub struct Identity {
 
 type Identify = Arc<dyn Fn(&Parts) -> Identity + Send + Sync>;
 
-/// Refuses requests that are over a limit before they reach the service: 429 with the policy's message and `Retry-After`, and
-/// 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls say what is left.
+/// Refuses requests that are over a limit before they reach the service: 429 with the policy's message and
+/// `Retry-After`, and 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls say what
+/// is left.
 ///
 /// Leases of `concurrent` tiers are out until the service has answered.
 #[derive(Clone)]

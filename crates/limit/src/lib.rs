@@ -1,5 +1,5 @@
-//! Limits: how much may pass in what time, for whom. One model serves admission to a bucket, the check API, a bucket's pace,
-//! and any HTTP service behind a [`LimitLayer`]:
+//! Limits: how much may pass in what time, for whom. One model serves admission to a bucket, the check API, a bucket's
+//! pace, and any HTTP service behind a [`LimitLayer`]:
 //!
 //! ```no_run
 //! use dripfeed_limit::{Identity, LimitLayer, Limiter, load};
@@ -33,12 +33,13 @@
 //! # }
 //! ```
 //!
-//! A decision is one script call in Redis, whatever the number of policies and tiers, and all or nothing: a refused request
-//! is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is in `rules/kinds/`, a file each;
-//! scripts of others decide in one go with what else they do by joining [`lua::RULES`] and packing a [`Plan`].
+//! A decision is one script call in Redis, whatever the number of policies and tiers, and all or nothing: a refused
+//! request is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is in `rules/kinds/`, a
+//! file each; scripts of others decide in one go with what else they do by joining [`lua::RULES`] and packing a
+//! [`Plan`].
 //!
-//! **Architecture invariant:** a policy, a tier or a match that exists was checked; what it asks for is enforced where it is
-//! used, or refused there by name.
+//! **Architecture invariant:** a policy, a tier or a match that exists was checked; what it asks for is enforced where
+//! it is used, or refused there by name.
 
 mod decide;
 mod error;

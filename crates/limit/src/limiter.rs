@@ -93,8 +93,8 @@ impl Limiter {
         Ok(self.judge(self.state.plan(request)).await?.decision)
     }
 
-    /// Decides on several requests as on one: they pass together, or none does and nothing is charged. Where several fall
-    /// into one scope it is charged once, with what the costliest of them counts.
+    /// Decides on several requests as on one: they pass together, or none does and nothing is charged. Where several
+    /// fall into one scope it is charged once, with what the costliest of them counts.
     ///
     /// # Errors
     /// As [`Limiter::decide`].

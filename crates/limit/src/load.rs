@@ -1,5 +1,5 @@
-//! Policies from files and requests: `policies`, or the published `slas`. All that is wrong is reported at once, each with its
-//! place; nothing is loaded then.
+//! Policies from files and requests: `policies`, or the published `slas`. All that is wrong is reported at once, each
+//! with its place; nothing is loaded then.
 
 mod pace;
 mod policy;
@@ -115,8 +115,8 @@ pub fn list(place: &str, items: Vec<Json>) -> Result<Policies, LoadError> {
     read(place, items, policy::read)
 }
 
-/// Reads the tiers of a pace, a list that is part of another document, where its name is `place`. A pace is spent by who
-/// takes, in one scope: kinds `bucket`, `gate` and `fixed` without a spread.
+/// Reads the tiers of a pace, a list that is part of another document, where its name is `place`. A pace is spent by
+/// who takes, in one scope: kinds `bucket`, `gate` and `fixed` without a spread.
 pub fn pace(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
     pace::read(place, items)
 }

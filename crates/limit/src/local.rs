@@ -1,5 +1,5 @@
-//! The rules, for a replica that judges on its own: while Redis is away, or between two looks at it. The same as in `rules/`,
-//! state for state; a test holds them against each other.
+//! The rules, for a replica that judges on its own: while Redis is away, or between two looks at it. The same as in
+//! `rules/`, state for state; a test holds them against each other.
 
 mod bucket;
 mod concurrent;

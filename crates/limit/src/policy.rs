@@ -53,8 +53,9 @@ pub struct PolicySettings {
     pub on_store_error: OnStoreError,
     /// Told to the refused caller.
     pub message: Option<String>,
-    /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the names that
-    /// stand beside it in the key. Values beyond that share them: they may pass less than each alone, and never more.
+    /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the
+    /// names that stand beside it in the key. Values beyond that share them: they may pass less than each alone, and
+    /// never more.
     pub max_scopes: u64,
 }
 
@@ -105,7 +106,8 @@ pub enum BadPolicy {
     #[error("`leased` can't take ahead of the kind `{kind}`: use bucket or fixed, or consistency strict")]
     NotLeasable { tier: usize, kind: &'static str },
     #[error(
-        "a burst of {burst} is too small for `leased`, which holds back the larger part of it: use at least {LEAST_LEASED}"
+        "a burst of {burst} is too small for `leased`, which holds back the larger part of it: use at least \
+         {LEAST_LEASED}"
     )]
     SmallLeasedBurst { tier: usize, burst: u64 },
     #[error("`async` can't count the kind `{kind}`: use bucket, gate, fixed or sliding, or consistency strict")]

@@ -1,5 +1,5 @@
-//! A decision as header fields: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in RFC 9651 syntax),
-//! `Retry-After`, and the older `x-ratelimit-*` for callers that know only those.
+//! A decision as header fields: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in RFC 9651
+//! syntax), `Retry-After`, and the older `x-ratelimit-*` for callers that know only those.
 
 use std::time::Duration;
 
@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(
             shown(&decision(Wait::After(Duration::from_micros(2_000_001))).fields()),
             [
-                "ratelimit-policy: \"put-product\";q=10;w=1, \"a.b_c:1\";q=1, \"a.b_c:2\";q=4;qu=\"concurrent-requests\"",
+                "ratelimit-policy: \"put-product\";q=10;w=1, \"a.b_c:1\";q=1, \
+                 \"a.b_c:2\";q=4;qu=\"concurrent-requests\"",
                 "ratelimit: \"put-product\";r=3;t=2, \"a.b_c:1\";r=3;t=2, \"a.b_c:2\";r=3;t=2",
                 "retry-after: 3",
             ]

@@ -1,8 +1,9 @@
-//! The rules of services, registered at run time and kept in Redis: all intakes have the same ones, and each has a limiter
-//! for each service.
+//! The rules of services, registered at run time and kept in Redis: all intakes have the same ones, and each has a
+//! limiter for each service.
 //!
-//! An intake looks for changes every [`PERIOD`], and asks Redis for nothing when it knows a service or that none exists.
-//! While Redis is away the rules that are known go on; each policy's `on_store_error` says what is then decided by them.
+//! An intake looks for changes every [`PERIOD`], and asks Redis for nothing when it knows a service or that none
+//! exists. While Redis is away the rules that are known go on; each policy's `on_store_error` says what is then decided
+//! by them.
 
 mod delete;
 mod error;
@@ -48,7 +49,8 @@ struct Shared {
     store: Store,
     keys: RegistryKeys,
     known: Known,
-    /// A caller that has it talks to Redis about rules, so that what is learned comes in the order in which it was reported. None: closed.
+    /// A caller that has it talks to Redis about rules, so that what is learned comes in the order in which it was
+    /// reported. None: closed.
     heartbeat: Mutex<Option<Heartbeat>>,
 }
 
@@ -82,7 +84,8 @@ impl Services {
         }
     }
 
-    /// Decides on several requests as on one, as [`crate::Limiter::decide_together`]. None: the service isn't registered.
+    /// Decides on several requests as on one, as [`crate::Limiter::decide_together`]. None: the service isn't
+    /// registered.
     ///
     /// # Errors
     /// As [`Services::check`].

@@ -68,8 +68,8 @@ fn judged(context: &LaneContext, called: Called, job: &Job, failures: u32, begun
     (settlement::settlement(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
 }
 
-/// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone. None: it
-/// panicked.
+/// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone. None:
+/// it panicked.
 async fn unbroken<T>(attempt: impl Future<Output = T>) -> Option<T> {
     AssertUnwindSafe(attempt).catch_unwind().await.ok()
 }

@@ -112,7 +112,8 @@ impl Called {
         Self { answer, body: None, class: missed.class() }
     }
 
-    /// The attempt ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for ever.
+    /// The attempt ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for
+    /// ever.
     pub(crate) fn panicked() -> Self {
         let why = "the processor panicked during the attempt: a bug, please report it".to_owned();
         Self { answer: Answer::Nothing { why, timed_out: false }, body: None, class: "panic" }

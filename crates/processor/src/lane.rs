@@ -17,7 +17,8 @@ use crate::lane_context::LaneContext;
 use crate::outage_backoff::OutageBackoff;
 use crate::settings::ProcessorSettings;
 
-/// For giving back what a drain left, and for leaving: together less than what a service manager gives beyond the drain.
+/// For giving back what a drain left, and for leaving: together less than what a service manager gives beyond the
+/// drain.
 const GIVE_BACK: Duration = Duration::from_millis(1000);
 const LEAVE: Duration = Duration::from_millis(500);
 
@@ -75,7 +76,10 @@ impl Lane {
                 // What is under way keeps its slots; its ends will be refused.
                 End::Fenced => {
                     let (bucket, consumer) = (self.bucket().name(), replica.consumer());
-                    tracing::warn!(%bucket, %consumer, "This replica was declared dead, its jobs are with others; it joins again");
+                    tracing::warn!(
+                        %bucket, %consumer,
+                        "This replica was declared dead, its jobs are with others; it joins again"
+                    );
                 }
             }
             self.rest(BETWEEN_LIVES).await;

@@ -1,7 +1,7 @@
 //! HTTP out: takes jobs at each bucket's pace, calls its upstream, and settles what came of it.
 //!
-//! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request and makes the
-//! `call`, and `settlement` decides what the answer means. A lane's `heartbeat` keeps its claims alive.
+//! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request and
+//! makes the `call`, and `settlement` decides what the answer means. A lane's `heartbeat` keeps its claims alive.
 //!
 //! **Architecture invariants:** upstreams come from configuration, never from a job. One attempt is one request that
 //! the upstream could have seen. A job's end is decided in Redis alone: nothing is remembered here.

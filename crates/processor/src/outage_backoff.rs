@@ -1,4 +1,5 @@
-//! Retries with a growing backoff while Redis, or this machine, refuses: logged once when it begins and once when it ends.
+//! Retries with a growing backoff while Redis, or this machine, refuses: logged once when it begins and once when it
+//! ends.
 
 use std::error::Error;
 use std::time::Duration;

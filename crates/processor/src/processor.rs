@@ -109,8 +109,8 @@ impl Inner {
         context
     }
 
-    /// A lane has drained. Where its bucket was removed, nothing is measured of it any more; a processor that stops keeps what
-    /// it measured to the end.
+    /// A lane has drained. Where its bucket was removed, nothing is measured of it any more; a processor that stops
+    /// keeps what it measured to the end.
     fn ended(&self, bucket: &BucketName) {
         if self.lanes().as_ref().is_some_and(|lanes| !lanes.contains_key(bucket)) {
             self.metrics.forget(bucket);

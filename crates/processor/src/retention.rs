@@ -43,8 +43,8 @@ impl Reported {
             tracing::warn!(
                 %bucket,
                 dropped = more,
-                "Dead letters were dropped: raise keep.most_dead, keep.dead_bytes or keep.dead, replay or delete letters, or \
-                 set when_dead_full = \"hold\""
+                "Dead letters were dropped: raise keep.most_dead, keep.dead_bytes or keep.dead, replay or delete \
+                 letters, or set when_dead_full = \"hold\""
             );
         }
     }

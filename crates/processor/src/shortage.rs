@@ -1,5 +1,5 @@
-//! A lack of what this machine gives its processes: open files, ports, memory for sockets. No call was made and the upstream
-//! isn't the cause, so no job pays for it with an attempt.
+//! A lack of what this machine gives its processes: open files, ports, memory for sockets. No call was made and the
+//! upstream isn't the cause, so no job pays for it with an attempt.
 
 use std::error::Error;
 use std::fs::File;
@@ -45,7 +45,8 @@ pub(crate) fn lack_of_files() -> Option<io::Error> {
     File::open("/dev/null").err().filter(is_lack)
 }
 
-/// What one lane has met of it: it waits longer from time to time before it takes again, and logs the begin and the end.
+/// What one lane has met of it: it waits longer from time to time before it takes again, and logs the begin and the
+/// end.
 pub(crate) struct Shortage(Mutex<Met>);
 
 struct Met {

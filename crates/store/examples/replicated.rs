@@ -1,5 +1,6 @@
-//! How many durable scripts a process gets done with the class `replicated`, and how long one takes, by the number of buckets that
-//! have some at once: `cargo run -p dripfeed-store --example replicated`. Against a private server with one replica.
+//! How many durable scripts a process gets done with the class `replicated`, and how long one takes, by the number of
+//! buckets that have some at once: `cargo run -p dripfeed-store --example replicated`. Against a private server with
+//! one replica.
 #![expect(clippy::print_stdout, reason = "what it measured is what it is for")]
 
 use std::error::Error;

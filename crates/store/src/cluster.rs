@@ -1,8 +1,9 @@
 //! A Redis Cluster: requests go to the node that serves their slot.
 //!
-//! A request is repeated only after a refusal that reports that nothing of it was carried out, and for a short time: what
-//! isn't known to be without effect is up to the caller. ASK isn't followed. Nearly every script of ours has a key that
-//! doesn't exist yet, for which the node that gets the slot answers TRYAGAIN; so a bucket waits until its slot has moved.
+//! A request is repeated only after a refusal that reports that nothing of it was carried out, and for a short time:
+//! what isn't known to be without effect is up to the caller. ASK isn't followed. Nearly every script of ours has a key
+//! that doesn't exist yet, for which the node that gets the slot answers TRYAGAIN; so a bucket waits until its slot has
+//! moved.
 
 mod topology;
 

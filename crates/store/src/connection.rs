@@ -61,7 +61,8 @@ enum State {
 }
 
 impl Connection {
-    /// Begins to connect; calls wait for the first attempt. Connections that share `replicas` know what one of them has seen.
+    /// Begins to connect; calls wait for the first attempt. Connections that share `replicas` know what one of them has
+    /// seen.
     pub(crate) fn open(connector: Connector, response_timeout: Duration, replicas: Arc<ReplicasByServer>) -> Arc<Self> {
         let connection = Arc::new(Self {
             connector,

@@ -1,5 +1,5 @@
-//! What all processes of one installation share: those over one Redis with one prefix. The version of what they write, and a
-//! salt that keys of theirs are hashed with.
+//! What all processes of one installation share: those over one Redis with one prefix. The version of what they write,
+//! and a salt that keys of theirs are hashed with.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -12,8 +12,8 @@ use crate::salt::Salt;
 use crate::script::Script;
 use crate::store::Store;
 
-/// The version of all keys and values as this program writes them. It grows with each change that an older program would
-/// misread; a program reads the forms of all versions up to its own.
+/// The version of all keys and values as this program writes them. It grows with each change that an older program
+/// would misread; a program reads the forms of all versions up to its own.
 pub const LAYOUT: u64 = 1;
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("installation", &[include_str!("installation.lua")]));
@@ -38,8 +38,8 @@ impl InstallationKeys {
 /// The keys below a prefix are written in a way that this program doesn't know.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "the keys below `{prefix}` in Redis have the layout `{found}`, and this program knows layouts up to {LAYOUT}: use the \
-     release that wrote them or a newer one, or another redis.prefix"
+    "the keys below `{prefix}` in Redis have the layout `{found}`, and this program knows layouts up to {LAYOUT}: use \
+     the release that wrote them or a newer one, or another redis.prefix"
 )]
 pub struct UnknownLayout {
     prefix: String,
@@ -80,8 +80,8 @@ fn parse(salt: &str) -> Option<[u8; 16]> {
     u128::from_str_radix(salt, 16).ok().filter(|_| salt.len() == 32).map(u128::to_be_bytes)
 }
 
-/// Opens the installation below the prefix of `store`, or begins it where Redis holds none; from then on [`Store::salt`] is
-/// its salt. To be called again now and then: an emptied Redis gets it back.
+/// Opens the installation below the prefix of `store`, or begins it where Redis holds none; from then on
+/// [`Store::salt`] is its salt. To be called again now and then: an emptied Redis gets it back.
 ///
 /// # Errors
 /// When its layout is newer than [`LAYOUT`], and as for any script.

@@ -1,5 +1,5 @@
-//! Access to Redis, one server, Sentinel or Cluster: shared connections that renew themselves, scripts, checks of the server, and
-//! the private server of `dripfeed dev`.
+//! Access to Redis, one server, Sentinel or Cluster: shared connections that renew themselves, scripts, checks of the
+//! server, and the private server of `dripfeed dev`.
 //!
 //! Nothing here knows what a job is.
 //!

@@ -16,8 +16,8 @@ use crate::error::{During, StoreError};
 use crate::script::Call;
 use crate::settings::RedisSettings;
 
-/// How often it is looked who follows, when no script does: one that came and left meanwhile would not be missed. Shorter
-/// than a Sentinel takes to promote one that it has just heard of.
+/// How often it is looked who follows, when no script does: one that came and left meanwhile would not be missed.
+/// Shorter than a Sentinel takes to promote one that it has just heard of.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// WAIT blocks what is pipelined behind it, so one bucket's scripts would wait for another's replicas. Each WAIT stands

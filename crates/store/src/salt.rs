@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The salt of an installation, as all clones of a [`crate::Store`] know it. Until the installation is opened it is all zero.
+/// The salt of an installation, as all clones of a [`crate::Store`] know it. Until the installation is opened it is all
+/// zero.
 #[derive(Clone, Debug, Default)]
 pub struct Salt(Arc<RwLock<[u8; 16]>>);
 

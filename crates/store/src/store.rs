@@ -22,8 +22,8 @@ use crate::url::{Address, Place};
 
 /// Redis, as all parts of the program reach it. Cheap to clone; clones share their connections.
 ///
-/// A call fails within `response_timeout` and half a second, in a Cluster and a whole one, whatever state Redis is in, and
-/// Redis is used again within a second of being back. Connections are made again by themselves.
+/// A call fails within `response_timeout` and half a second, in a Cluster and a whole one, whatever state Redis is in,
+/// and Redis is used again within a second of being back. Connections are made again by themselves.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -90,8 +90,8 @@ impl Store {
         Ok(store)
     }
 
-    /// The same Redis. In a Cluster what has no key itself (TIME, blocking reads, liveness) is asked of the node that has
-    /// `key`, wherever that is moved.
+    /// The same Redis. In a Cluster what has no key itself (TIME, blocking reads, liveness) is asked of the node that
+    /// has `key`, wherever that is moved.
     #[must_use]
     pub fn for_key(self, key: &str) -> Self {
         Self { aim: Aim::Slot(Slot::for_key(key)), ..self }
@@ -220,8 +220,8 @@ impl Store {
         }
     }
 
-    /// What is published on `channel` from now on, over one connection for all channels. Messages can be lost: then the reader
-    /// is asked to look.
+    /// What is published on `channel` from now on, over one connection for all channels. Messages can be lost: then the
+    /// reader is asked to look.
     pub fn subscribe(&self, channel: &str) -> Subscription {
         let inner = Arc::downgrade(&self.inner);
         // In a Cluster each node passes on what any node publishes; so another is tried after each that was lost.

@@ -33,8 +33,8 @@ pub(crate) struct Asked {
 enum Terms {
     /// The limits of that moment.
     Limits { origin: Arc<Origin>, limits: BucketLimits, plan: Arc<Plan> },
-    /// None: another bucket has accepted it, and charged it to its own limits. Its deadline stays, whatever the eta is; ms since
-    /// the epoch.
+    /// None: another bucket has accepted it, and charged it to its own limits. Its deadline stays, whatever the eta is;
+    /// ms since the epoch.
     Accepted { deadline_ms: Option<u64> },
 }
 

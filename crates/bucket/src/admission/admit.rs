@@ -35,13 +35,14 @@ static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
 /// What the script knows a list's element by: the deadline that it writes, and the content.
 const ELEMENT: [&str; 2] = ["expires", "element"];
 
-/// Two calls on their way: while Redis works on one, the other is on the wire. Together they are as much as one script may have.
+/// Two calls on their way: while Redis works on one, the other is on the wire. Together they are as much as one script
+/// may have.
 const LIMITS: Limits = Limits { items: 500, bytes: SCRIPT_BYTES / 2, calls: 2 };
 
 /// How long a batch of unknown outcome is asked for again. Who submitted is reported within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1200);
-/// How long Redis remembers the answer to a batch: longer than anybody asks for it, and than a call whose connection was given
-/// up may still be on its way. Not much longer: every batch leaves one.
+/// How long Redis remembers the answer to a batch: longer than anybody asks for it, and than a call whose connection
+/// was given up may still be on its way. Not much longer: every batch leaves one.
 const REMEMBERED: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 

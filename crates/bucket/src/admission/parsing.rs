@@ -1,5 +1,5 @@
-//! Where input is parsed: what is small at once; what is large on a thread that neither accepts nor answers others, and only so
-//! much of it at a time.
+//! Where input is parsed: what is small at once; what is large on a thread that neither accepts nor answers others, and
+//! only so much of it at a time.
 
 use std::num::NonZero;
 use std::sync::{Arc, LazyLock};

@@ -1,6 +1,7 @@
 //! The doorbell: waits until a stream has an entry after a known one, and takes nothing.
 //!
-//! It reads the stream and not the group, because a blocking group read whose caller has gone still takes the next entry.
+//! It reads the stream and not the group, because a blocking group read whose caller has gone still takes the next
+//! entry.
 
 use std::time::Duration;
 

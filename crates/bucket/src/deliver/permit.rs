@@ -1,30 +1,34 @@
 //! A permit: the right to one call, granted by the take of its job, for a short time.
 //!
-//! **The ceiling.** In any window of w seconds at most rate · w + burst calls begin, over all replicas. It holds however late replies
-//! of Redis are, and however long a process is stopped between a reply and its calls:
+//! **The ceiling.** In any window of w seconds at most rate · w + burst calls begin, over all replicas. It holds
+//! however late replies of Redis are, and however long a process is stopped between a reply and its calls:
 //!
-//! - A take says before it is sent within which time its calls will begin (`valid`). The replica counts that time from before the take
-//!   was sent, by its monotonic clock. So a call that is granted at T, by the clock of Redis, begins at some S with
-//!   T ≤ S ≤ E = T + `valid`, or not at all: a permit that is older isn't used, and its job goes back as due, without an attempt or a
-//!   delivery counted. What was charged for it stays charged; another take is charged again.
-//! - **Buckets and gates.** Let τ be the time of one token, b the burst, and V the time at which all that was charged will have drained.
-//!   A grant of n needs V + nτ ≤ T + bτ, and then sets V = max(V, E) + nτ: a call doesn't drain before it has begun. Take any window
-//!   from a to c with m calls in it, and of their grants the first and the last. The first one's call began at a or later, so after
-//!   it V ≥ a + τ, and before the last one V ≥ a + (m − 1)τ. The last one's call began at c or earlier, so it was granted by then:
-//!   a + mτ ≤ c + bτ, which is m ≤ (c − a)/τ + b. Nothing is assumed of the order of calls, of who makes them, or of who dies.
-//! - Of `valid`, up to [`PROMPT`] isn't charged by E (`undrained`), but kept free in the burst (pace.rs), which comes to the same: m ≤
-//!   (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. Where all of `valid` is charged, that room is for what the machine
-//!   needs to send many requests at once. A burst that is too small for that keeps at least 1: its calls
-//!   may be closer together than a period by PROMPT. Otherwise a pace of 1000 a second without a burst could never be used.
-//! - **Windows** (`fixed`) count a call in the window in which it begins: at the end of a window nothing is granted whose E is in the
-//!   next one. Where `valid` is more than half of a window, that would close it. Then a window begins with the count of the one
-//!   before it, while grants of that one may still be used (`unsent` in pace.lua).
+//! - A take says before it is sent within which time its calls will begin (`valid`). The replica counts that time from
+//!   before the take was sent, by its monotonic clock. So a call that is granted at T, by the clock of Redis, begins at
+//!   some S with T ≤ S ≤ E = T + `valid`, or not at all: a permit that is older isn't used, and its job goes back as
+//!   due, without an attempt or a delivery counted. What was charged for it stays charged; another take is charged
+//!   again.
+//! - **Buckets and gates.** Let τ be the time of one token, b the burst, and V the time at which all that was charged
+//!   will have drained. A grant of n needs V + nτ ≤ T + bτ, and then sets V = max(V, E) + nτ: a call doesn't drain
+//!   before it has begun. Take any window from a to c with m calls in it, and of their grants the first and the last.
+//!   The first one's call began at a or later, so after it V ≥ a + τ, and before the last one V ≥ a + (m − 1)τ. The
+//!   last one's call began at c or earlier, so it was granted by then: a + mτ ≤ c + bτ, which is m ≤ (c − a)/τ + b.
+//!   Nothing is assumed of the order of calls, of who makes them, or of who dies.
+//! - Of `valid`, up to [`PROMPT`] isn't charged by E (`undrained`), but kept free in the burst (pace.rs), which comes
+//!   to the same: m ≤ (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. Where all of `valid` is charged,
+//!   that room is for what the machine needs to send many requests at once. A burst that is too small for that keeps at
+//!   least 1: its calls may be closer together than a period by PROMPT. Otherwise a pace of 1000 a second without a
+//!   burst could never be used.
+//! - **Windows** (`fixed`) count a call in the window in which it begins: at the end of a window nothing is granted
+//!   whose E is in the next one. Where `valid` is more than half of a window, that would close it. Then a window begins
+//!   with the count of the one before it, while grants of that one may still be used (`unsent` in pace.lua).
 //!
-//! Grants without a `valid` that is long enough are charged and not used. So replicas follow what they see (`Lateness`): with replies
-//! that stay late, one take is lost, and the next is granted with the time it needs. A pace is then used in full where its burst
-//! lasts longer than replies take, and otherwise as far as the ceiling lets it.
+//! Grants without a `valid` that is long enough are charged and not used. So replicas follow what they see
+//! (`Lateness`): with replies that stay late, one take is lost, and the next is granted with the time it needs. A pace
+//! is then used in full where its burst lasts longer than replies take, and otherwise as far as the ceiling lets it.
 //!
-//! A call begins when its request is given to the connections of its upstream. Making a new connection takes time that isn't counted.
+//! A call begins when its request is given to the connections of its upstream. Making a new connection takes time that
+//! isn't counted.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

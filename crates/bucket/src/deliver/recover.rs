@@ -1,5 +1,6 @@
-//! Recovery by observation: a replica whose heartbeat stood still for long enough, by the observer's own clock, is dead,
-//! and what it held is due again for all. No wall clock is asked, so no clock step steals live jobs or strands dead ones.
+//! Recovery by observation: a replica whose heartbeat stood still for long enough, by the observer's own clock, is
+//! dead, and what it held is due again for all. No wall clock is asked, so no clock step steals live jobs or strands
+//! dead ones.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -37,8 +38,8 @@ const fn most(kind: Kind) -> usize {
     }
 }
 
-/// Heartbeats within a lease. With silence for two thirds of it meaning death, a dead replica is found within the lease, and
-/// a living one may miss three beats.
+/// Heartbeats within a lease. With silence for two thirds of it meaning death, a dead replica is found within the
+/// lease, and a living one may miss three beats.
 const BEATS: u32 = 6;
 
 pub(crate) fn beat_interval(lease: Duration) -> Duration {
@@ -69,8 +70,8 @@ impl Watch {
         Self { lease, last_look: None, seen: HashMap::new() }
     }
 
-    /// Takes a look at `now`; shows who has stood still for long enough. After a gap in its own looks it has no ground to
-    /// judge: that was Redis or this process standing still.
+    /// Takes a look at `now`; shows who has stood still for long enough. After a gap in its own looks it has no ground
+    /// to judge: that was Redis or this process standing still.
     pub(crate) fn look(&mut self, now: Instant, consumers: HashMap<String, Option<u64>>) -> Vec<(String, Option<u64>)> {
         let silence = self.lease * 2 / 3;
         let gap = self.last_look.replace(now).is_some_and(|last| now.duration_since(last) > silence * 3 / 4);
@@ -105,7 +106,10 @@ impl Core {
             watch.seen.remove(&dead);
             if let Some((recovered, poisoned)) = taken_over {
                 let bucket = &self.settings().name;
-                tracing::warn!(%bucket, replica = %dead, recovered, poisoned, "A replica stood still and was taken for dead");
+                tracing::warn!(
+                    %bucket, replica = %dead, recovered, poisoned,
+                    "A replica stood still and was taken for dead"
+                );
                 found.recovered += recovered;
                 found.poisoned += poisoned;
             }
@@ -113,7 +117,8 @@ impl Core {
         Ok(found)
     }
 
-    /// Takes over what `consumer` holds without waiting until it has stood still for long enough. None: it moved meanwhile.
+    /// Takes over what `consumer` holds without waiting until it has stood still for long enough. None: it moved
+    /// meanwhile.
     pub(crate) async fn declare_dead(&self, consumer: &str) -> Result<Option<Recovery>, BucketError> {
         // The owner of parked jobs is no replica: it never beats, and never dies.
         if consumer == PARKED {

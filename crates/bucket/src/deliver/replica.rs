@@ -137,8 +137,8 @@ impl Replica {
         Ok(taking.take)
     }
 
-    /// A claim may have been lost before it was settled: what this replica holds without knowing it is returned with the next
-    /// take.
+    /// A claim may have been lost before it was settled: what this replica holds without knowing it is returned with
+    /// the next take.
     pub fn doubt(&self) {
         self.0.held.doubt();
     }

@@ -1,5 +1,5 @@
-//! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership fences
-//! the whole batch.
+//! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership
+//! fences the whole batch.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -138,8 +138,8 @@ fn weigh(ended: &Ended) -> usize {
 }
 
 impl Core {
-    /// In one call. Where Redis refuses that time and again, in halves, until the job that can't be settled stands alone: the
-    /// others don't wait for it.
+    /// In one call. Where Redis refuses that time and again, in halves, until the job that can't be settled stands
+    /// alone: the others don't wait for it.
     async fn settle_in_parts(
         &self,
         consumer: &str,
@@ -171,8 +171,8 @@ impl Core {
         answers
     }
 
-    /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An error
-    /// when the script failed time and again: it checks before it writes, so nothing was changed.
+    /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
+    /// error when the script failed time and again: it checks before it writes, so nothing was changed.
     async fn settle(&self, consumer: &str, number: u64, batch: &[Ended]) -> Result<Settled, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut pause = FIRST_PAUSE;
@@ -190,7 +190,10 @@ impl Core {
                         let job = job.flatten();
                         let jobs = batch.len();
                         let error = &error as &dyn std::error::Error;
-                        tracing::warn!(%bucket, jobs, job, error, "Settling failed; it is tried again until it succeeds");
+                        tracing::warn!(
+                            %bucket, jobs, job, error,
+                            "Settling failed; it is tried again until it succeeds"
+                        );
                         reported = true;
                     }
                     is_unknown |= error.is_unanswered();

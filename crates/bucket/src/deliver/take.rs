@@ -49,9 +49,9 @@ static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
 /// More at once would keep Redis from others.
 const MOST: usize = 500;
 
-/// A question may be so much longer on its way to Redis than the one before: without this allowance the time between them,
-/// as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put forward gains no
-/// more than that, for which pace.rs keeps room.
+/// A question may be so much longer on its way to Redis than the one before: without this allowance the time between
+/// them, as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put
+/// forward gains no more than that, for which pace.rs keeps room.
 const JITTER: Duration = Duration::from_millis(25);
 
 /// What a replica got.
@@ -117,8 +117,8 @@ pub(crate) struct Asking<'a> {
     /// Counts this replica's takes.
     pub(crate) number: u64,
     pub(crate) most: usize,
-    /// When this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what may have leaked
-    /// since.
+    /// When this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what may have
+    /// leaked since.
     pub(crate) before: Instant,
     pub(crate) held: &'a Held,
     pub(crate) lateness: &'a Lateness,

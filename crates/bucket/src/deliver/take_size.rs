@@ -1,5 +1,5 @@
-//! How many jobs a replica asks for. A take whose answer didn't come in time may have been too much to hand out in that time,
-//! and would be again: so the next one asks for less.
+//! How many jobs a replica asks for. A take whose answer didn't come in time may have been too much to hand out in that
+//! time, and would be again: so the next one asks for less.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,5 @@
-//! Dead letters: buried jobs, whole, with the reason and the upstream's last answer. A replay keeps the bound and the pace.
+//! Dead letters: buried jobs, whole, with the reason and the upstream's last answer. A replay keeps the bound and the
+//! pace.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -229,8 +230,8 @@ impl Core {
         call
     }
 
-    /// Those that match, oldest first, as far as there is room. With a rate the n-th is due after n of its periods, so the
-    /// bucket itself keeps the rate and nobody has to stay for it.
+    /// Those that match, oldest first, as far as there is room. With a rate the n-th is due after n of its periods, so
+    /// the bucket itself keeps the rate and nobody has to stay for it.
     pub(crate) async fn replay_many(
         &self,
         filter: &DeadFilter,

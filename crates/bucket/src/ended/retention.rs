@@ -1,5 +1,5 @@
-//! Retention: ended work is kept for as long, in as many pieces and in as many bytes as is set. Every script that ends jobs
-//! forgets more than it adds; this is for buckets in which nothing ends, and for idempotency keys.
+//! Retention: ended work is kept for as long, in as many pieces and in as many bytes as is set. Every script that ends
+//! jobs forgets more than it adds; this is for buckets in which nothing ends, and for idempotency keys.
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
@@ -36,7 +36,8 @@ pub struct Retention {
 impl Core {
     pub(crate) async fn enforce_retention(&self) -> Result<Retention, BucketError> {
         let mut retention = Retention::default();
-        // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before returns.
+        // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before
+        // returns.
         let mut names = Vec::new();
         // One page of the keyed jobs in each run: sooner or later each is looked at.
         let mut keyed = self.keyed_looked_at.load(Ordering::Relaxed).to_string();

@@ -76,9 +76,9 @@ pub struct Pace {
     pub target: Option<Target>,
     /// None: no rate is set, and nothing was measured.
     pub effective_per_s: Option<f64>,
-    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for longer),
-    /// `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `dead_full` (no dead letter may go for another),
-    /// `no_rate`.
+    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for
+    /// longer), `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `dead_full` (no dead
+    /// letter may go for another), `no_rate`.
     pub reason: &'static str,
     /// Until the upstream's wish to wait is over.
     pub held_for: Option<Duration>,

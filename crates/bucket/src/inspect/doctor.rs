@@ -1,7 +1,8 @@
-//! Examines the invariants of a bucket in Redis, and repairs what is broken: a bounded part in each script, while others go on.
+//! Examines the invariants of a bucket in Redis, and repairs what is broken: a bounded part in each script, while
+//! others go on.
 //!
-//! What is judged of one job is judged at one moment. What is judged of all together is counted part by part, and holds only
-//! when no job came or went meanwhile: else it is reported as not checked.
+//! What is judged of one job is judged at one moment. What is judged of all together is counted part by part, and holds
+//! only when no job came or went meanwhile: else it is reported as not checked.
 
 mod counts;
 mod finding;
@@ -27,8 +28,8 @@ pub struct Examination {
 }
 
 impl Core {
-    /// Brings back each job of this place that nobody would ever take: one by one, so that nothing is changed that a bucket of
-    /// this name with another kind or key shares.
+    /// Brings back each job of this place that nobody would ever take: one by one, so that nothing is changed that a
+    /// bucket of this name with another kind or key shares.
     pub(crate) async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
         let mut found = Found::default();
         match self.kind {

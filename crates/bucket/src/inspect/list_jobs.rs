@@ -21,8 +21,8 @@ static SCRIPTS: LazyLock<Scripts> =
 const LIST: &str = "jobs";
 
 impl Core {
-    /// `state` None: all that is in the bucket. A page ends early when the jobs that were read for it have as many bytes as one
-    /// script may read. A list bucket is looked through whole for each page.
+    /// `state` None: all that is in the bucket. A page ends early when the jobs that were read for it have as many
+    /// bytes as one script may read. A list bucket is looked through whole for each page.
     pub(crate) async fn jobs(
         &self,
         state: Option<State>,

@@ -12,7 +12,8 @@ pub(crate) const CALLS: usize = 20;
 /// Bytes after which a page ends: below this, another script may read at least one more entry.
 pub(crate) const PAGE_BYTES: usize = SCRIPT_BYTES / 2;
 
-/// Where a page ended: of which list, of which bucket. Opaque to callers; `Display` and `FromStr` carry it through a URL.
+/// Where a page ended: of which list, of which bucket. Opaque to callers; `Display` and `FromStr` carry it through a
+/// URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     list: String,

@@ -1,5 +1,5 @@
-//! The buckets that this installation has served. One that was taken out of the settings, or was given another name, kind
-//! or key there, may have left accepted jobs in Redis that no process looks at.
+//! The buckets that this installation has served. One that was taken out of the settings, or was given another name,
+//! kind or key there, may have left accepted jobs in Redis that no process looks at.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -101,8 +101,8 @@ impl FromStr for BucketPlace {
     }
 }
 
-/// Notes that this process has the buckets of `configured` among its settings (none: it only asks), and returns the jobs in
-/// those that no process has there any more. Such a bucket without jobs is forgotten.
+/// Notes that this process has the buckets of `configured` among its settings (none: it only asks), and returns the
+/// jobs in those that no process has there any more. Such a bucket without jobs is forgotten.
 ///
 /// # Errors
 /// When Redis can't be asked.

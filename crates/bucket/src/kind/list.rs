@@ -35,8 +35,8 @@ impl Core {
 
 /// One of a list bucket's lists, looked through from its newest element to its oldest, a bounded part in each script.
 ///
-/// What comes to its head meanwhile moves those that were seen further, and they are seen again. What ends may go from the
-/// middle: by as many as ended meanwhile the next part begins earlier.
+/// What comes to its head meanwhile moves those that were seen further, and they are seen again. What ends may go from
+/// the middle: by as many as ended meanwhile the next part begins earlier.
 pub(crate) struct Part {
     list: String,
     /// Empty: nobody's.

@@ -1,8 +1,9 @@
-//! Moves the jobs of a place that nobody serves into another bucket: each is accepted there as a new job, and only then cancelled
-//! here, with a reason that names the new one.
+//! Moves the jobs of a place that nobody serves into another bucket: each is accepted there as a new job, and only then
+//! cancelled here, with a reason that names the new one.
 //!
-//! The two buckets may lie in different slots of a Cluster, so that no script does both. The new job's idempotency key is made of
-//! the old one's id: a move that was killed in between is done again, finds the new job, and ends the old one.
+//! The two buckets may lie in different slots of a Cluster, so that no script does both. The new job's idempotency key
+//! is made of the old one's id: a move that was killed in between is done again, finds the new job, and ends the old
+//! one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -123,7 +124,8 @@ enum Answer {
 }
 
 impl Mover {
-    /// `replicas_are_others`: another list bucket of this name is served, and what its replicas hold isn't of this place.
+    /// `replicas_are_others`: another list bucket of this name is served, and what its replicas hold isn't of this
+    /// place.
     #[must_use]
     pub fn new(store: &Store, place: &BucketPlace, into: &Bucket, replicas_are_others: bool) -> Self {
         let settings = BucketSettings {
@@ -297,7 +299,8 @@ impl Mover {
         (answers, None)
     }
 
-    /// Ends those that the other bucket has, and goes on behind all that need no other look. What stops the move for now.
+    /// Ends those that the other bucket has, and goes on behind all that need no other look. What stops the move for
+    /// now.
     async fn settle(&mut self, ids: &[JobId], answers: Vec<Answer>) -> Result<Option<Refused>, BucketError> {
         let (mut ended, mut stay, mut stopped) = (Vec::new(), 0, None);
         let mut at = self.at.clone();

@@ -7,8 +7,8 @@ macro_rules! script_bytes {
     };
 }
 
-/// The most bytes of jobs or letters that one script reads or returns, and that the arguments of one call have. The size of an
-/// entry is known only once it is read: the last one may exceed this, so no body may be larger.
+/// The most bytes of jobs or letters that one script reads or returns, and that the arguments of one call have. The
+/// size of an entry is known only once it is read: the last one may exceed this, so no body may be larger.
 pub const SCRIPT_BYTES: usize = script_bytes!();
 
 /// The same in Lua, and what counts by it.

@@ -1,5 +1,5 @@
-//! Bugs for the fault suite to find, so that it is known to find them. They are built in with the feature `planted-bugs`
-//! alone, and then only the one that DRIPFEED_PLANT names is there.
+//! Bugs for the fault suite to find, so that it is known to find them. They are built in with the feature
+//! `planted-bugs` alone, and then only the one that DRIPFEED_PLANT names is there.
 
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

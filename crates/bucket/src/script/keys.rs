@@ -173,8 +173,8 @@ impl Keys {
         self.of("dead:waiting")
     }
 
-    /// String: job id and fingerprint of an idempotency key. Each caller has a namespace: in its id `:` and `%` are escaped,
-    /// so that no two pairs of id and key share a name, nor does a key without a caller.
+    /// String: job id and fingerprint of an idempotency key. Each caller has a namespace: in its id `:` and `%` are
+    /// escaped, so that no two pairs of id and key share a name, nor does a key without a caller.
     pub(crate) fn once(&self, caller: Option<&str>, key: &str) -> String {
         match caller.filter(|caller| !caller.is_empty()) {
             None => self.of("once:") + key,

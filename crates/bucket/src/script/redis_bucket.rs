@@ -1,4 +1,5 @@
-//! What every verb of a bucket needs: Redis, the key names, the settings, and how a script is asked with what is in force.
+//! What every verb of a bucket needs: Redis, the key names, the settings, and how a script is asked with what is in
+//! force.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,8 +1,8 @@
 //! What is in force: the configured settings, and over them the changes that were made at run time.
 //!
-//! Changes are kept in Redis under a version. A script is given what is in force as its caller knows it, and the version that
-//! this comes from; where the changes are others by now, it does nothing and answers them, and is asked again. So a change
-//! holds for all replicas from the moment it is written, and nobody asks for changes in vain.
+//! Changes are kept in Redis under a version. A script is given what is in force as its caller knows it, and the
+//! version that this comes from; where the changes are others by now, it does nothing and answers them, and is asked
+//! again. So a change holds for all replicas from the moment it is written, and nobody asks for changes in vain.
 
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@ impl Keep {
         ms_up(self.idempotency_keys)
     }
 
-    /// ms to keep outcomes, the most of them and of their bytes, then the same of dead letters, and ms to keep idempotency
-    /// keys from the end of their jobs on, and 1 where a full dead letter queue holds the bucket.
+    /// ms to keep outcomes, the most of them and of their bytes, then the same of dead letters, and ms to keep
+    /// idempotency keys from the end of their jobs on, and 1 where a full dead letter queue holds the bucket.
     pub(crate) fn packed(&self) -> String {
         let numbers = [
             ms_up(self.outcomes),

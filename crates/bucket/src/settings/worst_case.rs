@@ -1,12 +1,12 @@
-//! How much of Redis' memory a bucket takes at most, worked out from its settings. The constants were measured on Redis, and a
-//! test compares the sum with `used_memory`.
+//! How much of Redis' memory a bucket takes at most, worked out from its settings. The constants were measured on
+//! Redis, and a test compares the sum with `used_memory`.
 
 use crate::settings::{BucketSettings, Kind};
 
 /// Redis' allocator rounds what is stored up by as much as a quarter.
 const ROUNDING: (u64, u64) = (5, 4);
-/// A job that outlives those beside it keeps its whole node of the stream, which is 4 KiB; then its places in the pending
-/// list, the attempts and the parked jobs.
+/// A job that outlives those beside it keeps its whole node of the stream, which is 4 KiB; then its places in the
+/// pending list, the attempts and the parked jobs.
 const JOB_OF_A_STREAM: u64 = 6 << 10;
 const JOB_OF_A_LIST: u64 = 512;
 /// Its places in hash and zset.
@@ -20,8 +20,8 @@ const LARGEST: u64 = 4 << 20;
 /// Counters, members, changes.
 const BUCKET: u64 = 64 << 10;
 
-/// What an installation takes beside its buckets: Redis itself, its connections, and the answers to batches, which are kept
-/// for some seconds: those of 20,000 admissions a second.
+/// What an installation takes beside its buckets: Redis itself, its connections, and the answers to batches, which are
+/// kept for some seconds: those of 20,000 admissions a second.
 pub const INSTALLATION: u64 = 80 << 20;
 
 impl BucketSettings {

@@ -24,7 +24,8 @@ enum Deed {
 
 #[derive(Args, Debug)]
 struct New {
-    /// Caller that uses it. For key rotation give the second key the same id: both are valid until the old one is removed
+    /// Caller that uses it. For key rotation give the second key the same id: both are valid until the old one is
+    /// removed
     #[arg(long, default_value = "caller", value_parser = id)]
     id: String,
     /// Output format: the key alone and, on standard error, its section; or both as JSON

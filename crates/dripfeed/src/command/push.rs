@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     content_type: Option<HeaderValue>,
     #[command(flatten)]
     options: Options,
-    /// Name of this push, part of the idempotency keys of its lines: with the name of an interrupted push, lines that were
-    /// accepted are not submitted again
+    /// Name of this push, part of the idempotency keys of its lines: with the name of an interrupted push, lines that
+    /// were accepted are not submitted again
     #[arg(long, requires = "ndjson", value_name = "NAME")]
     run_id: Option<String>,
     #[command(flatten)]

@@ -16,8 +16,8 @@ use crate::exit::Failure;
 pub(crate) struct Arguments {
     bucket: BucketName,
     /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5,
-    /// leak.max_in_flight=20, leak.adaptive=false, leak.tiers='[{"kind":"fixed","limit":10000,"period":"1d"}]', limits=@FILE with a list of
-    /// policies in YAML or JSON; an empty value restores the configured one
+    /// leak.max_in_flight=20, leak.adaptive=false, leak.tiers='[{"kind":"fixed","limit":10000,"period":"1d"}]',
+    /// limits=@FILE with a list of policies in YAML or JSON; an empty value restores the configured one
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<Change>,
     #[command(flatten)]

@@ -30,10 +30,11 @@ impl Welcome<'_> {
              upstream  http://{echo}/echo     ?status=500&delay=2s&retry_after=5\n  \
              Redis     {redis_cli}\n  \
              buckets   {}     from {}\n\n  \
-             Hand in a job, and see it arrive here:\n    \
+             Submit a job, and see it arrive here:\n    \
              curl -i {intake}/v1/buckets/{bucket}/jobs --json '{{\"hello\":\"world\"}}'\n  \
              Many, and look how they leak:\n    \
-             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | {program} push {bucket} --ndjson - --server {intake}\n    \
+             for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | \
+             {program} push {bucket} --ndjson - --server {intake}\n    \
              {redis_cli} XPENDING '{}:{{{bucket}}}:jobs' processors\n  \
              Ctrl-C drains and ends everything.\n",
             names.join(", "),

@@ -6,8 +6,8 @@ use dripfeed_job::BucketName;
 use super::connect::Connected;
 use crate::settings::Settings;
 
-/// Those of `settings` that are `wanted`. One that runs already, at the same place in Redis, is reported its settings and
-/// goes on.
+/// Those of `settings` that are `wanted`. One that runs already, at the same place in Redis, is reported its settings
+/// and goes on.
 pub(crate) fn configured(
     settings: &Settings,
     wanted: impl Fn(&BucketName) -> bool,

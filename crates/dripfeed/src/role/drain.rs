@@ -1,7 +1,7 @@
 //! `dripfeed drain BUCKET`: empties a bucket that left the settings, or that is there under another kind or key.
 //!
-//! With the settings that it had it is served until it is empty (`serving`). Without them its jobs are moved into another
-//! bucket (`moving`).
+//! With the settings that it had it is served until it is empty (`serving`). Without them its jobs are moved into
+//! another bucket (`moving`).
 
 mod guard;
 mod moving;
@@ -28,8 +28,8 @@ use crate::telemetry::Log;
 pub(crate) struct Arguments {
     /// The bucket, by the name that it had
     bucket: BucketName,
-    /// Move its jobs into this bucket of the configuration, as new jobs, instead of delivering them with the settings that it
-    /// had. It may have the same name, with another key
+    /// Move its jobs into this bucket of the configuration, as new jobs, instead of delivering them with the settings
+    /// that it had. It may have the same name, with another key
     #[arg(long, value_name = "OTHER")]
     into: Option<BucketName>,
     /// Resume it first if it is paused

@@ -1,5 +1,5 @@
-//! Redis is looked at now and again: what it is set to may change, and another server may take its place. Answers name the
-//! durability class that was found last.
+//! Redis is looked at now and again: what it is set to may change, and another server may take its place. Answers name
+//! the durability class that was found last.
 
 use std::time::Duration;
 

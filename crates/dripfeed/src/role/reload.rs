@@ -37,7 +37,8 @@ impl Reloading {
         Ok(Self { layers, settings, log, hangups: signals::hangups()? })
     }
 
-    /// At each SIGHUP gives sound settings to `apply`; unsound ones, and those that it refuses, are reported and change nothing.
+    /// At each SIGHUP gives sound settings to `apply`; unsound ones, and those that it refuses, are reported and change
+    /// nothing.
     pub(crate) async fn forever(mut self, apply: impl Fn(&Settings) -> Result<(), Refused>) -> Infallible {
         loop {
             self.hangups.recv().await;

@@ -13,7 +13,10 @@ pub(super) async fn keep(buckets: &Buckets) -> Infallible {
         for (name, bucket) in buckets.all().iter() {
             if let Err(error) = bucket.enforce_retention().await {
                 // That Redis is away is reported by those who need it.
-                tracing::debug!(bucket = %name, error = &error as &dyn std::error::Error, "Ended work wasn't forgotten");
+                tracing::debug!(
+                    bucket = %name, error = &error as &dyn std::error::Error,
+                    "Ended work wasn't forgotten"
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What this process serves is noted in Redis now and again, and jobs of buckets that nobody serves any more are reported.
+//! What this process serves is noted in Redis now and again, and jobs of buckets that nobody serves any more are
+//! reported.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -81,8 +82,8 @@ pub(crate) fn places(settings: &Settings) -> Vec<BucketPlace> {
 pub(crate) fn remedy(StrandedJobs { place, .. }: &StrandedJobs) -> String {
     let bucket = &place.bucket;
     format!(
-        "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the file that had the bucket, or move them with \
-         `dripfeed drain {bucket} --into OTHER`"
+        "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the file that had the bucket, or move them \
+         with `dripfeed drain {bucket} --into OTHER`"
     )
 }
 

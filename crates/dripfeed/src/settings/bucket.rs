@@ -136,8 +136,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
     buckets
 }
 
-/// What lies under every bucket. When something is wrong with `[defaults]`, that is reported once, and the buckets are read
-/// as if nobody had changed it.
+/// What lies under every bucket. When something is wrong with `[defaults]`, that is reported once, and the buckets are
+/// read as if nobody had changed it.
 fn sound_defaults(reader: &mut Reader<'_>) -> Json {
     let path = ["defaults".into()];
     let [set, compiled] = [reader.tree.json(&path), reader.tree.default_json(&path)];

@@ -114,7 +114,8 @@ pub(super) fn keep_from_others(reader: &mut Reader<'_>, path: &[Step], listen: S
     let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
     if !listen.ip().is_loopback() && !has_keys && !anyone_may_call {
         let message = format!(
-            "{listen} is reachable by others and there are no [[keys]]: add one, listen on 127.0.0.1, or start with --insecure-no-auth"
+            "{listen} is reachable by others and there are no [[keys]]: add one, listen on 127.0.0.1, or start with \
+             --insecure-no-auth"
         );
         reader.error(path, message);
     }

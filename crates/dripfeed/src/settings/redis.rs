@@ -55,8 +55,8 @@ fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
     url.map_err(|message| reader.error(&path, message)).ok()
 }
 
-/// A bucket's `key` belongs to it alone: two buckets there would take each other's jobs, and another key of ours is no place
-/// for jobs. In a Cluster it lies where the bucket's other keys are, because a script works on all of them.
+/// A bucket's `key` belongs to it alone: two buckets there would take each other's jobs, and another key of ours is no
+/// place for jobs. In a Cluster it lies where the bucket's other keys are, because a script works on all of them.
 pub(super) fn check_keys(
     reader: &mut Reader<'_>,
     redis: Option<&RedisSettings>,

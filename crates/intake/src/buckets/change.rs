@@ -56,7 +56,8 @@ pub(crate) struct Patch {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<formats::Share>, inline)]
     max_share: Option<Option<Share>>,
-    /// Rate limits of submissions, as a list or as a document; replaced as a whole. Consumption is kept for unchanged ids.
+    /// Rate limits of submissions, as a list or as a document; replaced as a whole. Consumption is kept for unchanged
+    /// ids.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Limits>)]
     limits: Option<Option<Json>>,

@@ -61,9 +61,9 @@ struct PaceState {
     target: Option<String>,
     #[schema(required)]
     effective_per_s: Option<f64>,
-    /// The reason for the effective rate: `target`, `held` (throttled by the upstream), `used_up` (a tier's quota is used up),
-    /// `refusals` or `timeouts` (the rate was cut for them, and recovers), `paused`, `dead_full` (see keep.when_dead_full) or
-    /// `no_rate`.
+    /// The reason for the effective rate: `target`, `held` (throttled by the upstream), `used_up` (a tier's quota is
+    /// used up), `refusals` or `timeouts` (the rate was cut for them, and recovers), `paused`, `dead_full` (see
+    /// keep.when_dead_full) or `no_rate`.
     reason: &'static str,
     /// The time left of a throttle that the upstream asked for.
     #[schema(required)]

@@ -31,7 +31,8 @@ pub struct BucketGauges {
     counted: Arc<Mutex<Option<Instant>>>,
 }
 
-/// The result of the last refresh. A bucket whose state couldn't be read is missing, so that no stale value is reported.
+/// The result of the last refresh. A bucket whose state couldn't be read is missing, so that no stale value is
+/// reported.
 #[derive(Default)]
 struct Seen(ArcSwap<Snapshot>);
 

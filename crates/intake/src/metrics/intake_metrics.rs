@@ -33,7 +33,8 @@ pub struct IntakeMetrics {
     admit_duration: Family<OfBucket, Histogram, fn() -> Histogram>,
 }
 
-/// From a quarter of a millisecond, a single admission on loopback, to four seconds, an admission during a Redis failure.
+/// From a quarter of a millisecond, a single admission on loopback, to four seconds, an admission during a Redis
+/// failure.
 fn admit_durations() -> Histogram {
     Histogram::new(exponential_buckets(0.000_25, 2.0, 15))
 }

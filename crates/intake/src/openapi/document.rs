@@ -14,8 +14,8 @@ pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
         .title("dripfeed")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(
-            "HTTP job queue with a hard size limit and a global rate limit: accepts jobs at any rate into a bounded bucket, \
-             and delivers them to a rate-limited upstream, never faster than its quota.",
+            "HTTP job queue with a hard size limit and a global rate limit: accepts jobs at any rate into a bounded \
+             bucket, and delivers them to a rate-limited upstream, never faster than its quota.",
         ))
         .build();
     let components = api.components.get_or_insert_default();

@@ -52,8 +52,8 @@ pub(crate) struct Options {
     /// Timeout of one attempt, body included: `30s`, at most an hour.
     #[param(rename = "Dripfeed-Timeout", value_type = formats::Duration, inline, required = false)]
     timeout: Option<String>,
-    /// `wait=10`: wait this many seconds, at most 60, for the upstream's response. When too many requests wait already, 202 at
-    /// once, without `Preference-Applied`.
+    /// `wait=10`: wait this many seconds, at most 60, for the upstream's response. When too many requests wait already,
+    /// 202 at once, without `Preference-Applied`.
     #[param(rename = "Prefer", example = "wait=10")]
     prefer: Option<String>,
     /// The trace that this job belongs to (W3C Trace Context).

@@ -104,8 +104,8 @@ pub(crate) struct Policy {
     on_store_error: OnStoreError,
     /// The message for a refused caller.
     message: Option<String>,
-    /// The maximum number of counts for values from requests: headers, fields, addresses, path variables. Beyond it some share
-    /// a count.
+    /// The maximum number of counts for values from requests: headers, fields, addresses, path variables. Beyond it
+    /// some share a count.
     #[schema(minimum = 1, maximum = 16_777_216, default = 262_144)]
     max_scopes: Option<u64>,
 }
@@ -169,8 +169,8 @@ enum OnStoreError {
     Local,
 }
 
-/// The members of a kind: `limit` and `period`, or both as `rate`, for each; `burst` for `bucket`; `align` and `spread` for
-/// `fixed`; `min_gap` and `count_denied` for `log`. `backlog` has only a `limit`, and is for buckets.
+/// The members of a kind: `limit` and `period`, or both as `rate`, for each; `burst` for `bucket`; `align` and `spread`
+/// for `fixed`; `min_gap` and `count_denied` for `log`. `backlog` has only a `limit`, and is for buckets.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Tier {

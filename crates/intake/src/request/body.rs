@@ -51,7 +51,8 @@ async fn read_within(body: Body, settings: &IntakeSettings, budget: &BodyBudget)
     read.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
 }
 
-/// Memory is reserved for received bytes, not for the declared length: using up the budget costs a client as many bytes.
+/// Memory is reserved for received bytes, not for the declared length: using up the budget costs a client as many
+/// bytes.
 async fn collect(mut body: Body, most: u64, budget: &BodyBudget) -> Result<Bytes, Problem> {
     let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
     let mut collected = BytesMut::new();
@@ -72,7 +73,8 @@ async fn collect(mut body: Body, most: u64, budget: &BodyBudget) -> Result<Bytes
     Ok(Bytes::from_owner(Budgeted { body: collected.freeze(), _permit: reserved }))
 }
 
-/// The ignored body of an operation that needs none. It is read completely first, so that a broken request has no effect.
+/// The ignored body of an operation that needs none. It is read completely first, so that a broken request has no
+/// effect.
 pub(crate) struct Unused;
 
 impl FromRequest<Intake> for Unused {

@@ -25,8 +25,8 @@ impl FromRequestParts<Intake> for ClientIp {
     }
 }
 
-/// Each proxy appends its client's address to `X-Forwarded-For`. So the list is read from its end for as long as the proxy that
-/// appended is trusted; entries before that may be forged.
+/// Each proxy appends its client's address to `X-Forwarded-For`. So the list is read from its end for as long as the
+/// proxy that appended is trusted; entries before that may be forged.
 fn client_behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     let mut caller = peer.to_canonical();

@@ -17,8 +17,8 @@ use crate::request::body::{self, Unused};
 use crate::request::json;
 use dripfeed_auth::{Operate, Read};
 
-/// Registers a service or replaces its rules, as a whole or not at all. They apply at this intake at once and at all others
-/// within a second. Consumption is kept for unchanged policy ids.
+/// Registers a service or replaces its rules, as a whole or not at all. They apply at this intake at once and at all
+/// others within a second. Consumption is kept for unchanged policy ids.
 #[utoipa::path(
     put, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
     request_body(

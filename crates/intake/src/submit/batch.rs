@@ -32,8 +32,8 @@ use crate::submit::options;
 use crate::submit::ratelimit_fields::Room;
 use dripfeed_auth::{Caller, Submit};
 
-/// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise each
-/// item is admitted or refused independently.
+/// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
+/// each item is admitted or refused independently.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
     request_body(

@@ -1,5 +1,5 @@
-//! `RateLimit` fields for the bucket's free capacity (draft-ietf-httpapi-ratelimit-headers, RFC 9651 syntax), and the older
-//! `x-ratelimit-*` fields.
+//! `RateLimit` fields for the bucket's free capacity (draft-ietf-httpapi-ratelimit-headers, RFC 9651 syntax), and the
+//! older `x-ratelimit-*` fields.
 
 use std::time::Duration;
 

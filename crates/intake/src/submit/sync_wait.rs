@@ -72,8 +72,8 @@ fn outside_quotes(text: &str, separator: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// 200 with the upstream's response when the job was delivered in time, else 202. When too many requests wait already, 202
-/// at once, without `Preference-Applied`.
+/// 200 with the upstream's response when the job was delivered in time, else 202. When too many requests wait already,
+/// 202 at once, without `Preference-Applied`.
 pub(crate) async fn answer(
     intake: &Intake,
     bucket: &Bucket,

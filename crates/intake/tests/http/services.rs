@@ -61,7 +61,8 @@ async fn rules_are_registered_read_and_deleted() {
 async fn published_service_levels_are_accepted_as_rules() {
     let stage = Stage::set().await;
     let yaml = "slas:\n  - id: put-product\n    enabled: true\n    match:\n      methods: [PUT]\n      \
-                pathPattern: /v1/organizations/{orgId}/product/{id}\n    tiers:\n      - period: 3600\n        threshold: 2\n";
+                pathPattern: /v1/organizations/{orgId}/product/{id}\n    tiers:\n      - period: 3600\n        \
+                threshold: 2\n";
     for media_type in ["application/yaml", "application/x-yaml; charset=utf-8", "text/yaml"] {
         let answer = stage.ask(RULES, &[("content-type", media_type)], yaml).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -106,7 +107,8 @@ async fn rules_are_accepted_as_a_whole_or_not_at_all() {
         bomb + &format!("a{}: &a{} [{many}]\n", n + 1, n + 1)
     });
     stage.ask(RULES, &yaml, bomb).await.refuses(400, "bad_yaml");
-    let long = json!({ "policies": [{ "id": "a", "tiers": [{ "kind": "gate", "period": "1s" }], "message": "x".repeat(64 << 10) }] });
+    let (tiers, message) = (json!([{ "kind": "gate", "period": "1s" }]), "x".repeat(64 << 10));
+    let long = json!({ "policies": [{ "id": "a", "tiers": tiers, "message": message }] });
     assert!([413].contains(&put(&stage, &long).await.status.as_u16()));
     assert_eq!(stage.get("/v1/services/shop/rules").await.json(), limit(2));
 }

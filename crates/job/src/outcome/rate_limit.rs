@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sfv::{BareItem, Item, List, ListEntry, Parser};
 
-/// For how long nothing is granted any more (`r=0`), by the policy that says the longest. None when none says so, or the
-/// value isn't of this form. The caller caps it.
+/// For how long nothing is granted any more (`r=0`), by the policy that says the longest. None when none says so, or
+/// the value isn't of this form. The caller caps it.
 #[must_use]
 pub fn exhausted_for(value: &str) -> Option<Duration> {
     let policies: List = Parser::new(value).parse().ok()?;

@@ -43,8 +43,8 @@ macro_rules! units {
 
 pub(crate) use {more_units, unit, units};
 
-/// What `parse` reads, as a regular expression: it refuses nothing that is read, and of what isn't only what no pattern can
-/// say, such as how long it may be.
+/// What `parse` reads, as a regular expression: it refuses nothing that is read, and of what isn't only what no pattern
+/// can say, such as how long it may be.
 pub const PATTERN: &str = concat!("^\\s*\\+?", units!(), "\\s*$");
 
 /// Reads a duration with its unit.

@@ -1,5 +1,5 @@
-//! The checksum by which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may write to
-//! Redis can write another checksum too.
+//! The checksum by which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may
+//! write to Redis can write another checksum too.
 
 use xxhash_rust::xxh3::Xxh3Default;
 

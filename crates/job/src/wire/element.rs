@@ -1,7 +1,7 @@
 //! How a job is written into an element of a list, readable with `LRANGE`, and read back.
 //!
-//! An element is one JSON object whose members are texts, named as a stream entry's fields; what says nothing is left out,
-//! and a body that is no UTF-8 stands in `body_base64`. The admit script puts `id` and `expires` in front.
+//! An element is one JSON object whose members are texts, named as a stream entry's fields; what says nothing is left
+//! out, and a body that is no UTF-8 stands in `body_base64`. The admit script puts `id` and `expires` in front.
 
 use std::collections::HashMap;
 use std::fmt;

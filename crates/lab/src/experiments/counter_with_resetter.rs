@@ -1,6 +1,6 @@
-//! 200 calls per 500 ms, of three workers with 50 calls in flight each. The published way: a counter that everybody adds to,
-//! and a leader that resets it each period. Ours: a bucket with that pace, evenly and in each period, and three replicas, one
-//! of which is killed on the way.
+//! 200 calls per 500 ms, of three workers with 50 calls in flight each. The published way: a counter that everybody
+//! adds to, and a leader that resets it each period. Ours: a bucket with that pace, evenly and in each period, and
+//! three replicas, one of which is killed on the way.
 
 mod periods;
 mod published;

@@ -1,5 +1,5 @@
-//! Loops that go on until 400 calls have passed, where 300 may pass in 10 s: gates, windows, and bounded queues in front of a
-//! processor that leaks as much.
+//! Loops that go on until 400 calls have passed, where 300 may pass in 10 s: gates, windows, and bounded queues in
+//! front of a processor that leaks as much.
 
 mod published;
 mod time_per_check;

@@ -1,5 +1,5 @@
-//! What a decision costs in Redis, by its own count. Other work on the machine only ever adds to it, so the lowest of some
-//! rounds is reported.
+//! What a decision costs in Redis, by its own count. Other work on the machine only ever adds to it, so the lowest of
+//! some rounds is reported.
 
 use dripfeed_limit::Limiter;
 use futures::future::try_join_all;

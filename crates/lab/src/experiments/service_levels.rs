@@ -1,6 +1,6 @@
-//! Service levels per tenant and endpoint, read as they were published, at three instances that get 1000 calls a second of 25
-//! tenants; one of them calls far too often. Counted by each instance and reported every second, and with shares that an
-//! instance takes ahead.
+//! Service levels per tenant and endpoint, read as they were published, at three instances that get 1000 calls a second
+//! of 25 tenants; one of them calls far too often. Counted by each instance and reported every second, and with shares
+//! that an instance takes ahead.
 
 mod load;
 mod published;

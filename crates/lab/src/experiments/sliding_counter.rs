@@ -1,5 +1,5 @@
-//! A service registers how often it may be called, three gateways ask before each call: the sliding-window counter. First
-//! the published example at the times that it names, then a live load.
+//! A service registers how often it may be called, three gateways ask before each call: the sliding-window counter.
+//! First the published example at the times that it names, then a live load.
 
 mod at_times;
 mod published;

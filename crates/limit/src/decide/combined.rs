@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use crate::decide::decision::{Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
 
-/// A decision, and for each of its policies the place of its scope in the plan: those that didn't matter aren't reported.
+/// A decision, and for each of its policies the place of its scope in the plan: those that didn't matter aren't
+/// reported.
 pub(crate) struct Judgement {
     pub(crate) decision: Decision,
     pub(crate) places: Vec<usize>,
@@ -26,8 +27,8 @@ impl Together {
         Self { decision, requests }
     }
 
-    /// The verdicts on each request, in the order in which they were given. A request that no verdict is about is limited by
-    /// nothing, or the others were refused without asking about it.
+    /// The verdicts on each request, in the order in which they were given. A request that no verdict is about is
+    /// limited by nothing, or the others were refused without asking about it.
     pub fn requests(&self) -> impl Iterator<Item = Vec<&PolicyVerdict>> {
         self.requests.iter().map(|places| places.iter().filter_map(|at| self.decision.policies.get(*at)).collect())
     }

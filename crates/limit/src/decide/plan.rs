@@ -90,8 +90,9 @@ impl Plan {
         Self::of(policies.of(request).into_iter().map(scope).collect())
     }
 
-    /// A plan for a pace, which isn't anybody's request: `tiers` as [`load::pace`](crate::load::pace) reads them, with their
-    /// state in `key`. What a pace has consumed is never forgotten: a state that is missing was lost, and counts as used up.
+    /// A plan for a pace, which isn't anybody's request: `tiers` as [`load::pace`](crate::load::pace) reads them, with
+    /// their state in `key`. What a pace has consumed is never forgotten: a state that is missing was lost, and counts
+    /// as used up.
     pub fn pace(tiers: Vec<Tier>, key: String) -> Self {
         let policy = Arc::new(Policy::of_pace(tiers));
         Self::of(vec![Scope {
@@ -105,8 +106,8 @@ impl Plan {
         }])
     }
 
-    /// The same plan, for scripts that say at what speed it goes: buckets and gates let less through in the same time, or
-    /// where none exists the shortest window.
+    /// The same plan, for scripts that say at what speed it goes: buckets and gates let less through in the same time,
+    /// or where none exists the shortest window.
     #[must_use]
     pub fn at_a_speed(mut self) -> Self {
         for scope in &mut self.scopes {
@@ -155,8 +156,8 @@ impl Plan {
         self.policies().find(|policy| policy.id() == id)?.settings().message.as_deref()
     }
 
-    /// The plan as an `ARGV` for the functions of [`crate::lua::RULES`]; its keys are added to `keys`. `now_us` is the Redis
-    /// clock as far as it is known: calendars are laid around it.
+    /// The plan as an `ARGV` for the functions of [`crate::lua::RULES`]; its keys are added to `keys`. `now_us` is the
+    /// Redis clock as far as it is known: calendars are laid around it.
     pub fn pack(&self, keys: &mut KeyIndex, now_us: u64) -> Vec<u8> {
         let mut packed = Packed::default();
         packed.number(self.id, 7);

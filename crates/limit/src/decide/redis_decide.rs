@@ -43,7 +43,8 @@ pub(crate) struct Answer {
     pub(crate) now_us: u64,
 }
 
-/// Judges a plan and, if all that is enforced passes, charges it; an answer that stays out for longer than `patience` is none.
+/// Judges a plan and, if all that is enforced passes, charges it; an answer that stays out for longer than `patience`
+/// is none.
 pub(crate) async fn decide(store: &Store, clock: &Clock, plan: &Plan, patience: Duration) -> Result<Answer, Unasked> {
     let mut keys = KeyIndex::default();
     let packed = plan.pack(&mut keys, clock.now_us());

@@ -1,4 +1,5 @@
-//! One decision on its way: what this replica can judge on its own first, the rest in one call of Redis, and all or nothing.
+//! One decision on its way: what this replica can judge on its own first, the rest in one call of Redis, and all or
+//! nothing.
 
 use std::time::Instant;
 

@@ -90,8 +90,8 @@ fn tier(raw: RawTier) -> Result<Tier, BadTier> {
     Tier::fixed(raw.threshold, Duration::from_secs(raw.period), Align::Epoch { spread: None })
 }
 
-/// A pattern with the wildcards of regular expressions as a template; what is more of a regular expression than that isn't
-/// one of ours, and is refused as such.
+/// A pattern with the wildcards of regular expressions as a template; what is more of a regular expression than that
+/// isn't one of ours, and is refused as such.
 fn template(pattern: &str) -> String {
     let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
     let pattern = pattern.strip_suffix('$').unwrap_or(pattern);

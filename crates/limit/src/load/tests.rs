@@ -67,7 +67,8 @@ fn toml_and_json_read_the_same() {
          tiers = [{ kind = \"bucket\", rate = \"10/s\" }]\n",
     );
     let from_json = json(
-        r#"{"policies":[{"id":"a","key":["caller"],"consistency":"async","sync":"500ms","tiers":[{"kind":"bucket","limit":10,"period":"1s"}]}]}"#,
+        r#"{"policies":[{"id":"a","key":["caller"],"consistency":"async","sync":"500ms",
+            "tiers":[{"kind":"bucket","limit":10,"period":"1s"}]}]}"#,
     );
     let (from_toml, from_json) = (from_toml.unwrap(), from_json.unwrap());
     let settings = |policies: &Policies| policies.iter().next().map(|policy| format!("{:?}", policy.settings()));

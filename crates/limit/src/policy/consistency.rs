@@ -8,12 +8,12 @@ pub enum Consistency {
     /// Each decision is made in Redis. Never over the limit.
     #[default]
     Strict,
-    /// A replica takes a share ahead and spends it on its own. Never over the limit; what a replica holds and doesn't spend is
-    /// missing elsewhere for a while.
+    /// A replica takes a share ahead and spends it on its own. Never over the limit; what a replica holds and doesn't
+    /// spend is missing elsewhere for a while.
     Leased,
-    /// A replica counts on its own and reports Redis every `sync`, when it also learns what the others counted. What they let
-    /// through is reported within one `sync` and learned within another, so a limit of a window can be passed: by at most what
-    /// replicas let through in two `sync`s after it is used up, and by at most (replicas − 1) · limit.
+    /// A replica counts on its own and reports Redis every `sync`, when it also learns what the others counted. What
+    /// they let through is reported within one `sync` and learned within another, so a limit of a window can be passed:
+    /// by at most what replicas let through in two `sync`s after it is used up, and by at most (replicas − 1) · limit.
     Async { sync: Duration },
 }
 
@@ -25,7 +25,7 @@ pub enum OnStoreError {
     Closed,
     /// All passes, and is counted.
     Open,
-    /// Each replica enforces its part on its own: the limit ÷ live replicas, rounded down. Below one call for each, nothing
-    /// passes.
+    /// Each replica enforces its part on its own: the limit ÷ live replicas, rounded down. Below one call for each,
+    /// nothing passes.
     Local,
 }

@@ -9,8 +9,8 @@ use crate::policy::request::Request;
 pub enum Cost {
     /// The same for each; 0 counts nothing.
     Constant(u64),
-    /// As the header says. Without it, or when it is no whole number of at least 1, one: callers set headers, so none makes a
-    /// request free.
+    /// As the header says. Without it, or when it is no whole number of at least 1, one: callers set headers, so none
+    /// makes a request free.
     Header(HeaderName),
 }
 

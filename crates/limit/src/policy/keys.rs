@@ -31,8 +31,9 @@ impl ScopeKeys {
         Self { stem: format!("{prefix}:{{{tag}}}:limit:"), salt }
     }
 
-    /// String: the state of a policy's tiers in one scope. What requests bring stands there together as one of `most` slots, so
-    /// that it can neither be read nor make more keys than that; two that share a slot share what they may consume.
+    /// String: the state of a policy's tiers in one scope. What requests bring stands there together as one of `most`
+    /// slots, so that it can neither be read nor make more keys than that; two that share a slot share what they may
+    /// consume.
     pub(crate) fn scope(&self, policy: &PolicyId, parts: &[Part<'_>], most: u64) -> ScopeName {
         let slot = parts.iter().any(Part::is_brought).then(|| self.slot(policy, parts, most));
         let value = |part: &Part<'_>| match (part, &slot) {
@@ -71,7 +72,8 @@ impl ScopeKeys {
     }
 }
 
-/// What stands for a value that a request doesn't have. All such requests share a scope: who leaves a header out is limited.
+/// What stands for a value that a request doesn't have. All such requests share a scope: who leaves a header out is
+/// limited.
 const MISSING: &str = "-";
 
 #[cfg(test)]

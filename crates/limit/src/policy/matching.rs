@@ -18,10 +18,11 @@ pub struct Match {
     path: Option<Template>,
 }
 
-/// A path with variables: `/v1/organizations/{org}/product/{id}`. `*` stands for one segment, `**`, at the end, for any rest.
+/// A path with variables: `/v1/organizations/{org}/product/{id}`. `*` stands for one segment, `**`, at the end, for any
+/// rest.
 ///
-/// Segments are compared as the application sees them, percent-decoded; empty ones (`//`, a slash at the end) don't count, so
-/// that another spelling of a path isn't another endpoint.
+/// Segments are compared as the application sees them, percent-decoded; empty ones (`//`, a slash at the end) don't
+/// count, so that another spelling of a path isn't another endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     segments: Vec<Segment>,

@@ -13,8 +13,9 @@ use crate::policy::{Policy, PolicyId};
 
 /// Policies in the order of their author, each id once.
 ///
-/// Of the policies that match a request and count by the same key (and are of one mode: a shadow replaces nothing), those
-/// with the most specific match are in force; equally specific ones all are. Policies with other keys are in force besides.
+/// Of the policies that match a request and count by the same key (and are of one mode: a shadow replaces nothing),
+/// those with the most specific match are in force; equally specific ones all are. Policies with other keys are in
+/// force besides.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     all: Vec<Arc<Policy>>,

@@ -40,8 +40,8 @@ impl Part<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyPart {
     Caller,
-    /// What the host says; else the path's variable `tenant`, `org`, `organization` or `organisation` (in any case, also as
-    /// `org_id`, `orgId` …); else the caller.
+    /// What the host says; else the path's variable `tenant`, `org`, `organization` or `organisation` (in any case,
+    /// also as `org_id`, `orgId` …); else the caller.
     Tenant,
     /// The method and the path template that matched; where that leaves the rest of the path open, the path itself.
     Endpoint,
@@ -56,7 +56,8 @@ pub enum KeyPart {
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is no part of a key: use caller, tenant, endpoint, header:<name>, field:<JSON pointer>, path:<variable> or ip"
+    "`{0}` is no part of a key: use caller, tenant, endpoint, header:<name>, field:<JSON pointer>, path:<variable> or \
+     ip"
 )]
 pub struct BadKeyPart(pub String);
 

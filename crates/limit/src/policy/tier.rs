@@ -50,8 +50,8 @@ pub enum Kind {
 /// Where the windows of `Kind::Fixed` begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Align {
-    /// At multiples of the period since 1970; with `spread`, shifted by a share of the period that depends on that part of
-    /// the scope, so that not all begin at once.
+    /// At multiples of the period since 1970; with `spread`, shifted by a share of the period that depends on that part
+    /// of the scope, so that not all begin at once.
     Epoch { spread: Option<KeyPart> },
     /// At the first call after the window before.
     First,
@@ -72,7 +72,10 @@ pub enum BadTier {
     LongPeriod(Duration),
     #[error("a burst of 0 lets nothing pass: use at least 1")]
     ZeroBurst,
-    #[error("{limit} per {} with {what} can't be counted exactly (a product passes 2^53): use smaller numbers", duration::show(*.period))]
+    #[error(
+    "{limit} per {} with {what} can't be counted exactly (a product passes 2^53): use smaller numbers",
+    duration::show(*.period)
+)]
     Inexact { limit: u64, period: Duration, what: String },
     #[error("a log of {0} calls takes too much memory: use at most {MOST_LOG}, or the kind `sliding`")]
     LargeLog(u64),
@@ -195,7 +198,8 @@ impl Tier {
         }
     }
 
-    /// Calls that drain per unit, and the unit in µs, in lowest terms: the smaller they are, the larger a burst is exact.
+    /// Calls that drain per unit, and the unit in µs, in lowest terms: the smaller they are, the larger a burst is
+    /// exact.
     pub(crate) fn drain(&self) -> (u64, u64) {
         let divisor = greatest_divisor(self.limit, self.period_us);
         (self.limit / divisor, self.period_us / divisor)
@@ -213,10 +217,10 @@ impl Tier {
         }
     }
 
-    /// The same tier where replicas take ahead. What was taken and isn't spent comes on top of what the bucket lets through
-    /// at once. Taken calls are good for a quarter of the time in which the burst refills ([`Tier::lease`]), so in any
-    /// window those are at most 3/8 of the burst, that were taken together, and the quarter that came meanwhile; and 3/8 are
-    /// taken in the window itself.
+    /// The same tier where replicas take ahead. What was taken and isn't spent comes on top of what the bucket lets
+    /// through at once. Taken calls are good for a quarter of the time in which the burst refills ([`Tier::lease`]), so
+    /// in any window those are at most 3/8 of the burst, that were taken together, and the quarter that came meanwhile;
+    /// and 3/8 are taken in the window itself.
     pub(crate) fn held_back(&self) -> Self {
         match self.kind {
             Kind::Bucket { burst } => Self { kind: Kind::Bucket { burst: burst * 3 / 8 }, ..*self },

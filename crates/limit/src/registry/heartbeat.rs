@@ -1,4 +1,5 @@
-//! What an intake does again and again: reports that it is there, counts the others, and looks whether rules have changed.
+//! What an intake does again and again: reports that it is there, counts the others, and looks whether rules have
+//! changed.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -18,8 +18,8 @@ const MOST_SERVICES: usize = 1000;
 const MOST_BYTES: usize = 8 << 20;
 
 impl Services {
-    /// From now on the service has these rules, here at once and everywhere within a second. What was consumed under the
-    /// same policy id stays consumed.
+    /// From now on the service has these rules, here at once and everywhere within a second. What was consumed under
+    /// the same policy id stays consumed.
     ///
     /// # Errors
     /// When Redis can't be asked, or there is no room; the rules stay as they were.

@@ -11,7 +11,8 @@ use crate::decide::plan::{Plan, Scope};
 use crate::decide::verdict::{Left, ScopeVerdict};
 use crate::decide::wait::Wait;
 
-/// One of this many calls that are left is taken ahead: the less is left, the less a replica holds back from the others.
+/// One of this many calls that are left is taken ahead: the less is left, the less a replica holds back from the
+/// others.
 pub(crate) const SHARE: u16 = 100;
 /// What isn't spent by then is returned, so that it isn't missing elsewhere to the end of a long window.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -66,8 +67,8 @@ impl Leases {
         self.held.clone()
     }
 
-    /// The account of a scope, for one request at a time: while one asks Redis, those that come meanwhile wait for what it
-    /// brings.
+    /// The account of a scope, for one request at a time: while one asks Redis, those that come meanwhile wait for what
+    /// it brings.
     pub(crate) async fn account(&self, scope: &Scope) -> OwnedMutexGuard<Account> {
         let fresh =
             || Account { stock: VecDeque::new(), scope: scope.clone(), tiers: Vec::new(), held: self.held.clone() };
@@ -80,7 +81,8 @@ impl Leases {
         account
     }
 
-    /// Takes from the accounts that nobody uses right now what is to be returned, each before a time of the Redis clock.
+    /// Takes from the accounts that nobody uses right now what is to be returned, each before a time of the Redis
+    /// clock.
     pub(crate) fn withdraw(&self, what: Withdraw) -> Vec<(Plan, u64)> {
         let mut back = Vec::new();
         for (_, account) in &self.accounts {

@@ -1,4 +1,5 @@
-//! RefusalCache are remembered until they are over, so that who asks again and again doesn't cost a call of Redis each time.
+//! RefusalCache are remembered until they are over, so that who asks again and again doesn't cost a call of Redis each
+//! time.
 
 use std::time::{Duration, Instant};
 

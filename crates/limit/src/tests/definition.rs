@@ -38,8 +38,8 @@ impl Definition {
         self.history.push(done);
     }
 
-    /// Checks what was reported of a request for `n` at `now`, after it was added: the time to wait for it, to the microsecond; how
-    /// many more would pass; and when all would.
+    /// Checks what was reported of a request for `n` at `now`, after it was added: the time to wait for it, to the
+    /// microsecond; how many more would pass; and when all would.
     pub(super) fn check(&self, now: u64, n: u64, told: &[i64]) {
         let [wait, left, resets] = told else { panic!("of one tier: {told:?}") };
         let ready = |wait: i64| self.passes(now + u64::try_from(wait).unwrap(), n);

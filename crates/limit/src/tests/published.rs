@@ -73,6 +73,7 @@ async fn a_rolling_log_with_a_minimum_gap_counts_those_that_come_too_soon() {
     };
     assert_eq!(passed(&[0, 400, 899, 1_399]).await, [true, false, false, true], "a blocked call starts the gap again");
     assert_eq!(passed(&[1_899, 2_399, 2_899, 3_399, 3_899, 4_399]).await, [true; 6]);
-    // The last ten seconds have ten then, blocked ones among them; this one is the eleventh, so the first is forgotten early.
+    // The last ten seconds have ten then, blocked ones among them; this one is the eleventh, so the first is forgotten
+    // early.
     assert_eq!(passed(&[4_899, 10_400]).await, [false, true], "the one at 400 ms has left");
 }

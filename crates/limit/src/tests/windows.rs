@@ -32,8 +32,8 @@ async fn decide(store: Store, policy: Arc<Policy>, count: usize) -> Vec<u64> {
     admitted
 }
 
-/// When the admitted of all intakes were, under `tier` and another one that counts them: nothing was charged to that for those
-/// that were refused.
+/// When the admitted of all intakes were, under `tier` and another one that counts them: nothing was charged to that
+/// for those that were refused.
 async fn admitted(tier: Tier) -> Vec<u64> {
     let bench = Bench::new().await;
     let policy = policy(vec![tier, Tier::fixed(PLENTY, seconds(86_400 * 300), Align::First).unwrap()]);

@@ -105,8 +105,8 @@ async fn resolve(name: Name, allow_private: bool) -> io::Result<vec::IntoIter<So
     Ok(called.into_iter())
 }
 
-/// A name that can't be looked up for want of files looks like one that doesn't exist. When there are files again by the time
-/// this is looked at, the name is looked up once more.
+/// A name that can't be looked up for want of files looks like one that doesn't exist. When there are files again by
+/// the time this is looked at, the name is looked up once more.
 async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
     for _ in 0..2 {
         if let Ok(found) = GaiResolver::new().call(name.clone()).await {

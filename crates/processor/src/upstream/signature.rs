@@ -1,5 +1,5 @@
-//! Signs calls as Standard Webhooks say (<https://www.standardwebhooks.com>): the upstream can verify that a call is ours,
-//! whole and recent.
+//! Signs calls as Standard Webhooks say (<https://www.standardwebhooks.com>): the upstream can verify that a call is
+//! ours, whole and recent.
 
 use std::str::FromStr;
 

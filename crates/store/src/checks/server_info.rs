@@ -47,7 +47,8 @@ impl Facts {
         let info: InfoDict = store.command(&cmd("INFO")).await?;
         let mut facts = Self::from_info(&info);
         // INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too.
-        // Each denial is a line in the ACL LOG of Redis, so all classes but `fsync`, which can't do without, ask until the first.
+        // Each denial is a line in the ACL LOG of Redis, so all classes but `fsync`, which can't do without, ask until
+        // the first.
         if durability == Durability::Fsync || durability != Durability::Process && !store.is_config_denied() {
             facts.append_fsync = append_fsync(store).await?;
         }

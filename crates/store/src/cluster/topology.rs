@@ -67,8 +67,8 @@ impl Topology {
         self.masters.iter().chain(&self.replicas)
     }
 
-    /// A row of CLUSTER SLOTS: first and last slot, their master, its replicas. What can't be read is left out: its slots
-    /// are nobody's.
+    /// A row of CLUSTER SLOTS: first and last slot, their master, its replicas. What can't be read is left out: its
+    /// slots are nobody's.
     fn add(&mut self, row: Value, asked: &HostPort) {
         let Ok(row) = from_redis_value::<Vec<Value>>(row) else { return };
         let mut row = row.into_iter();

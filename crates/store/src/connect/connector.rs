@@ -39,8 +39,8 @@ impl Connector {
         matches!(self.route, Route::Sentinel(_))
     }
 
-    /// A connection without a response timeout, and the server that Sentinel named. `on_disconnect` is called once, when it
-    /// is lost.
+    /// A connection without a response timeout, and the server that Sentinel named. `on_disconnect` is called once,
+    /// when it is lost.
     pub(crate) async fn connect(
         &self,
         on_disconnect: impl Fn() + Send + Sync + 'static,

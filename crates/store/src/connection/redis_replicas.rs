@@ -92,7 +92,8 @@ impl State {
     }
 }
 
-/// Who follows, by the answer to ROLE: `master`, the offset, the replicas that are in step, each with host, port and offset.
+/// Who follows, by the answer to ROLE: `master`, the offset, the replicas that are in step, each with host, port and
+/// offset.
 fn following(role: &Value) -> BTreeSet<Replica> {
     let Value::Array(parts) = role else { return BTreeSet::new() };
     let [_, _, Value::Array(replicas)] = &parts[..] else { return BTreeSet::new() };

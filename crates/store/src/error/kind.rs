@@ -42,8 +42,8 @@ impl fmt::Display for ErrorKind {
             Self::Refused => "Redis refuses this for now; look at its state with INFO",
             Self::NotReplicated => "no replica confirmed the write in time; check the replicas with INFO replication",
             Self::Untrusted => {
-                "the certificate of Redis isn't trusted; name who signed it by ?ca=/path/to/ca.pem in redis.url, and the \
-                 host as the certificate does"
+                "the certificate of Redis isn't trusted; name who signed it by ?ca=/path/to/ca.pem in redis.url, and \
+                 the host as the certificate does"
             }
             Self::Denied => "Redis denies this to us; check user and password in redis.url and the ACL",
             Self::WrongType => "a key holds another type than expected; give this program a redis.prefix of its own",

@@ -15,8 +15,8 @@ use secrecy::SecretString;
 /// | `redis+cluster://[user:password@]host[:port],…` | a Redis Cluster, of which these nodes are asked first |
 /// | `rediss://…`, `rediss+sentinel://…`, `rediss+cluster://…` | the same over TLS, to the Sentinels too |
 ///
-/// TLS takes `?ca=/path` (the only authorities to trust; else the public ones) and `?cert=/path&key=/path` (who we are),
-/// Sentinel `?sentinel_user=u&sentinel_pass=p` (as whom to speak to the Sentinels).
+/// TLS takes `?ca=/path` (the only authorities to trust; else the public ones) and `?cert=/path&key=/path` (who we
+/// are), Sentinel `?sentinel_user=u&sentinel_pass=p` (as whom to speak to the Sentinels).
 #[derive(Clone)]
 pub struct Address {
     pub(crate) place: Place,

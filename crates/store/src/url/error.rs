@@ -47,7 +47,8 @@ pub enum AddressError {
     /// Something after `?` that means nothing here.
     #[error(
         "redis.url has a parameter after `?` that means nothing here; unix:///path knows \
-         ?db=0&user=name&pass=word, rediss://host:6379 knows ?ca=/path/to/ca.pem&cert=/path/to/cert.pem&key=/path/to/key.pem, \
+         ?db=0&user=name&pass=word, \
+         rediss://host:6379 knows ?ca=/path/to/ca.pem&cert=/path/to/cert.pem&key=/path/to/key.pem, \
          redis+sentinel://host/name knows ?sentinel_user=name&sentinel_pass=word"
     )]
     UnknownParameter,

@@ -1,4 +1,5 @@
-//! What is kept of ended work: outcomes and their order in time, and the bytes that outcomes and dead letters are counted as.
+//! What is kept of ended work: outcomes and their order in time, and the bytes that outcomes and dead letters are
+//! counted as.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;

@@ -56,7 +56,10 @@ mod tests {
         assert_eq!(line.others, ["event"]);
         assert_eq!(
             line.item("push-r-1"),
-            r#"{"body":{ "n" : 1.0, "big": 12345678901234567890123, "s": "\u00e9" },"options":{"idempotency_key":"push-r-1"}}"#
+            concat!(
+                r#"{"body":{ "n" : 1.0, "big": 12345678901234567890123, "s": "\u00e9" },"#,
+                r#""options":{"idempotency_key":"push-r-1"}}"#,
+            )
         );
     }
 

@@ -22,8 +22,8 @@ pub(super) enum Others {
     Unknown,
 }
 
-/// Waits until a place is silent, or somebody notes it again: those who have it do so every few seconds, and one that ended a
-/// moment ago has noted it, too.
+/// Waits until a place is silent, or somebody notes it again: those who have it do so every few seconds, and one that
+/// ended a moment ago has noted it, too.
 pub(super) async fn others_at(store: &Store, place: &BucketPlace, stop: &CancellationToken) -> Result<Others, Failure> {
     let mut first = None;
     loop {
@@ -47,8 +47,8 @@ pub(super) fn served(store: &Store, place: &BucketPlace) -> Failure {
     )
 }
 
-/// Buckets of one name share their due times, replicas and counters, whatever their kinds and keys: a replica of one would
-/// forget the due times of the other's jobs.
+/// Buckets of one name share their due times, replicas and counters, whatever their kinds and keys: a replica of one
+/// would forget the due times of the other's jobs.
 pub(super) async fn refuse_namesakes(store: &Store, place: &BucketPlace) -> Result<(), Failure> {
     for noted in noted_places(store).await? {
         let other = &noted.place;
@@ -60,8 +60,8 @@ pub(super) async fn refuse_namesakes(store: &Store, place: &BucketPlace) -> Resu
             let why = if noted.is_served() { "is served".to_owned() } else { format!("holds {jobs} jobs") };
             let (what, other) = (described(place, store), described(other, store));
             let message = format!(
-                "{what} can't be served while {other} {why}: the two share their due times and replicas; move its jobs with \
-                 `dripfeed drain {} --into OTHER`",
+                "{what} can't be served while {other} {why}: the two share their due times and replicas; move its jobs \
+                 with `dripfeed drain {} --into OTHER`",
                 place.bucket
             );
             return Err(Failure::new(Exit::Configuration, message));

@@ -1,5 +1,5 @@
-//! Moves the jobs of a bucket that nobody serves into another one. Takes no settings of the old one: where its jobs are is noted in
-//! Redis.
+//! Moves the jobs of a bucket that nobody serves into another one. Takes no settings of the old one: where its jobs are
+//! is noted in Redis.
 
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,8 @@ async fn move_one(
     if place.jobs_key(store) == into.jobs_key(store) {
         let (what, other) = (described(place, store), described(into, store));
         let message = format!(
-            "{what} can't be moved into {other}, whose key it occupies: give `{}` another `key`, or move into another bucket",
+            "{what} can't be moved into {other}, whose key it occupies: give `{}` another `key`, or move into another \
+             bucket",
             into.bucket
         );
         return Err(Failure::new(Exit::Configuration, message));
@@ -153,7 +154,10 @@ async fn go(
 fn full(place: &BucketPlace, refused: &Refused) -> Duration {
     let wait = refused.retry_after.unwrap_or(LONGEST_WAIT).clamp(SHORTEST_WAIT, LONGEST_WAIT);
     let reason = refused.reason.code();
-    tracing::info!(bucket = %place.bucket, reason, wait_ms = wait.as_millis(), "the other bucket takes no more for now");
+    tracing::info!(
+        bucket = %place.bucket, reason, wait_ms = wait.as_millis(),
+        "the other bucket takes no more for now"
+    );
     wait
 }
 

@@ -107,8 +107,8 @@ fn progress(bucket: &Bucket, census: &Census) {
     match census.pace.reason {
         "dead_full" => tracing::warn!(
             %bucket, level,
-            "no dead letter may go for another: raise keep.most_dead or keep.dead_bytes in the file that is drained with, or \
-             set keep.when_dead_full = \"drop_oldest\" there, and drain again"
+            "no dead letter may go for another: raise keep.most_dead or keep.dead_bytes in the file that is drained \
+             with, or set keep.when_dead_full = \"drop_oldest\" there, and drain again"
         ),
         "paused" => tracing::warn!(%bucket, level, "the bucket is paused: drain again with --resume"),
         _ => tracing::info!(%bucket, level, in_flight, parked, "draining"),

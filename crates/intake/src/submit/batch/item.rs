@@ -121,7 +121,8 @@ fn text(option: Opt, value: &RawValue) -> Result<String, String> {
     }
 }
 
-/// The most members of `options`, and of `forward` in it: more than there are options, and as many headers as are forwarded.
+/// The most members of `options`, and of `forward` in it: more than there are options, and as many headers as are
+/// forwarded.
 const MOST_MEMBERS: usize = forward::MOST;
 
 /// The members of an object, in order, at most `MOST_MEMBERS` and without duplicates.

@@ -1,4 +1,5 @@
-//! In which period each call was let go, as Redis knows it: an upstream sees calls a little later, one more so than the other.
+//! In which period each call was let go, as Redis knows it: an upstream sees calls a little later, one more so than the
+//! other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -42,8 +43,8 @@ impl Takes {
         }
     }
 
-    /// Redis reads its clock once more to report the time than to report the age, so a take may seem a millisecond later than it
-    /// was: of two looks at one the earlier is right.
+    /// Redis reads its clock once more to report the time than to report the age, so a take may seem a millisecond
+    /// later than it was: of two looks at one the earlier is right.
     fn saw(&mut self, id: String, ms: i64) {
         let takes = self.0.entry(id).or_default();
         if !takes.contains(&(ms - 1)) {

@@ -1,5 +1,5 @@
-//! Every worker adds to one counter before it calls; who gets a number above the limit tries again. A leader sets the counter
-//! to zero when its timer says so, whatever is on its way.
+//! Every worker adds to one counter before it calls; who gets a number above the limit tries again. A leader sets the
+//! counter to zero when its timer says so, whatever is on its way.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! What a check costs in Redis, by its own count, when nothing else is asked of it. A window is filled from empty to its
-//! limit, a queue to its bound. Other work on the machine only ever adds to it, so the lowest of some fillings is reported.
+//! What a check costs in Redis, by its own count, when nothing else is asked of it. A window is filled from empty to
+//! its limit, a queue to its bound. Other work on the machine only ever adds to it, so the lowest of some fillings is
+//! reported.
 
 use std::future::Future;
 

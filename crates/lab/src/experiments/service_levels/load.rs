@@ -1,5 +1,5 @@
-//! 1000 calls a second of 25 tenants at three instances: each call goes to the next instance, every fifth is of the loud
-//! tenant.
+//! 1000 calls a second of 25 tenants at three instances: each call goes to the next instance, every fifth is of the
+//! loud tenant.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -75,8 +75,8 @@ impl Load {
         took.get(took.len() * 95 / 100).map_or(0.0, Duration::as_secs_f64) * 1000.0
     }
 
-    /// The bound of `async`: what the instances let through in the `time` in which one of them doesn't see it; of all of them
-    /// but the one that lets through least.
+    /// The bound of `async`: what the instances let through in the `time` in which one of them doesn't see it; of all
+    /// of them but the one that lets through least.
     pub(super) fn unseen_by_others(&self, time: Duration) -> u64 {
         let mut most: Vec<u64> = self.loud.iter().map(|log| log.read().most_within(time)).collect();
         most.sort_unstable();

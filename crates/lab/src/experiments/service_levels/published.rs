@@ -1,5 +1,5 @@
-//! Each instance counts on its own. Every second it adds, for each tenant, what it has counted to a counter in Redis, and
-//! learns what all have: one call per tenant, endpoint, instance and second.
+//! Each instance counts on its own. Every second it adds, for each tenant, what it has counted to a counter in Redis,
+//! and learns what all have: one call per tenant, endpoint, instance and second.
 
 use std::collections::HashMap;
 use std::pin::pin;

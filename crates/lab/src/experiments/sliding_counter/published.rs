@@ -1,5 +1,5 @@
-//! A counter for each window. A gateway reads that of this window and the one before, weighs, and adds when the call passes:
-//! what others add between its looking and its adding, it doesn't see.
+//! A counter for each window. A gateway reads that of this window and the one before, weighs, and adds when the call
+//! passes: what others add between its looking and its adding, it doesn't see.
 
 use std::time::Instant;
 
