@@ -83,6 +83,11 @@ impl Bucket {
 
     /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit
     /// meanwhile.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time: then
+    /// [`StoreError::certainty`](dripfeed_store::StoreError::certainty) says whether the job may be stored. For a
+    /// submission that this kind of bucket can't do, and while the process ends.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
         self.core.refuse_unsupported(&submission)?;
         let asked = self.core.ask(submission, origin).await?;
@@ -124,6 +129,9 @@ impl Bucket {
     }
 
     /// As `judge`, of unknown origin.
+    ///
+    /// # Errors
+    /// As [`Bucket::judge`].
     pub async fn admit(&self, submission: Submission) -> Result<Admission, BucketError> {
         Ok(self.judge(submission, Arc::default()).await?.admission)
     }
@@ -134,11 +142,18 @@ impl Bucket {
         judged.map(|judged| judged.map(|judged| judged.admission)).collect()
     }
 
+    /// What is known of a job: where it is in the bucket, or how it ended. None: unknown, or forgotten.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         self.core.find(id).await
     }
 
     /// `state` None: all that is in the bucket, oldest first.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
     pub async fn jobs(
         &self,
         state: Option<State>,
@@ -148,39 +163,66 @@ impl Bucket {
         self.core.jobs(state, after, limit).await
     }
 
+    /// Ends a job that isn't in flight.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
         self.core.cancel(id).await
     }
 
     /// Brings back jobs that nobody would ever take, such as parked ones without a due time; what was found of them.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
         self.core.mend_jobs().await
     }
 
+    /// The level, the measured rates and the replicas.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn census(&self) -> Result<Census, BucketError> {
         self.core.census().await
     }
 
     /// Nothing leaks until `resume`; submissions are admitted until the bucket is full.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn pause(&self) -> Result<(), BucketError> {
         self.core.pause(true).await
     }
 
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn resume(&self) -> Result<(), BucketError> {
         self.core.pause(false).await
     }
 
     /// Cancels all that waits or is parked when it begins; returns how many.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
     pub async fn purge(&self) -> Result<u64, BucketError> {
         self.core.purge().await
     }
 
     /// In force at once, on all replicas and intakes, also for what is in the bucket.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
         self.core.change(changes).await
     }
 
     /// Oldest first.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
     pub async fn dead_letters(
         &self,
         filter: &DeadFilter,
@@ -191,26 +233,41 @@ impl Bucket {
     }
 
     /// By the id of the job that died.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
         self.core.dead_letter(id).await
     }
 
     /// The letter becomes a new job, if there is room.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
         self.core.replay(id, Duration::ZERO).await
     }
 
     /// Those that match, oldest first, as far as there is room, at most at `rate`.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
     pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
         self.core.replay_many(filter, rate).await
     }
 
     /// Whether there was such a letter.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
         self.core.delete_dead(id).await
     }
 
     /// In the order in which the jobs ended.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
     pub async fn outcomes(
         &self,
         since_ms: Option<u64>,
@@ -223,38 +280,60 @@ impl Bucket {
 
     /// Which invariants don't hold in Redis; with `repair`, they do afterwards, as far as that is possible. Reads every
     /// job, a bounded part in each script; may be dropped between these.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
         self.core.examine(mend).await
     }
 
     /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:
     /// before Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
         self.core.denied().await
     }
 
+    /// How the jobs of the last `window` ended: counts and latencies.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn report(&self, window: Duration) -> Result<Report, BucketError> {
         self.core.report(window).await
     }
 
     /// None: it has not ended within the time.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
         self.waiting.wait(id, within).await
     }
 
     /// For who knows that a replica is gone: its jobs are due at once for the others, not only after the lease. None:
     /// its heart beat meanwhile, so it lives and keeps its jobs.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
         self.core.declare_dead(consumer.as_str()).await
     }
 
     /// Forgets ended work beyond what is kept. To be called now and again: nothing else does in a bucket where nothing
     /// ends.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn enforce_retention(&self) -> Result<Retention, BucketError> {
         self.core.enforce_retention().await
     }
 
     /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
         self.core.clone().join(consumer, lease, life).await
     }

@@ -44,6 +44,9 @@ pub enum BadForward {
 
 impl ForwardHeaders {
     /// Adds one header that a caller asked to forward.
+    ///
+    /// # Errors
+    /// For a header that belongs to a connection, to dripfeed or to the proxies before it, and for too many.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), BadForward> {
         let (name, value) = read(name, value)?;
         if is_client_address(&name) {
@@ -64,6 +67,9 @@ impl ForwardHeaders {
     }
 
     /// The headers of a proxied request, less those that belong to its connection or to dripfeed.
+    ///
+    /// # Errors
+    /// For too many headers, or too many bytes of them.
     pub fn of_request(headers: &HeaderMap, client_address: ClientAddress) -> Result<Self, BadForward> {
         let named_by_connection: HashSet<HeaderName> = headers
             .get_all(header::CONNECTION)

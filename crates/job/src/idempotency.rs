@@ -28,6 +28,10 @@ pub enum BadIdempotencyKey {
 }
 
 impl IdempotencyKey {
+    /// Reads what a caller sent.
+    ///
+    /// # Errors
+    /// For a key that is empty, too long, or has control characters.
     pub fn parse(text: &str) -> Result<Self, BadIdempotencyKey> {
         // The IETF draft writes the key as a quoted string; many callers send it bare. Both name the same job.
         let bare = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);

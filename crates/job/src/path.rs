@@ -27,6 +27,9 @@ pub enum BadPath {
 
 impl UpstreamPath {
     /// Reads what a caller sent, `/a/b?c=d` or `a/b`.
+    ///
+    /// # Errors
+    /// For a path that could leave the upstream's own, or that isn't one.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
         if text.len() > LONGEST {
             return Err(BadPath::TooLong(text.len()));

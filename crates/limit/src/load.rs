@@ -58,26 +58,41 @@ impl fmt::Display for LoadError {
 }
 
 /// Reads a YAML document.
+///
+/// # Errors
+/// When it can't be read; else every fault with its place.
 pub fn yaml(text: &str) -> Result<Policies, LoadError> {
     document(parse_yaml(text)?)
 }
 
 /// A YAML document as it stands: whether it holds policies isn't looked at.
+///
+/// # Errors
+/// When it isn't YAML.
 pub fn parse_yaml(text: &str) -> Result<Json, LoadError> {
     serde_saphyr::from_str(text).map_err(|error| whole(&error))
 }
 
 /// Reads a TOML document.
+///
+/// # Errors
+/// As [`yaml`].
 pub fn toml(text: &str) -> Result<Policies, LoadError> {
     document(toml::from_str(text).map_err(|error| whole(&error))?)
 }
 
 /// Reads a JSON document.
+///
+/// # Errors
+/// As [`yaml`].
 pub fn json(text: &str) -> Result<Policies, LoadError> {
     document(serde_json::from_str(text).map_err(|error| whole(&error))?)
 }
 
 /// Reads a document that was parsed: `{"policies": […]}` or `{"slas": […]}`.
+///
+/// # Errors
+/// Every fault with its place.
 pub fn document(document: Json) -> Result<Policies, LoadError> {
     let (name, items) = only_list(document)?;
     match name.as_str() {
@@ -111,12 +126,18 @@ fn no_document() -> LoadError {
 }
 
 /// Reads a list of policies that is part of another document, where its name is `place`.
+///
+/// # Errors
+/// Every fault with its place.
 pub fn list(place: &str, items: Vec<Json>) -> Result<Policies, LoadError> {
     read(place, items, policy::read)
 }
 
 /// Reads the tiers of a pace, a list that is part of another document, where its name is `place`. A pace is spent by
 /// who takes, in one scope: kinds `bucket`, `gate` and `fixed` without a spread.
+///
+/// # Errors
+/// Every fault with its place.
 pub fn pace(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
     pace::read(place, items)
 }

@@ -148,6 +148,10 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Checks the settings against each other.
+    ///
+    /// # Errors
+    /// When they can't be enforced together, or not exactly.
     pub fn new(settings: PolicySettings) -> Result<Self, BadPolicy> {
         match settings.tiers.len() {
             0 => return Err(BadPolicy::NoTiers),

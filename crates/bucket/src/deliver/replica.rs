@@ -114,6 +114,10 @@ impl Replica {
     }
 
     /// Up to `most` jobs that may be called now.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time. What was claimed all the same is found again at
+    /// the next take.
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let consumer = member.consumer.as_str();
@@ -159,11 +163,17 @@ impl Replica {
     }
 
     /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.
+    ///
+    /// # Errors
+    /// While the process ends; a lack of Redis is waited out.
     pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> {
         self.settle_with(claim, settlement, Feedback::default()).await
     }
 
     /// The same, where the attempt reported something of the upstream.
+    ///
+    /// # Errors
+    /// As [`Replica::settle`].
     pub async fn settle_with(
         &self,
         claim: Claim,
@@ -183,6 +193,9 @@ impl Replica {
     }
 
     /// Shows that this replica lives, looks at the others, and takes over what dead ones held.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn beat(&self) -> Result<Recovery, BucketError> {
         let mut watch = self.0.watch.lock().await;
         self.0.core.beat(self.0.consumer.as_str(), &mut watch).await
@@ -195,6 +208,9 @@ impl Replica {
     }
 
     /// Leaves the group; what is still held is due at once for the others, without counting an attempt.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; then the lease runs out instead.
     pub async fn leave(&self) -> Result<(), BucketError> {
         self.0.core.take_over(self.0.consumer.as_str(), "*").await.map(drop)
     }

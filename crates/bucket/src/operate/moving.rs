@@ -148,6 +148,9 @@ impl Mover {
     }
 
     /// Takes over what dead replicas hold. The name of a living one: its heartbeats go on.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn recover(&self, lease: Duration) -> Result<Option<String>, BucketError> {
         let mut watch = Watch::new(lease);
         let mut before: Option<HashMap<String, Option<u64>>> = None;
@@ -175,6 +178,9 @@ impl Mover {
     }
 
     /// Moves the next few jobs.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time. The step may be made again.
     pub async fn step(&mut self) -> Result<Moving, BucketError> {
         let page = self.page(MOST).await?;
         if let Some(replica) = page.consumers.into_keys().next().filter(|_| !self.replicas_are_others) {

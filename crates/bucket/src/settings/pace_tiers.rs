@@ -12,6 +12,9 @@ pub struct PaceTiers {
 
 impl PaceTiers {
     /// Reads a list that is part of another document, where its name is `place`.
+    ///
+    /// # Errors
+    /// Each fault with its place: a tier that can't be read, or of a kind that a pace can't have.
     pub fn read(place: &str, written: Vec<Json>) -> Result<Self, LoadError> {
         Ok(Self { tiers: load::pace(place, written.clone())?, written })
     }

@@ -48,6 +48,9 @@ pub(crate) use {more_units, unit, units};
 pub const PATTERN: &str = concat!("^\\s*\\+?", units!(), "\\s*$");
 
 /// Reads a duration with its unit.
+///
+/// # Errors
+/// For a number without a unit, an unknown unit, or a time that is too long.
 pub fn parse(text: &str) -> Result<Duration, BadDuration> {
     let shown = || text.chars().take(48).collect::<String>();
     // Also one of zero: nobody means it.
@@ -78,10 +81,18 @@ pub mod text {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// With serde: written as it is read.
+    ///
+    /// # Errors
+    /// Those of the serializer.
     pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&super::show(*duration))
     }
 
+    /// With serde: read as by [`parse`].
+    ///
+    /// # Errors
+    /// As [`parse`].
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         super::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }

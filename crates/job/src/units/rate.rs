@@ -46,6 +46,10 @@ pub enum BadRate {
 }
 
 impl Rate {
+    /// `limit` calls per `period`.
+    ///
+    /// # Errors
+    /// When one of them is zero, or both are too large to be counted exactly.
     pub fn new(limit: u64, period: Duration) -> Result<Self, BadRate> {
         let shown = || format!("{limit}/{}", duration::show(period));
         let period_us = u64::try_from(period.as_micros()).map_err(|_| BadRate::OutOfRange(shown()))?;

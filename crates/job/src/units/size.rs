@@ -20,6 +20,9 @@ pub const PATTERN: &str = r"^\s*[0-9]+\s*([KMG]iB|kB|MB|GB|B)\s*$";
 pub struct BadSize(String);
 
 /// Reads a size into bytes.
+///
+/// # Errors
+/// For a number without a unit, an unknown unit, or a size beyond 64 bits.
 pub fn parse(text: &str) -> Result<u64, BadSize> {
     let bad = || BadSize(text.chars().take(48).collect());
     let (digits, unit) =
@@ -45,10 +48,18 @@ pub fn show(bytes: u64) -> String {
 pub mod text {
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// With serde: written as it is read.
+    ///
+    /// # Errors
+    /// Those of the serializer.
     pub fn serialize<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&super::show(*bytes))
     }
 
+    /// With serde: read as by [`parse`].
+    ///
+    /// # Errors
+    /// As [`parse`].
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         super::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }

@@ -38,6 +38,9 @@ pub const CALENDAR_PERIODS: [&str; 14] =
 
 impl Unit {
     /// Reads `day`, `1d`, `month` ….
+    ///
+    /// # Errors
+    /// For another word.
     pub fn parse(text: &str) -> Result<Self, BadCalendar> {
         match text.trim() {
             "day" | "1d" | "1 day" | "24h" => Ok(Self::Day),
@@ -61,6 +64,10 @@ impl Unit {
 }
 
 impl Calendar {
+    /// Windows of this unit, in this time zone.
+    ///
+    /// # Errors
+    /// For an unknown time zone.
     pub fn new(unit: Unit, zone: &str) -> Result<Self, BadCalendar> {
         TimeZone::get(zone).map_err(|_| BadCalendar::Zone(zone.chars().take(64).collect()))?;
         Ok(Self { unit, zone: zone.to_owned() })

@@ -69,6 +69,10 @@ impl Variables {
 }
 
 impl Match {
+    /// By method, none meaning any, and by a template of the path.
+    ///
+    /// # Errors
+    /// For a bad method or template, and for too many.
     pub fn new<M: AsRef<str>>(methods: &[M], path: Option<&str>) -> Result<Self, BadMatch> {
         if methods.len() > MOST_METHODS {
             return Err(BadMatch::ManyMethods(methods.len()));
@@ -102,6 +106,10 @@ fn parse_method(text: &str) -> Result<String, BadMatch> {
 }
 
 impl Template {
+    /// Reads `/v1/{org}/product/*`, with `**` for any rest.
+    ///
+    /// # Errors
+    /// For text that isn't a template, or has too many parts.
     pub fn parse(text: &str) -> Result<Self, BadMatch> {
         let Some(path) = text.strip_prefix('/') else { return Err(BadMatch::NoSlash(text.to_owned())) };
         let mut segments = Vec::new();

@@ -30,6 +30,10 @@ pub struct DuplicateId {
 }
 
 impl Policies {
+    /// A set that decides together.
+    ///
+    /// # Errors
+    /// When two have the same id.
     pub fn new(policies: Vec<Policy>) -> Result<Self, DuplicateId> {
         let mut ids = HashSet::new();
         for (place, policy) in policies.iter().enumerate() {

@@ -87,6 +87,9 @@ pub enum BadTier {
 
 impl Tier {
     /// A leaky bucket, which is a token bucket, which is GCRA.
+    ///
+    /// # Errors
+    /// When it can't be counted exactly, or the limit, period or burst is zero.
     pub fn bucket(limit: u64, period: Duration, burst: u64) -> Result<Self, BadTier> {
         let tier = Self::new(limit, period, Kind::Bucket { burst })?;
         if burst == 0 {
@@ -109,25 +112,44 @@ impl Tier {
         EXACT / 4 / unit
     }
 
+    /// One per period.
+    ///
+    /// # Errors
+    /// When the period is zero or too long.
     pub fn gate(period: Duration) -> Result<Self, BadTier> {
         Self::new(1, period, Kind::Gate)
     }
 
+    /// `limit` per window.
+    ///
+    /// # Errors
+    /// When the limit or the period is zero or too large.
     pub fn fixed(limit: u64, period: Duration, align: Align) -> Result<Self, BadTier> {
         Self::new(limit, period, Kind::Fixed(align))
     }
 
     /// Windows of a calendar, whose length is that of its unit.
+    ///
+    /// # Errors
+    /// When the limit is zero or too large.
     pub fn calendar(limit: u64, calendar: Calendar) -> Result<Self, BadTier> {
         Self::new(limit, calendar.unit().length(), Kind::Fixed(Align::Calendar(calendar)))
     }
 
+    /// `limit` per window that slides, weighted by the share of the last one.
+    ///
+    /// # Errors
+    /// When it can't be counted exactly, or the limit or the period is zero.
     pub fn sliding(limit: u64, period: Duration) -> Result<Self, BadTier> {
         let tier = Self::new(limit, period, Kind::Sliding)?;
         let period_us = tier.period_us;
         tier.exact(limit, period_us, EXACT / 8, || "a sliding window".to_owned())
     }
 
+    /// `limit` in any period, each remembered.
+    ///
+    /// # Errors
+    /// When the limit or the period is zero or too large, or the gap is longer than the period.
     pub fn log(limit: u64, period: Duration, min_gap: Duration, count_denied: bool) -> Result<Self, BadTier> {
         if limit > MOST_LOG {
             return Err(BadTier::LargeLog(limit));
@@ -139,6 +161,9 @@ impl Tier {
     }
 
     /// At most `limit` leases at once, each for at most `lease`.
+    ///
+    /// # Errors
+    /// When the limit or the lease is zero or too large.
     pub fn concurrent(limit: u64, lease: Duration) -> Result<Self, BadTier> {
         if limit > MOST_CONCURRENT {
             return Err(BadTier::ManyLeases(limit));
@@ -146,6 +171,10 @@ impl Tier {
         Self::new(limit, lease, Kind::Concurrent)
     }
 
+    /// At most `limit` jobs that wait in the bucket.
+    ///
+    /// # Errors
+    /// When the limit is zero or too large.
     pub fn backlog(limit: u64) -> Result<Self, BadTier> {
         Self::new(limit, Duration::from_micros(1), Kind::Backlog)
     }
