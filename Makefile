@@ -13,6 +13,9 @@ CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/c
 SCHEMATHESIS_VERSION := 4.32.5
 SCHEMATHESIS := $(TARGET)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 
+TYPOS_VERSION := 1.52.0
+TYPOS := $(TARGET)/typos-$(TYPOS_VERSION)/bin/typos
+
 # $(call apt_install,package): as root, or through sudo; where that can't be, it shows what is missing.
 define apt_install
 	as_root=; if [ "$$(id -u)" != 0 ]; then as_root=sudo; fi; \
@@ -78,16 +81,20 @@ lab: redis ## Run published limiters and ours side by side: a table, and charts 
 	@exec $(TARGET)/release/dripfeed lab $(ARGS)
 
 .PHONY: lint
-lint: ## Check format, lints, words, folders, module circles, and dependencies when cargo-deny is installed
+lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, circles, and dependencies
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps
+	$(TYPOS)
 	python3 tests/checks/circles.py
 	python3 tests/checks/folders.py
 	python3 tests/checks/words.py
+	python3 tests/checks/width.py
+	python3 tests/checks/dependencies.py
 	@if command -v cargo-deny >/dev/null; then \
 		echo "cargo deny"; cargo deny --locked check bans licenses sources; \
 	else \
-		echo "dependencies not checked: cargo install --locked cargo-deny" >&2; \
+		echo "licences and sources of dependencies not checked: cargo install --locked cargo-deny" >&2; \
 	fi
 
 .PHONY: check-compose
@@ -118,3 +125,6 @@ $(CHECK_JSONSCHEMA):
 
 $(SCHEMATHESIS):
 	@$(call python_tool,schemathesis,$(SCHEMATHESIS_VERSION))
+
+$(TYPOS):
+	@$(call python_tool,typos,$(TYPOS_VERSION))
