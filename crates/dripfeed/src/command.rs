@@ -12,6 +12,7 @@ mod jobs;
 mod key;
 mod lab;
 mod listing;
+mod man;
 mod openapi;
 mod pause;
 mod purge;
@@ -68,9 +69,11 @@ pub(crate) enum Command {
     Openapi,
     /// Print shell completions
     Completions(completions::Arguments),
+    /// Write the man pages, one of each command, into a folder
+    Man(man::Arguments),
 }
 
-/// Runs one. `program` is the whole command line, for its completions.
+/// Runs one. `program` is the whole command line, for its completions and man pages.
 ///
 /// # Errors
 /// With the exit code of the program.
@@ -96,5 +99,6 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Key(arguments) => key::run(&arguments),
         Command::Openapi => openapi::run(),
         Command::Completions(arguments) => completions::run(&arguments, program),
+        Command::Man(arguments) => man::run(&arguments, program),
     }
 }

@@ -199,6 +199,23 @@ fn descriptions_are_printed_without_a_server() {
     assert!(run(&["--version"]).out.starts_with("dripfeed "));
 }
 
+#[test]
+fn each_command_has_a_man_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    assert_eq!(run(&["man", pages.to_str().unwrap()]).code, Some(0));
+    let page = |name: &str| fs::read_to_string(pages.join(name)).unwrap();
+    for command in ["", "-intake", "-push", "-dead-replay", "-man"] {
+        assert!(page(&format!("dripfeed{command}.1")).contains(".SH SYNOPSIS"), "{command}");
+    }
+    // Exit codes, and one command beside the others.
+    assert!(page("dripfeed.1").contains("configuration") && page("dripfeed.1").contains("dripfeed\\-push"));
+    let file = write(folder.path(), "file", "");
+    let refused = run(&["man", &file]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains(&file), "{}", refused.err);
+}
+
 #[tokio::test]
 async fn a_stranded_job_is_found_and_mended() {
     let (folder, redis) = redis(&[]).await;

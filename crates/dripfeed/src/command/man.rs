@@ -1,0 +1,25 @@
+//! `dripfeed man FOLDER`
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::exit::Failure;
+use crate::output;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Where the pages are written, such as /usr/local/share/man/man1; made if it doesn't exist
+    folder: PathBuf,
+}
+
+/// One page of each command, for `man dripfeed-push`.
+pub(super) fn run(Arguments { folder }: &Arguments, program: clap::Command) -> Result<(), Failure> {
+    let shown = folder.display();
+    fs::create_dir_all(folder).with_context(|| format!("{shown} can't be made"))?;
+    clap_mangen::generate_to(program, folder).with_context(|| format!("the man pages can't be written to {shown}"))?;
+    output::say(format_args!("man pages written to {shown}"));
+    Ok(())
+}
