@@ -45,7 +45,7 @@ async fn round(store: &Store, limiter: &Limiter) -> Result<f64, Box<dyn Error>> 
     let stats: String = store.command(redis::cmd("INFO").arg("commandstats")).await?;
     let scripts = stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).ok_or("no script was called")?;
     let per_call = scripts.split("usec_per_call=").nth(1).and_then(|rest| rest.split(',').next());
-    Ok(per_call.ok_or("no time was told")?.parse()?)
+    Ok(per_call.ok_or("no time was reported")?.parse()?)
 }
 
 #[tokio::main]
