@@ -106,6 +106,7 @@ key: ## Make the callers' key for docker compose: printed once, its hash kept in
 	@if [ -e secrets/caller-key.sha256 ]; then echo "secrets/caller-key.sha256 exists: remove it to make a new key" >&2; exit 1; fi; \
 	key=$$(head -c 32 /dev/urandom | sha256sum | cut -d ' ' -f 1); \
 	printf %s "$$key" | sha256sum | cut -d ' ' -f 1 | install -D -m 0644 /dev/stdin secrets/caller-key.sha256; \
+	grep -qs '^CALLER_KEY_HASH_FILE=' .env || echo "CALLER_KEY_HASH_FILE=./secrets/caller-key.sha256" >>.env; \
 	echo "$$key"
 
 .PHONY: redis
