@@ -39,7 +39,7 @@ dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
 # The whole workspace is built before the tests, because they start `dripfeed` as a process; and not that package alone,
 # because then its dependencies would be built a second time with other features.
 .PHONY: test
-test: redis check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis and real processes
+test: redis curl check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis and real processes
 	cargo build --locked --workspace
 	@mkdir -p $(TARGET)
 	cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
@@ -112,6 +112,11 @@ key: ## Make the callers' key for docker compose: printed once, its hash kept in
 .PHONY: redis
 redis:
 	@if ! command -v redis-server valkey-server >/dev/null; then $(call apt_install,redis-server); fi
+
+# A test types the commands of the README.
+.PHONY: curl
+curl:
+	@if ! command -v curl >/dev/null; then $(call apt_install,curl); fi
 
 # $(call python_tool,package,version): in a virtual environment of its own. Debian's python3 comes without ensurepip, which
 # that needs.

@@ -14,5 +14,7 @@ mod lab;
 mod operate;
 /// Starting the executable and reading what it says.
 mod program;
+/// The README, typed from top to bottom.
+mod readme;
 /// SIGHUP.
 mod reload;
