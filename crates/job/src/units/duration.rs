@@ -89,10 +89,10 @@ pub mod text {
         serializer.serialize_str(&super::show(*duration))
     }
 
-    /// With serde: read as by [`parse`].
+    /// With serde: read as by [`parse`](super::parse).
     ///
     /// # Errors
-    /// As [`parse`].
+    /// As [`parse`](super::parse).
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         super::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }

@@ -56,10 +56,10 @@ pub mod text {
         serializer.serialize_str(&super::show(*bytes))
     }
 
-    /// With serde: read as by [`parse`].
+    /// With serde: read as by [`parse`](super::parse).
     ///
     /// # Errors
-    /// As [`parse`].
+    /// As [`parse`](super::parse).
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         super::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
