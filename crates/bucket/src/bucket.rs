@@ -321,7 +321,7 @@ impl Bucket {
         self.core.declare_dead(consumer.as_str()).await
     }
 
-    /// Forgets ended work beyond what is kept. To be called now and again: nothing else does in a bucket where nothing
+    /// Forgets ended work beyond what is kept. To be called periodically: nothing else does in a bucket where nothing
     /// ends.
     ///
     /// # Errors

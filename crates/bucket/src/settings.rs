@@ -70,7 +70,7 @@ pub struct Leak {
     pub concurrency: u32,
     /// Calls under way at once, over all replicas. None: no bound but `concurrency`.
     pub max_in_flight: Option<u64>,
-    /// The longest hold an upstream may ask for, and the hold for one that names no time.
+    /// For how long an upstream may throttle the bucket at most, and for how long it does when it names no time.
     pub max_hold: Duration,
     pub default_hold: Duration,
 }

@@ -43,7 +43,7 @@ pub(crate) fn hangups() -> io::Result<Signal> {
     signal(SignalKind::hangup())
 }
 
-/// Cancels `stop` when standard input ends: who started us and held its other end is gone, however it went.
+/// Cancels `stop` when standard input ends: the process that started us and had its other end is gone, however it went.
 pub(crate) fn stop_with_stdin(stop: CancellationToken) {
     tokio::spawn(async move {
         let mut stdin = tokio::io::stdin();

@@ -1,5 +1,5 @@
 //! The experiments, a file each, named for what it is about. Where the published approach is small, it stands below its
-//! experiment as `published`, in words of our own, faults included.
+//! experiment as `published`, in our own words, faults included.
 
 pub(crate) mod counter_with_resetter;
 pub(crate) mod gates_and_windows;

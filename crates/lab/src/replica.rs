@@ -1,4 +1,4 @@
-//! A processor on threads and connections of its own, so that it can die in the middle of everything.
+//! A processor on separate threads and connections, so that it can die in the middle of everything.
 
 use std::time::Duration;
 

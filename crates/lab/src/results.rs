@@ -98,7 +98,7 @@ impl Row {
         }
     }
 
-    /// As people read it: what, published, the published approach here, ours, bound, whether it held.
+    /// As people read it: what, published, the published approach here, ours, bound, whether it was kept.
     pub fn cells(&self) -> [String; 6] {
         let figure = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), shown);
         let bound = match self.bound {

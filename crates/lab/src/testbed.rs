@@ -1,4 +1,4 @@
-//! The Redis that an experiment is run on: one of its own, or a given one, in which it leaves nothing.
+//! The Redis that an experiment is run on: a private one, or a given one, in which it leaves nothing.
 
 use std::time::Instant;
 

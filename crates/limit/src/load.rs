@@ -102,7 +102,7 @@ pub fn document(document: Json) -> Result<Policies, LoadError> {
     }
 }
 
-/// The same as `{"policies": […]}`, whichever it was. What can't be read as a policy is left as it is.
+/// The same as `{"policies": […]}`, whichever it was. What can't be read as a policy is left unchanged.
 pub(crate) fn as_policies(document: Json) -> Result<Json, LoadError> {
     let (name, items) = only_list(document)?;
     let items = match name.as_str() {

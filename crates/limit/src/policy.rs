@@ -51,7 +51,7 @@ pub struct PolicySettings {
     pub tiers: Vec<Tier>,
     pub consistency: Consistency,
     pub on_store_error: OnStoreError,
-    /// Told to the refused caller.
+    /// For the refused caller.
     pub message: Option<String>,
     /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the
     /// names that stand beside it in the key. Values beyond that share them: they may pass less than each alone, and

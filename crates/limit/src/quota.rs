@@ -22,7 +22,7 @@ pub struct Quota<'q> {
 pub enum Window {
     /// A window of this many seconds.
     Seconds(u64),
-    /// What is held at once.
+    /// What is in use at once.
     AtOnce,
     /// Nothing that the fields have a word for.
     Unnamed,

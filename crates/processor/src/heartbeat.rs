@@ -1,4 +1,4 @@
-//! Shows the other replicas that this one lives, and brings back what dead ones held.
+//! Shows the other replicas that this one lives, and requeues the jobs of dead ones.
 
 use dripfeed_bucket::{Bucket, Replica};
 use tokio::time::{MissedTickBehavior, interval};

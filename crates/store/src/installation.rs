@@ -81,7 +81,7 @@ fn parse(salt: &str) -> Option<[u8; 16]> {
 }
 
 /// Opens the installation below the prefix of `store`, or begins it where Redis holds none; from then on
-/// [`Store::salt`] is its salt. To be called again now and then: an emptied Redis gets it back.
+/// [`Store::salt`] is its salt. To be called periodically: an emptied Redis gets it back.
 ///
 /// # Errors
 /// When its layout is newer than [`LAYOUT`], and as for any script.

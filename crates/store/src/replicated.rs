@@ -125,7 +125,7 @@ impl Replicated {
     }
 }
 
-/// Looks who follows whenever nobody else did for a while, from `after` on, as long as the connection is held.
+/// Looks who follows whenever nobody else did for a while, from `after` on, as long as the connection lasts.
 async fn keep_looking(connection: Weak<Connection>, after: Duration) {
     tokio::time::sleep(after).await;
     loop {

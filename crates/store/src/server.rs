@@ -34,7 +34,7 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 /// The longest to wait until it has written its data and ended.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// A running Redis of our own. Dropping it kills it, which loses nothing that Redis acknowledged;
+/// A running private Redis. Dropping it kills it, which loses nothing that Redis acknowledged;
 /// [`PrivateServer::stop`] is the orderly end.
 #[derive(Debug)]
 pub struct PrivateServer {

@@ -23,7 +23,7 @@ use crate::url::{Address, Place};
 /// Redis, as all parts of the program reach it. Cheap to clone; clones share their connections.
 ///
 /// A call fails within `response_timeout` and half a second, in a Cluster and a whole one, whatever state Redis is in,
-/// and Redis is used again within a second of being back. Connections are made again by themselves.
+/// and Redis is used again within a second of being back. Connections are renewed automatically.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,

@@ -13,7 +13,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 pub(crate) struct Doorbell {
-    /// A connection of its own, because a blocked one answers nothing else.
+    /// A separate connection, because a blocked one answers nothing else.
     connection: Mutex<Option<Dedicated>>,
 }
 

@@ -33,7 +33,7 @@ struct Known {
     doubt: bool,
 }
 
-/// The batch that is on its way, or has no answer yet. Its jobs are held as long as it has not been carried out: one
+/// The batch that is on its way, or has no answer yet. Its jobs are claimed as long as it has not been carried out: one
 /// that it parked may be taken again meanwhile, and so have another claim, or be a stray.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Settling {

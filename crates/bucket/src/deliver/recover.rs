@@ -1,5 +1,5 @@
 //! Recovery by observation: a replica whose heartbeat stood still for long enough, by the observer's own clock, is
-//! dead, and what it held is due again for all. No wall clock is asked, so no clock step steals live jobs or strands
+//! dead, and its jobs are due again for all. No wall clock is asked, so no clock step steals live jobs or strands
 //! dead ones.
 
 use std::collections::HashMap;
@@ -70,8 +70,8 @@ impl Watch {
         Self { lease, last_look: None, seen: HashMap::new() }
     }
 
-    /// Takes a look at `now`; shows who has stood still for long enough. After a gap in its own looks it has no ground
-    /// to judge: that was Redis or this process standing still.
+    /// Takes a look at `now`; shows which have stood still for long enough. After a gap in its own looks it has no
+    /// ground to judge: that was Redis or this process standing still.
     pub(crate) fn look(&mut self, now: Instant, consumers: HashMap<String, Option<u64>>) -> Vec<(String, Option<u64>)> {
         let silence = self.lease * 2 / 3;
         let gap = self.last_look.replace(now).is_some_and(|last| now.duration_since(last) > silence * 3 / 4);
@@ -94,7 +94,7 @@ impl Watch {
 }
 
 impl Core {
-    /// Shows that `consumer` lives, looks at the others, and takes over what dead ones held.
+    /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
     pub(crate) async fn beat(&self, consumer: &str, watch: &mut Watch) -> Result<Recovery, BucketError> {
         let Some(others) = self.heartbeat(consumer).await? else {
             return Ok(Recovery { fenced: true, ..Recovery::default() });
@@ -108,7 +108,7 @@ impl Core {
                 let bucket = &self.settings().name;
                 tracing::warn!(
                     %bucket, replica = %dead, recovered, poisoned,
-                    "A replica stood still and was taken for dead"
+                    "A replica missed its heartbeats; its jobs were requeued"
                 );
                 found.recovered += recovered;
                 found.poisoned += poisoned;

@@ -192,7 +192,7 @@ impl Replica {
         }
     }
 
-    /// Shows that this replica lives, looks at the others, and takes over what dead ones held.
+    /// Shows that this replica lives, looks at the others, and requeues the jobs of dead ones.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -207,7 +207,7 @@ impl Replica {
         beat_interval(self.0.lease)
     }
 
-    /// Leaves the group; what is still held is due at once for the others, without counting an attempt.
+    /// Leaves the group; what it has still claimed is due at once for the others, without counting an attempt.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; then the lease runs out instead.

@@ -272,7 +272,7 @@ fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
     let get = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
     // Where somebody else had written the job, what is no UTF-8 is replaced.
     let text = |name| Some(String::from_utf8_lossy(&get(name)?).into_owned()).filter(|text| !text.is_empty());
-    // The letter of a list's job has the job as its element; one that isn't readable is shown as it is.
+    // The letter of a list's job has the job as its element; one that isn't readable is shown unchanged.
     if let Some(element) = get("element") {
         let members = element::fields(&element).unwrap_or_else(|_| vec![(Bytes::from_static(b"body"), element)]);
         let own = fields.iter().filter(|(name, _)| name != "element").cloned();

@@ -47,7 +47,7 @@ impl Keys {
         self.of("takes")
     }
 
-    /// Hash: the hold, and what else is known of the pace.
+    /// Hash: until when it is throttled, and what else is known of the pace.
     pub(crate) fn pace(&self) -> String {
         self.of("pace")
     }

@@ -7,7 +7,7 @@ use crate::settings::limits::BucketLimits;
 use crate::settings::pace_tiers::PaceTiers;
 use crate::settings::{BucketSettings, Leak};
 
-/// None leaves a setting as it is; `Some(None)` goes back to the configured one.
+/// None leaves a setting unchanged; `Some(None)` goes back to the configured one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     pub capacity: Option<Option<u64>>,

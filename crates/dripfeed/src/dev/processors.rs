@@ -51,7 +51,7 @@ impl Processors {
         while !stop.is_cancelled() {
             let mut child = self.start()?;
             let pid = child.id().unwrap_or_default();
-            // Held here: to wait for a child closes what it holds itself of the pipe.
+            // Kept here: to wait for a child closes what it holds itself of the pipe.
             let _pipe = child.stdin.take();
             output::say(format_args!("processor {number} is process {pid}: `kill -9 {pid}` costs no job"));
             let status = tokio::select! {
@@ -106,7 +106,7 @@ impl Processors {
 /// One that was killed may; one that refuses its settings would refuse them again.
 fn may_start_again(status: ExitStatus) -> Result<(), Failure> {
     if status.code() == Some(Exit::Configuration as i32) {
-        return Err(Failure::new(Exit::Configuration, "a processor refuses these settings, as told above"));
+        return Err(Failure::new(Exit::Configuration, "a processor refuses these settings, as reported above"));
     }
     Ok(())
 }

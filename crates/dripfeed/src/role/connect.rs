@@ -76,7 +76,7 @@ async fn reach(settings: &RedisSettings) -> Result<(Store, Vec<(Store, Facts)>),
     Ok((store, servers))
 }
 
-/// Now and again.
+/// Periodically.
 fn tell(error: &StoreError, told: &mut Option<Instant>) {
     if told.is_none_or(|told| told.elapsed() >= BETWEEN_LINES) {
         *told = Some(Instant::now());

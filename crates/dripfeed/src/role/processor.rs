@@ -48,7 +48,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let listener = listen("processor.listen", settings.processor.listen).await?;
     tracing::info!("listening on http://{}", listener.local_addr()?);
 
-    // Told of until the last job is settled, so that an operator sees it drain.
+    // Shown until the last job is settled, so that an operator sees it drain.
     let drained = CancellationToken::new();
     let telling = tokio::spawn(dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, drained.clone()));
     let wanted = settings.processor.buckets.clone();

@@ -1,4 +1,4 @@
-//! Redis is looked at now and again: what it is set to may change, and another server may take its place. Answers name
+//! Redis is checked periodically: what it is set to may change, and another server may take its place. Answers name
 //! the durability class that was found last.
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Wr
             () = stop.cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        // An emptied Redis gets back what it held of the installation.
+        // An emptied Redis gets back what it had of the installation.
         match open_installation(&store).await {
             Err(InstallationError::Store(_)) => {}
             Err(error) if !newer => {

@@ -1,4 +1,4 @@
-//! What this process serves is noted in Redis now and again, and jobs of buckets that nobody serves any more are
+//! What this process serves is noted in Redis periodically, and jobs of buckets that nobody serves any more are
 //! reported.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Values that stand in files of their own.
+//! Values in separate files.
 
 use std::fs;
 use std::io::Read as _;

@@ -103,7 +103,7 @@ async fn an_intake_that_others_reach_keeps_its_keys_when_a_file_has_none() {
     let server = intake.address().replace("0.0.0.0", "127.0.0.1");
     let needs_a_key = || run(&["buckets", "--server", &server]).code == Some(77);
     assert!(needs_a_key());
-    // Sound by themselves; but the port of the start is still open to others.
+    // Sound alone; but the port of the start is still open to others.
     fs::write(&file, format!("[intake]\nlisten = \"127.0.0.1:0\"\n{TWO}")).unwrap();
     intake.signal(Signal::SIGHUP);
     let line = intake.says("settings are kept as they were");

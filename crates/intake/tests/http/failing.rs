@@ -40,7 +40,7 @@ async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, back).await.expect("ready again by itself");
+    tokio::time::timeout(PATIENCE, back).await.expect("ready again without help");
     stage.submit("z").await;
 }
 

@@ -1,5 +1,5 @@
 //! The rolling log with a minimum gap, under a client that never slows down; counts that a replica keeps on its own and
-//! reports now and then; and several tiers in one round trip.
+//! reports from time to time; and several tiers in one round trip.
 
 mod published;
 
@@ -27,7 +27,7 @@ const LOG: &str = "policies: [{ id: log, tiers: [{ kind: log, limit: 20, period:
 const COUNTING_DENIED: &str =
     "policies: [{ id: denied, tiers: [{ kind: log, limit: 20, period: 1s, count_denied: true }] }]";
 const TOLD_NOW_AND_THEN: &str = "
-policies: [{ id: told, key: [caller], consistency: async, sync: 500ms,
+policies: [{ id: reported, key: [caller], consistency: async, sync: 500ms,
     tiers: [{ kind: fixed, limit: 100000, period: 1h }] }]";
 
 pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {

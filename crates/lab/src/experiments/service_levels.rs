@@ -59,7 +59,7 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
     let line =
         |label, whose, run: &Run| Line { label, whose, published: None, passes: run.load.loud(), allowed_per_s: per_s };
     let lines = vec![
-        line("the loud tenant: local counts, each told every second", Whose::Published, &replayed),
+        line("the loud tenant: local counts, each reported every second", Whose::Published, &replayed),
         line("the loud tenant: consistency async, sync 1s", Whose::Ours, &counted),
         line("the loud tenant: consistency leased", Whose::Ours, &leased),
     ];

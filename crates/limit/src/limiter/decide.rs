@@ -68,7 +68,7 @@ impl<'l> PendingDecision<'l> {
 
     /// What was taken ahead is spent; reports the scopes that Redis must be asked for.
     async fn spend(&mut self, mut scopes: Vec<(usize, Scope)>) -> Vec<Asked> {
-        // Accounts are held in the order of their keys: two requests never wait for each other.
+        // Accounts are locked in the order of their keys: two requests never wait for each other.
         scopes.sort_by(|(_, left), (_, right)| left.key.cmp(&right.key));
         let mut asked = Vec::new();
         for (at, scope) in scopes {

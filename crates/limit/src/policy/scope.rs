@@ -1,4 +1,4 @@
-//! What a policy counts by: each different value of its key is a scope with counts of its own.
+//! What a policy counts by: each different value of its key is a scope with separate counts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -155,7 +155,7 @@ fn address(ip: IpAddr) -> String {
     }
 }
 
-/// Short plain text as it is, so that keys can be read; anything else by its hash.
+/// Short plain text unchanged, so that keys can be read; anything else by its hash.
 pub(crate) fn plain_or_hash(value: &str) -> String {
     let plain = !value.is_empty()
         && value != MISSING

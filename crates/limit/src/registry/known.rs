@@ -16,7 +16,7 @@ use crate::decide::counts::Counts;
 use crate::limiter::Limiter;
 use crate::policy::PolicyId;
 
-/// Changed by one at a time: who has the registry's attention.
+/// Changed by one at a time: the one that has the registry's attention.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// None: nothing was read yet.

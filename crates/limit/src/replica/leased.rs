@@ -96,7 +96,7 @@ impl Leases {
     }
 }
 
-/// How often it is looked after what is held.
+/// How often leases are looked after.
 pub(crate) const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 impl Drop for Leases {

@@ -20,7 +20,7 @@ const MOST: u64 = 100_000;
 struct Refusal {
     cost: u64,
     fingerprint: u32,
-    /// When Redis was asked: it answered later, so the refusal isn't held for too long.
+    /// When Redis was asked: it answered later, so the refusal isn't kept for too long.
     asked: Instant,
     until: Instant,
     verdict: ScopeVerdict,

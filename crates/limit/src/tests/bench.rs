@@ -16,7 +16,7 @@ use crate::{
 pub(crate) const NOON: u64 = 1_767_268_800_000_000;
 pub(crate) const SECOND: u64 = 1_000_000;
 
-/// A server of its own, with a store on it.
+/// A private server, with a store on it.
 pub(crate) struct Bench {
     pub(crate) store: Store,
     pub(crate) server: PrivateServer,
@@ -42,7 +42,7 @@ impl Bench {
         Limiter::with_patience(self.patient_store().await, "shop", self::policies(policies), seconds(60)).unwrap()
     }
 
-    /// A connection of its own, as another intake has one.
+    /// A separate connection, as another intake has one.
     pub(crate) async fn patient_store(&self) -> Store {
         patient(&self.server).await
     }

@@ -43,7 +43,7 @@ struct Walk {
     policy: Arc<Policy>,
     scope: LocalScope,
     now: u64,
-    /// When the state was written last: only there can the clock be put back without telling times apart.
+    /// When the state was written last: only there can the clock be put back without confusing times.
     written: bool,
     /// The last plan that was charged.
     charged: Option<Plan>,

@@ -57,7 +57,7 @@ async fn a_refused_request_never_reaches_the_service_and_is_told_when_to_come_ag
     let seconds: u64 = header(&refused, "retry-after").parse().unwrap();
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let again = service.ready().await.unwrap().call(request("a")).await.unwrap();
-    assert_eq!(again.status(), StatusCode::OK, "who waits as told gets in");
+    assert_eq!(again.status(), StatusCode::OK, "a caller that waits as long as asked gets in");
 }
 
 #[tokio::test]

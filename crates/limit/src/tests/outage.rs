@@ -144,7 +144,7 @@ async fn counts_go_on_for_two_syncs_and_then_as_the_policy_says() {
     };
     let limiter = bench.limiter(vec![counted]).await;
     bench.server.kill().await.unwrap();
-    assert!(decide(&limiter).await.unwrap(), "a replica counts by itself");
+    assert!(decide(&limiter).await.unwrap(), "a replica counts alone");
     let since = Instant::now();
     while decide(&limiter).await.is_ok() {
         assert!(since.elapsed() < seconds(3));

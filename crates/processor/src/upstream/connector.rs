@@ -31,7 +31,8 @@ use crate::upstream::ssrf::is_public;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const MOST_IDLE: usize = 256;
 
-/// An answer's head, and what of its body is held before it is read. Its headers are at most 100, hyper's own bound.
+/// An answer's head, and what of its body is buffered before it is read. Its headers are at most 100, hyper's own
+/// bound.
 const READ_BUFFER: usize = 64 * 1024;
 
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -61,7 +62,7 @@ impl Connector {
         Ok(Self { tls: tls.with_safe_default_protocol_versions()? })
     }
 
-    /// A client with connections of its own: one that was made for an upstream in a private network is never used
+    /// A client with separate connections: one that was made for an upstream in a private network is never used
     /// for another upstream that must not be in one.
     pub(crate) fn client(&self, upstream: &Upstream) -> HttpClient {
         let allow_private = upstream.allow_private();

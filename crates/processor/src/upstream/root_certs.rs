@@ -49,7 +49,7 @@ impl fmt::Debug for RootCerts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             None => f.write_str("those that browsers know"),
-            Some(certificates) => write!(f, "{} of its own", certificates.len()),
+            Some(certificates) => write!(f, "{} configured ones", certificates.len()),
         }
     }
 }

@@ -77,7 +77,7 @@ async fn jobs_that_were_taken_while_nobody_heard_the_answer_are_called() {
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let under_way = feed.call().await;
 
-    // What is asked of a Redis that stands still is done when it goes on, also for who has given up waiting.
+    // What is asked of a Redis that stands still is done when it goes on, also for a caller that has given up waiting.
     stage.redis.pause().unwrap();
     for _ in 0..3 {
         assert!(stage.store.ping().await.is_err());

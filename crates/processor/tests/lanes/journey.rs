@@ -72,7 +72,7 @@ async fn being_throttled_costs_no_attempt_and_holds_the_whole_bucket() {
     let held = tokio::time::Instant::now();
     let second = admitted(&bucket, job("second")).await;
     for call in feed.calls(2).await {
-        assert!(held.elapsed() > Duration::from_millis(700), "called during the hold");
+        assert!(held.elapsed() > Duration::from_millis(700), "called while throttled");
         assert_eq!(call.header("dripfeed-attempt"), "1");
         call.ok();
     }

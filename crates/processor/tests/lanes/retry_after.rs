@@ -15,8 +15,8 @@ async fn fill(bucket: &Bucket) -> Refused {
     }
 }
 
-/// At a steady pace, at one that has just begun, and behind a hold: who waits as long as reported, and is alone, gets
-/// in.
+/// At a steady pace, at one that has just begun, and behind a throttle: a caller that waits as long as reported, and is
+/// alone, gets in.
 #[tokio::test]
 async fn who_waits_as_long_as_told_and_is_alone_gets_in() {
     let (stage, upstream) = (Stage::set().await, Feed::open().await.that_is_content());

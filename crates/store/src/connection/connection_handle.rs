@@ -16,7 +16,7 @@ use crate::error::{ErrorKind, StoreError};
 
 /// This many calls in a row without a reply, and the connection counts as lost.
 const SILENT_CALLS: u32 = 3;
-/// A connection that held for so long was a good one. A server that is read-only right after
+/// A connection that lasted for this long was a good one. A server that is read-only right after
 /// connecting stays so for now: renewing at once again would only make a storm of connections.
 pub(super) const SETTLED: Duration = Duration::from_secs(1);
 

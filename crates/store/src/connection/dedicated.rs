@@ -2,7 +2,7 @@ use redis::{Cmd, FromRedisValue, aio::MultiplexedConnection};
 
 use crate::error::{During, StoreError};
 
-/// A connection of its own for blocking reads: no response timeout, nothing queued behind.
+/// A separate connection for blocking reads: no response timeout, nothing queued behind.
 ///
 /// A blocking read whose future was dropped still runs on the server and takes what comes next,
 /// unseen. So [`Dedicated::command`] takes the connection and gives it back with the reply: when

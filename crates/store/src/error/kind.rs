@@ -46,7 +46,7 @@ impl fmt::Display for ErrorKind {
                  the host as the certificate does"
             }
             Self::Denied => "Redis denies this to us; check user and password in redis.url and the ACL",
-            Self::WrongType => "a key holds another type than expected; give this program a redis.prefix of its own",
+            Self::WrongType => "a key holds another type than expected; give this program another redis.prefix",
             Self::Script => "the script failed inside Redis; this is a bug, please report it",
             Self::Rejected => "Redis rejected the command",
             Self::NoCluster => "this Redis is no Cluster; write redis.url as redis://host:6379",

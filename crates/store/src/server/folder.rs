@@ -49,7 +49,7 @@ impl Folder {
         })
     }
 
-    /// Keeps other starters off this folder as long as the answer is held.
+    /// Keeps other starters off this folder as long as the answer is kept.
     pub(super) fn lock(&self) -> Result<File, ServerError> {
         let path = self.dir.join(LOCK);
         let lock = File::create(&path).map_err(|source| unusable(&path, source))?;

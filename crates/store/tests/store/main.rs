@@ -1,9 +1,9 @@
-//! The store over real servers of its own.
+//! The store over private real servers.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 /// A Redis of one test and a store on it.
 mod bench;
-/// Blocking reads on connections of their own.
+/// Blocking reads on separate connections.
 mod blocking;
 /// What servers give, and what is reported when they give less.
 mod durability;

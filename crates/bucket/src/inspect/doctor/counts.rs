@@ -154,7 +154,7 @@ fn difference(count: &Count, counted: HashMap<String, i64>) -> Vec<(String, i64)
 
 fn report(count: &Count, totals: &Totals, more: &[(String, i64)], found: &mut Found) {
     if i128::from(totals.bytes) != i128::from(count.bytes) {
-        let example = format!("{} counted, {} held", totals.bytes, count.bytes);
+        let example = format!("{} counted, {} found", totals.bytes, count.bytes);
         found.one(FindingKind::BytesMiscounted, example);
     }
     for (caller, more) in more {

@@ -56,7 +56,7 @@ const MEANINGS: [Meaning; 17] = [
     (
         FindingKind::HeldByNoMember,
         "held_by_no_member",
-        "jobs held by a consumer that is no member; living replicas take them over within a lease",
+        "jobs claimed by a consumer that is no member; living replicas take them over within a lease",
         Some("puts them back, due at once"),
     ),
     (
@@ -92,7 +92,7 @@ const MEANINGS: [Meaning; 17] = [
     (
         FindingKind::BytesMiscounted,
         "bytes_miscounted",
-        "the count of bytes held differs from what is in the stream",
+        "the count of bytes differs from what is in the stream",
         Some("counts again"),
     ),
     (

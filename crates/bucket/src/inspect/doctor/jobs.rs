@@ -167,7 +167,7 @@ impl Core {
             let mut reply = Reply::new("holdings", self.store.run::<Value>(&call).await?)?;
             let (held, counted, is_member) = (reply.count()?, reply.number()?, !reply.text()?.is_empty());
             if i64::try_from(held).ok() != Some(counted) {
-                found.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} held"));
+                found.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} found"));
             }
             if held > 0 && !is_member {
                 found.many(FindingKind::HeldByNoMember, held, &consumer);

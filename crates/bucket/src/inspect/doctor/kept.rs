@@ -109,7 +109,7 @@ impl Core {
                 continue;
             }
             if after.bytes != bytes {
-                found.one(kept.finding(), format!("{} counted, {bytes} held", after.bytes));
+                found.one(kept.finding(), format!("{} counted, {bytes} found", after.bytes));
                 if mend {
                     self.counted(kept, &after.moment, bytes).await?;
                 }

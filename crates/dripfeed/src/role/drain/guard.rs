@@ -18,11 +18,11 @@ pub(super) enum Others {
     Gone,
     /// One has noted it while it was watched.
     Serve,
-    /// Told to stop before that was known.
+    /// Stopped before that was known.
     Unknown,
 }
 
-/// Waits until a place is silent, or somebody notes it again: those who have it do so every few seconds, and one that
+/// Waits until a place is silent, or somebody notes it again: those that have it do so every few seconds, and one that
 /// ended a moment ago has noted it, too.
 pub(super) async fn others_at(store: &Store, place: &BucketPlace, stop: &CancellationToken) -> Result<Others, Failure> {
     let mut first = None;
