@@ -1,4 +1,5 @@
--- Reads what an installation is, and writes it where Redis holds nothing of it: a new one, or one whose Redis was emptied.
+-- Reads what an installation is, and writes it where Redis holds nothing of it: a new one, or one whose Redis was
+-- emptied.
 --
 -- KEYS  1 state (hash)
 -- ARGV  1 the layout that the caller writes  2 a salt, for where none exists

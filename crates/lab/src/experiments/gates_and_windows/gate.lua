@@ -1,4 +1,5 @@
--- A gate that is shut while its key lives. TTL reports whole seconds, rounded: a gate of one second opens after half of it.
+-- A gate that is shut while its key lives. TTL reports whole seconds, rounded: a gate of one second opens after half of
+-- it.
 --
 -- KEYS  1 the gate (string)
 -- ARGV  1 ms for which it shuts

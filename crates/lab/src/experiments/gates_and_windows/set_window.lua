@@ -1,5 +1,5 @@
--- A window of time stamps in a sorted set. They are made of seconds and microseconds, one written behind the other: in the
--- first tenth of a second the microseconds have fewer digits, and the stamp is taken for one that is long over.
+-- A window of time stamps in a sorted set. They are made of seconds and microseconds, one written behind the other: in
+-- the first tenth of a second the microseconds have fewer digits, and the stamp is taken for one that is long over.
 --
 -- KEYS  1 the window (sorted set)
 -- ARGV  1 µs of the window  2 limit
