@@ -3,6 +3,8 @@
 /// What the containers of docker-compose.yml would run, run as processes.
 mod compose;
 mod contributing;
+/// The READMEs of crates, and the compose file.
+mod crates;
 /// Files that README.md and SECURITY.md name.
 mod paths;
 /// The lines of the README and what they show.

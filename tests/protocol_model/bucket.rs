@@ -1,7 +1,7 @@
 //! The bucket in Redis, reduced to what the protocol rests on. Each script is one step, as Redis runs it, and bears its
 //! name.
 //!
-//! Left out: bytes, deadlines, the pace, the hold, pause, cancel. When a parked job is due is left open: any time.
+//! Left out: bytes, deadlines, the pace, throttling, pause, cancel. When a parked job is due is left open: any time.
 
 use crate::bug::Bug;
 

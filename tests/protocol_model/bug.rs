@@ -30,7 +30,7 @@ pub enum Bug {
     StraysKept,
     /// A replica returns what it knows it holds, too.
     ClaimsGivenBack,
-    /// A question for strays has no number of its own: one that comes late returns what was taken since.
+    /// A question for strays has no separate number: one that comes late returns what was taken since.
     StraysUnnumbered,
     /// The job of an unanswered batch counts as known, also when that batch has parked it and it is a stray again.
     SettlingIsKnown,

@@ -6,7 +6,7 @@
 //! it, breadth first, so that what it finds is a short way to it. The scripts themselves, the batches and the pace are
 //! tested over a real Redis elsewhere; here it is their protocol.
 //!
-//! The first tests hold the promises; the others say by what each of them is held, and plant the bug that lets go of
+//! The first tests hold the promises; the others say by what each of them is kept, and plant the bug that lets go of
 //! it.
 
 mod bucket;

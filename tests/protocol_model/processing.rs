@@ -252,7 +252,10 @@ impl World {
             };
             let late_settlement =
                 |call: &Call| matches!(call, Call::Settle { consumer, .. } if *consumer == life.consumer);
-            let late_question = |call: &Call| matches!(call, Call::Take { consumer, .. } | Call::Strays { consumer, .. } if *consumer == life.consumer);
+            let late_question = |call: &Call| {
+                let (Call::Take { consumer, .. } | Call::Strays { consumer, .. }) = call else { return false };
+                *consumer == life.consumer
+            };
             if life.unanswered.is_none() && !late.iter().any(late_settlement) {
                 (life.batches, enrolled.last_batch) = (0, 0);
             }

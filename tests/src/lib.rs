@@ -1,4 +1,4 @@
-//! What the tests share: private servers and proxies before them that misbehave, their buckets, real processes, and an
+//! What the tests share: private servers and a door to them that misbehaves, separate buckets, real processes, and an
 //! upstream that writes down every call.
 
 pub mod buckets;

@@ -1,5 +1,5 @@
 //! A TCP proxy that breaks things: it delays, cuts at a byte, loses replies, resets; before Redis it knows which script
-//! goes by, and hits breakpoints there.
+//! goes by, and springs traps there.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,9 +1,5 @@
-//! A proxy before Redis that gives chosen calls another answer than the server's, or none. The server behind it is
-//! real, and so is all state.
-//!
-//! It passes one call at a time, because an answer of its own must not overtake those to earlier calls. `proxy` is
-//! apart for that reason: it passes any number at once, as fast as they come, breaks connections and kills processes,
-//! and answers nothing.
+//! A door to Redis that misbehaves as reported. Behind it is a real server, so that all state is real; before it,
+//! chosen calls get another answer than that server's, or none.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -15,7 +15,7 @@ pub trait RunningRedis {
     /// The `redis.url` to reach it.
     fn url(&self) -> String;
 
-    /// Where a test may put files of its own; gone with the test.
+    /// Where a test may put its files; gone with the test.
     fn folder(&self) -> &Path;
 }
 

@@ -1,4 +1,4 @@
-//! dripfeed as it runs for real: a Redis of its own, and as many intakes and processors as a test wants.
+//! dripfeed as it runs for real: a private Redis, and as many intakes and processors as a test wants.
 
 use std::fs;
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ impl<R: RunningRedis> Service<R> {
         service
     }
 
-    /// Other buckets from now on: for processes that start then, or are told to read their settings again.
+    /// Other buckets from now on: for processes that start then, or are asked to read their settings again.
     pub fn configure(&self, buckets: &str) {
         let basis = BASIS.replace("{redis}", &self.redis.url()).replace("{durability}", &self.durability.to_string());
         fs::write(&self.configuration, basis + buckets).expect("a file of settings");

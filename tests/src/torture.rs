@@ -1,5 +1,5 @@
-//! Faults under load: a seeded driver, real processes in slots where they are followed by new ones, proxies and
-//! breakpoints on their ways, an upstream that writes down every call, and the invariants that every run ends with.
+//! Faults under load: a seeded driver, real processes in slots where they are followed by new ones, proxies and traps
+//! on their ways, an upstream that writes down every call, and the invariants that every run ends with.
 //!
 //! A row of the fault suite begins a [`run::Run`], does its faults to the [`harness::Harness`], and finishes it.
 

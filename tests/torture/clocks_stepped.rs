@@ -10,17 +10,17 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::rows::Order;
 
-const WHAT: &str = "clock stepped during a hold";
+const WHAT: &str = "clock stepped while throttled";
 /// What the upstream asks for, in seconds.
 const HOLD: u64 = 5;
-/// In seconds: far beyond the hold, and back by less than it. Jobs that are parked wait for the clock that was put
+/// In seconds: far beyond the throttle, and back by less than it. Jobs that are parked wait for the clock that was put
 /// back, so it isn't put back by what a bucket may not take to drain.
 const STEPS: [i64; 2] = [600, -2];
-/// Maximum time that a call may be under way which was granted before the hold.
+/// Maximum time that a call may be under way which was granted before the throttle.
 const GRANTED_BEFORE: Duration = Duration::from_secs(1);
-/// By how much a hold may end early, where the clock was stepped: what passed since a replica last looked at it.
+/// By how much a throttle may end early, where the clock was stepped: what passed since a replica last looked at it.
 const EARLY: Duration = Duration::from_secs(1);
-/// From the end of the hold until calls are made again.
+/// From the end of the throttle until calls are made again.
 const WORKS_WITHIN: Duration = Duration::from_secs(5);
 
 pub async fn run(order: Order) -> Report {
@@ -46,11 +46,11 @@ pub async fn run(order: Order) -> Report {
         let calls = run.harness.upstream.calls().into_iter().filter(|call| call.at > stepped && call.at < over - EARLY);
         let early = calls.count();
         if early > 0 {
-            wrong.push(format!("{early} calls during a hold, after the clock was stepped by {step} s"));
+            wrong.push(format!("{early} calls while throttled, after the clock was stepped by {step} s"));
         }
         let took = run.recovers(over - EARLY).await;
         if took > EARLY + WORKS_WITHIN * order.slack() {
-            wrong.push(format!("calls came {took:?} after the hold, the clock having been stepped by {step} s"));
+            wrong.push(format!("calls came {took:?} after the throttle, the clock having been stepped by {step} s"));
         }
     }
     let mut report = run.finish().await;

@@ -10,7 +10,7 @@ mod rows;
 /// Whether the suite finds the bugs that are planted.
 mod selftest;
 
-/// Redis' clock stepped during a hold.
+/// Redis' clock stepped while throttled.
 mod clocks_stepped;
 /// Connections cut, delayed, reset; replies lost.
 mod connections_cut;

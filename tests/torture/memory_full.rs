@@ -59,7 +59,7 @@ async fn still_held(harness: &Harness, within: Duration) -> Option<String> {
             return None;
         }
         if begun.elapsed() + SETTLES_WITHIN > within {
-            return Some(format!("held for {within:?} at maxmemory: {held:?}"));
+            return Some(format!("claimed for {within:?} at maxmemory: {held:?}"));
         }
         sleep(SAMPLE).await;
     }

@@ -40,7 +40,7 @@ pub async fn run(order: Order) -> Report {
     let held = u64::from(run.harness.setup.concurrency) * u64::from(order.faults);
     let mut report = run.finish().await;
     let duplicates = report.duplicates();
-    report.must(duplicates <= held, || format!("{duplicates} duplicates, {held} jobs may have been held"));
+    report.must(duplicates <= held, || format!("{duplicates} duplicates, {held} jobs may have been claimed"));
     report.violations.extend(wrong);
     report
 }

@@ -49,7 +49,7 @@ const fn volume(jobs: u64, faults: u32, per_second: u32, harnesses: u32) -> Volu
 pub const ROWS: &[Row] = &[
     Row {
         name: "masters_replaced",
-        about: "Sentinel failover: a master killed, stopped, or told to step down",
+        about: "Sentinel failover: a master killed, stopped, or asked to step down",
         short: volume(0, 3, 2000, 1),
         long: volume(0, 50, 200, 1),
         run: |order| Box::pin(masters_replaced::run(order)),
@@ -63,7 +63,7 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "nodes_replaced",
-        about: "Cluster: a node killed, stopped, or told to step down",
+        about: "Cluster: a node killed, stopped, or asked to step down",
         short: volume(0, 3, 2000, 1),
         long: volume(0, 50, 200, 1),
         run: |order| Box::pin(nodes_replaced::run(order)),

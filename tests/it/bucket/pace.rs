@@ -173,7 +173,7 @@ async fn a_changed_pace_keeps_what_was_consumed() {
     assert_eq!(bucket.census().await.unwrap().pace.target.unwrap().text, "1000000/s");
 }
 
-/// A bucket of 1000 calls a second, with jobs, and two replicas of it in processes of their own.
+/// A bucket of 1000 calls a second, with jobs, and two replicas of it in separate processes.
 async fn adaptive(redis: &TestRedis, settings: BucketSettings) -> (Bucket, [Replica; 2]) {
     let bucket = with_jobs(redis, settings.clone(), 500).await;
     let replicas = [join(&bucket, "a").await, join(&open(redis, settings).await, "b").await];

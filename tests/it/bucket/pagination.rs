@@ -48,7 +48,7 @@ async fn sent<T>(store: &Store, done: impl Future<Output = T>) -> (T, usize) {
     (done, info(store, "stats", "total_net_output_bytes").await - before)
 }
 
-/// All that is read into Lua is memory of its own, until it is collected.
+/// All that is read into Lua is separate memory, until it is collected.
 async fn lua_has_read(store: &Store) -> usize {
     info(store, "memory", "used_memory_lua").await
 }

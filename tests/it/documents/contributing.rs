@@ -1,4 +1,4 @@
-//! What the documents say of the code, held against the code.
+//! What the documents say of the code, compared with the code.
 
 use std::fs;
 use std::path::Path;

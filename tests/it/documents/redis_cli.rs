@@ -23,7 +23,8 @@ async fn a_job_in_every_state_is_seen_with_redis_cli() {
     })
     .await;
     let service = Service::new(&format!(
-        "[buckets.tigerfeeding]\nupstream = \"{}\"\nleak = {{ concurrency = 1 }}\nretry = {{ first = \"1h\", max = \"1h\" }}",
+        "[buckets.tigerfeeding]\nupstream = \"{}\"\nleak = {{ concurrency = 1 }}\n\
+         retry = {{ first = \"1h\", max = \"1h\" }}",
         upstream.url()
     ))
     .await;

@@ -103,7 +103,8 @@ async fn what_each_limit_said_is_counted_and_a_shadow_changes_no_answer() {
     let service = Service::new(
         "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
          [[buckets.b.limits]]\nid = \"real\"\ntiers = [{ kind = \"fixed\", limit = 3, period = \"24h\" }]\n\
-         [[buckets.b.limits]]\nid = \"tried\"\nmode = \"shadow\"\ntiers = [{ kind = \"fixed\", limit = 1, period = \"24h\" }]\n",
+         [[buckets.b.limits]]\nid = \"tried\"\nmode = \"shadow\"\n\
+         tiers = [{ kind = \"fixed\", limit = 1, period = \"24h\" }]\n",
     )
     .await;
     let intake = service.intake().await;
@@ -131,7 +132,8 @@ async fn what_each_limit_said_is_counted_and_a_shadow_changes_no_answer() {
 async fn a_limit_by_address_goes_by_the_connection_or_by_what_a_trusted_proxy_says() {
     let service = Service::new(
         "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n\
-         [[buckets.b.limits]]\nid = \"each\"\nkey = [\"ip\"]\ntiers = [{ kind = \"fixed\", limit = 1, period = \"24h\" }]\n",
+         [[buckets.b.limits]]\nid = \"each\"\nkey = [\"ip\"]\n\
+         tiers = [{ kind = \"fixed\", limit = 1, period = \"24h\" }]\n",
     )
     .await;
     let direct = service.intake().await;

@@ -86,7 +86,7 @@ async fn the_lists_of_a_list_bucket_are_examined_and_repaired() {
     assert_eq!(kinds(&bucket, true).await, broken);
     assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
     drop(lost);
-    assert_eq!(take(&alive, 10).await.len(), 4, "what no member held is there again");
+    assert_eq!(take(&alive, 10).await.len(), 4, "what no member had claimed is there again");
     settle(&alive, held, DELIVERED).await;
     assert_eq!(bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items.len(), 1);
 }

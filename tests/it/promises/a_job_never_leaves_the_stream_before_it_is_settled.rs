@@ -1,6 +1,5 @@
 //! Promise 3: Retry, delay and crash recovery change a job's owner in the pending list, never its id, and never copy
-//! it: so `XLEN`,
-//! `XPENDING` and `XRANGE` always show the whole truth.
+//! it: so `XLEN`, `XPENDING` and `XRANGE` always show the whole truth.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use redis::Value;
 
 const JOBS: &str = "dripfeed:{b}:jobs";
 
-/// The stream as any Redis client sees it: the only entry, and who has it pending.
+/// The stream as any Redis client sees it: the only entry, and the owner of the pending one.
 struct Stream(dripfeed_store::Store);
 
 impl Stream {

@@ -40,7 +40,7 @@ async fn outcomes(redis: &TestRedis) -> (usize, usize) {
     let bytes = records.iter().map(String::len).sum();
     let counted: Option<usize> =
         store.command(redis::cmd("HGET").arg("dripfeed:{b}:tally").arg("outcomes_bytes")).await.unwrap();
-    assert_eq!(counted.unwrap_or_default(), bytes, "counted, and held");
+    assert_eq!(counted.unwrap_or_default(), bytes, "counted, and found");
     (records.len(), bytes)
 }
 
@@ -180,7 +180,7 @@ async fn a_bucket_that_may_drop_no_letter_holds_until_there_is_room() {
     assert_eq!(bucket.census().await.unwrap().level, 4);
     // Each letter that goes makes room for one, which isn't called again.
     assert!(bucket.delete_dead(ids[0]).await.unwrap());
-    let Take::Jobs(jobs) = replica.take(1).await.unwrap() else { panic!("what is behind them isn't held any more") };
+    let Take::Jobs(jobs) = replica.take(1).await.unwrap() else { panic!("what is behind them isn't kept any more") };
     assert_eq!(jobs.len(), 1);
     assert_eq!(jobs[0].job.as_ref().unwrap().body.as_ref(), b"behind them");
     for taken in jobs {

@@ -92,6 +92,6 @@ async fn a_process_that_slept_through_its_death_settles_nothing_when_it_wakes() 
     let first: Vec<_> = upstream.calls()[..JOBS].iter().map(|call| call.job.clone()).collect();
     for job in first {
         assert!(outcomes[&job].contains("delivered"), "{job}: {}", outcomes[&job]);
-        assert_eq!(upstream.calls_by_job()[&job], 2, "one duplicate per job that it held");
+        assert_eq!(upstream.calls_by_job()[&job], 2, "one duplicate per job that it had claimed");
     }
 }

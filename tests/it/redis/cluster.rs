@@ -82,7 +82,8 @@ async fn limits_hold_on_every_node_and_in_every_consistency() {
     for name in one_on_each(&cluster).await.values() {
         for consistency in ["strict", "leased", "async"] {
             let mut policies = json!({ "policies": [{
-                "id": consistency, "consistency": consistency, "tiers": [{ "kind": "bucket", "rate": "1/h", "burst": 20 }],
+                "id": consistency, "consistency": consistency,
+                "tiers": [{ "kind": "bucket", "rate": "1/h", "burst": 20 }],
             }] });
             if consistency == "async" {
                 policies["policies"][0]["sync"] = json!("50ms");

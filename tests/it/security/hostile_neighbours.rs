@@ -1,7 +1,6 @@
 //! Everything that one caller can do to hurt others, on real processes and a real Redis: that it costs no more work and
 //! bytes than is due, and that others are answered meanwhile. No time is asserted here, but in the long run:
-//! NEIGHBOURS=1, as
-//! `make neighbours` sets it, also measures how long others wait.
+//! NEIGHBOURS=1, as `make neighbours` sets it, also measures how long others wait.
 
 /// Each attack, and whether others wait longer beside it.
 mod attacks;

@@ -71,7 +71,7 @@ upstream = "http://localhost:1/?key=canary-in-the-query"
 {secrets}
 "#;
 
-/// Of a bucket whose secrets aren't in files of their own.
+/// Of a bucket whose secrets aren't in separate files.
 const IN_SETTINGS: &str = r#"headers = { Authorization = "Bearer canary-of-the-upstream" }
 signing_secret = ["{secret}"]"#;
 
@@ -154,15 +154,15 @@ fn without_bodies(mut letters: Value) -> Value {
 async fn in_redis(admin: &Store, key: &str) -> String {
     let mut dump = redis::cmd("EVAL");
     dump.arg(
-        "local told = {}
+        "local found = {}
          for _, letter in ipairs(redis.call('XRANGE', KEYS[1] .. 'dead', '-', '+')) do
            for i = 1, #letter[2], 2 do
              local name = letter[2][i]
-             if name == 'reason' or name == 'outcome' then told[#told + 1] = letter[2][i + 1] end
+             if name == 'reason' or name == 'outcome' then found[#found + 1] = letter[2][i + 1] end
            end
          end
-         for _, value in ipairs(redis.call('HGETALL', KEYS[1] .. 'outcomes')) do told[#told + 1] = value end
-         return table.concat(told, '\\n')",
+         for _, value in ipairs(redis.call('HGETALL', KEYS[1] .. 'outcomes')) do found[#found + 1] = value end
+         return table.concat(found, '\\n')",
     );
     dump.arg(1).arg(key);
     admin.command(&dump).await.expect("how jobs ended")

@@ -1,5 +1,5 @@
-//! The load of rows whose Redis is several servers, one taking the place of another: callers of its own, and what came
-//! of what they submitted.
+//! The load of rows whose Redis is several servers, one taking the place of another: separate callers, and what came of
+//! what they submitted.
 
 use std::time::{Duration, Instant};
 

@@ -125,9 +125,17 @@ timeout = "2s"
 capacity = {capacity}
 capacity_bytes = "256MiB"
 deliveries = {deliveries}
-leak = {{ rate = "{rate}/s", burst = {burst}, concurrency = {concurrency}, max_hold = "{hold}ms", default_hold = "20ms" }}
+leak.rate = "{rate}/s"
+leak.burst = {burst}
+leak.concurrency = {concurrency}
+leak.max_hold = "{hold}ms"
+leak.default_hold = "20ms"
 retry = {{ attempts = {attempts}, first = "20ms", max = "500ms" }}
-keep = {{ most_outcomes = 10000000, outcomes_bytes = "100GB", most_dead = 10000000, dead_bytes = "100GB", most_idempotency_keys = 10000000 }}
+keep.most_outcomes = 10000000
+keep.outcomes_bytes = "100GB"
+keep.most_dead = 10000000
+keep.dead_bytes = "100GB"
+keep.most_idempotency_keys = 10000000
 {beside}"#
         )
     }

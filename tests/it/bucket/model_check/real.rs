@@ -120,7 +120,7 @@ impl Real {
             Step::Leave(replica) => self.replicas[*replica].leave().await.map(|()| Answer::Done),
             Step::Die(replica) => match self.bucket.declare_dead(self.replicas[*replica].consumer()).await {
                 Ok(found) => {
-                    let Recovery { recovered, poisoned, .. } = found.expect("no heart beats by itself here");
+                    let Recovery { recovered, poisoned, .. } = found.expect("no heart beats alone here");
                     self.suspects_are_due().await;
                     Ok(Answer::Recovered { recovered, poisoned })
                 }

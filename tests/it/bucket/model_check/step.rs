@@ -36,7 +36,7 @@ pub enum Step {
     SetMaxShare(Option<u64>),
     SetMaxInFlight(Option<u64>),
     SetBurst(Option<u64>),
-    /// What was parked or held for an hour is due.
+    /// What was parked or throttled for an hour is due.
     AnHourPasses,
 }
 

@@ -72,7 +72,7 @@ async fn jobs_that_were_in_flight_parked_or_forgotten_are_drained_as_well() {
     let service = Service::new(&calling(&upstream, &[("mail", "")])).await;
     leave_behind(&service, "mail", 3).await;
     let bucket = Bucket::new(service.store().clone(), units::settings("mail"));
-    // One is held by a replica that died, one was parked and has lost its due time.
+    // One is claimed by a replica that died, one was parked and has lost its due time.
     let dead = join(&bucket, "dead").await;
     let forgotten = take_one(&dead).await;
     settle(&dead, forgotten, Settlement::GiveBack).await;
@@ -145,7 +145,7 @@ async fn two_places_of_one_name_lose_each_others_due_times_so_they_are_not_serve
     settle(&of_old, taken, Settlement::GiveBack).await;
     assert_eq!(old.census().await.expect("Redis answers").parked, 1);
 
-    // The replica of the new place finds the due time, and no job of its own under it.
+    // The replica of the new place finds the due time, and no job under it.
     let parked = async || old.census().await.expect("Redis answers").parked;
     until("the due time is gone", async || takes_nothing(&of_new).await && parked().await == 0).await;
     assert!(takes_nothing(&of_old).await, "no replica ever takes it");

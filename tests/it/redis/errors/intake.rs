@@ -253,7 +253,7 @@ async fn who_waits_is_woken_and_does_not_ask_again_and_again() {
         assert_eq!(harness.service.redis::<u64>("ZCARD dripfeed:{b}:notices").await, 0);
         looks.push(harness.proxy.calls("await_outcome") - before);
     }
-    // One that registers, one when the channel is listened to, and one that finds the outcome; now and again one
+    // One that registers, one when the channel is listened to, and one that finds the outcome; periodically one
     // besides.
     assert!(looks[1..4].iter().all(|looks| *looks <= 5), "{looks:?}");
 }

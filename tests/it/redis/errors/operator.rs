@@ -86,7 +86,7 @@ async fn a_doctor_who_cannot_look_says_so() {
     assert!(has_looked(&examine().await));
 }
 
-/// Those that a move asks of its own.
+/// Those of the move alone.
 const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "places"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

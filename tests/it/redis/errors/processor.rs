@@ -59,7 +59,7 @@ impl Harness {
                 self.submit().await;
             }
             "take" | "settle" => self.submit().await,
-            // By itself.
+            // Without help.
             "beat" | "retention" | DOORBELL => {}
             other => panic!("nothing is known to call {other}"),
         }

@@ -97,8 +97,8 @@ async fn connections_hold_up_nobody_and_take_bounded_memory() {
     let mut last = silent.pop().expect("a crowd");
     let ended = tokio::time::timeout(Duration::from_secs(30), last.read_to_end(&mut Vec::new())).await;
     println!(
-        "{many} silent and {SLOW} slow connections: p99 {with:?}, without them {without:?}; memory {before} KiB before, at \
-         most {peak} KiB; the last silent one closed after {:?}",
+        "{many} silent and {SLOW} slow connections: p99 {with:?}, without them {without:?}; \
+         memory {before} KiB before, at most {peak} KiB; the last silent one closed after {:?}",
         begun.elapsed()
     );
     assert!(ended.is_ok(), "a silent connection stays open");

@@ -43,7 +43,7 @@ async fn idempotency_keys_are_bounded() {
     };
     let accepted = are_answered_beside(&street, attack).await;
     assert_eq!(accepted, MOST);
-    // A key that is there still names its job; who has none gets in.
+    // A key that is there still names its job; a caller without one gets in.
     let again = street.hostile.submit_once("keyed", "k0", "x").await.expect("an answer");
     assert_eq!(again.status, 202, "{again:?}");
     let unkeyed = street.neighbour.submit("keyed", "x").await.expect("an answer");

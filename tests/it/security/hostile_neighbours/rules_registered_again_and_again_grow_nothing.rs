@@ -56,7 +56,7 @@ async fn rules_registered_again_and_again_grow_nothing() {
     };
     are_answered_beside(&street, attack).await;
     let (now, after) = (memory_of_redis(&street).await, keys_of_services(&street).await);
-    assert!(now <= held + GROWTH, "Redis holds {now} bytes, and held {held}");
+    assert!(now <= held + GROWTH, "Redis holds {now} bytes, and had {held}");
     assert!(after <= before, "{after} keys, and {before} before");
     let check = async || {
         let request = street.neighbour.request(Method::POST, "/v1/services/neighbour/check");

@@ -28,12 +28,15 @@ upstream = "{upstream}"
 capacity = 100000
 keep = { most_outcomes = 100 }
 limits = [
-  { id = "by-header", key = ["header:x-tenant"], max_scopes = 256, tiers = [{ kind = "fixed", limit = 1000000, period = "1d" }] },
+  { id = "by-header", key = ["header:x-tenant"], max_scopes = 256, tiers = [
+    { kind = "fixed", limit = 1000000, period = "1d" },
+  ] },
   { id = "by-address", key = ["ip"], max_scopes = 256, tiers = [{ kind = "fixed", limit = 1000000, period = "1d" }] },
 ]
 "#;
 const RULES: &str = r#"{"policies":[
-  {"id":"by-header","key":["header:x-tenant"],"max_scopes":256,"tiers":[{"kind":"fixed","limit":1000000,"period":"1d"}]},
+  {"id":"by-header","key":["header:x-tenant"],"max_scopes":256,
+   "tiers":[{"kind":"fixed","limit":1000000,"period":"1d"}]},
   {"id":"by-address","key":["ip"],"max_scopes":256,"tiers":[{"kind":"fixed","limit":1000000,"period":"1d"}]}
 ]}"#;
 
@@ -102,5 +105,5 @@ async fn scopes_of_a_limit_are_bounded() {
     let most = A_SCOPE * 4 * MOST as u64;
     assert!(counts <= most, "counts hold {counts} bytes, {most} at most");
     let now = memory_of_redis(&street).await;
-    assert!(now <= before + most + ALL_ELSE, "Redis holds {now} bytes, and held {before}");
+    assert!(now <= before + most + ALL_ELSE, "Redis holds {now} bytes, and had {before}");
 }

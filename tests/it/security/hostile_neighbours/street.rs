@@ -47,12 +47,14 @@ impl Street {
         let redis = TestRedis::with(ServerOptions { arguments, ..ServerOptions::default() }).await;
         let keys = [("hostile", HOSTILE), ("neighbour", NEIGHBOUR)].map(|(id, key)| {
             format!(
-                "[[keys]]\nid = \"{id}\"\nsha256 = \"{}\"\nscopes = [\"submit\", \"read\", \"operate\"]\nservices = [\"*\"]\n",
+                "[[keys]]\nid = \"{id}\"\nsha256 = \"{}\"\nscopes = [\"submit\", \"read\", \"operate\"]\n\
+                 services = [\"*\"]\n",
                 hex(&Sha256::digest(key))
             )
         });
         let shared = format!(
-            "[buckets.{SHARED}]\nupstream = \"{{upstream}}\"\ncapacity = 100000\nmax_share = \"50%\"\nleak.concurrency = 50\n"
+            "[buckets.{SHARED}]\nupstream = \"{{upstream}}\"\ncapacity = 100000\nmax_share = \"50%\"\n\
+             leak.concurrency = 50\n"
         );
         let settings = (keys.concat() + &shared + settings).replace("{upstream}", &upstream.url());
         let service = Service::over(redis, Durability::Everysec, &settings).await;

@@ -40,7 +40,7 @@ async fn wait(street: &Street) -> bool {
 
 /// What neighbours ask for meanwhile.
 const ASKED: usize = 100;
-/// How much more Redis may do beside those who wait: what each looks for again now and then.
+/// How much more Redis may do beside those who wait: what each looks for periodically.
 const MORE: u64 = 4000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,7 +54,7 @@ async fn waits_of_one_caller_hold_up_nobody() {
     };
     let ((), quiet) = OfRedis::meanwhile(&street, quiet).await;
 
-    // All but those who have a place are answered at once, and don't wait.
+    // All but those with a place are answered at once, and don't wait.
     let mut waiting: Vec<_> = (0..MANY).map(|_| Box::pin(wait(&street))).collect();
     while waiting.len() > PLACES {
         let (granted, _, rest) = futures::future::select_all(waiting).await;

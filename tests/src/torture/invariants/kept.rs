@@ -30,7 +30,7 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
             Fate::Stored(id) => {
                 // A stream that starts again may give an id of the same millisecond again.
                 if let Some(other) = number_of.insert(id, number).filter(|_| !wiped) {
-                    report.violations.push(format!("{number} and {other} were both told that they are {id}"));
+                    report.violations.push(format!("{number} and {other} were both answered that they are {id}"));
                 }
                 if !wiped && !ended.contains_key(&id) {
                     lost.push((number, id, "it has no outcome".to_owned()));
