@@ -53,7 +53,7 @@ torture: redis ## Run the fault suite at its long volume; the report goes to tes
 	$(if $(ARGS),,HOSTILE_CALLS=200 cargo test --locked --release --workspace --test it -- security::hostile_upstreams --nocapture)
 
 .PHONY: neighbours
-neighbours: redis ## Do all that one caller can do to others, 10,000 connections among it, and measure how long these wait
+neighbours: redis ## Attack an intake as one caller can, with 10,000 idle connections, and benchmark other callers
 	cargo build --locked --release --workspace
 	NEIGHBOURS=1 cargo test --locked --release --workspace --test it -- security::hostile_neighbours --nocapture --test-threads 1
 

@@ -162,7 +162,7 @@ enum Missed {
     Unmade(Lack),
     #[error("the answer was cut off: {0}")]
     Cut(String),
-    #[error("the answer isn't HTTP as it may be: {0}")]
+    #[error("malformed HTTP response: {0}")]
     Garbled(String),
 }
 

@@ -35,7 +35,7 @@ const SORTS: [(&str, Ending, &str); 10] = [
     ("drip-body", Ending::Dead, LATE),
     ("silent", Ending::Dead, LATE),
     ("endless", Ending::Delivered, ""),
-    ("headers", Ending::Dead, "the answer isn't HTTP as it may be"),
+    ("headers", Ending::Dead, "malformed HTTP response"),
     ("redirect", Ending::Dead, "302"),
     ("reset", Ending::Dead, "the answer was cut off"),
     // The bucket holds for as long as it may at the most, and the second call is answered well: no attempt was counted.

@@ -55,7 +55,7 @@ impl Reloading {
         }
         self.log.set_level(&settings.log.level);
         for section in self.settings.restart_needed(settings) {
-            tracing::warn!("[{section}] has changed, which takes a restart: what was read at the start holds");
+            tracing::warn!("[{section}] changed; restart to apply");
         }
         tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings are read again");
     }

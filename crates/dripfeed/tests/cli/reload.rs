@@ -42,7 +42,7 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     reload(&one_key, "buckets.two.key: `jobs` is the key of the bucket `one` too");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
 
-    reload(&format!("{ONE}[processor]\nlease = \"20s\"\n"), "[processor] has changed, which takes a restart");
+    reload(&format!("{ONE}[processor]\nlease = \"20s\"\n"), "[processor] changed; restart to apply");
     processor.says("This replica has left");
     assert!(!buckets().contains("two"), "{}", buckets());
 

@@ -113,6 +113,6 @@ fn retire(limiter: Limiter) {
 
 async fn give_back(limiter: &Limiter) {
     if let Err(error) = limiter.close().await {
-        tracing::warn!(%error, "what was taken ahead and not spent is missing until its window ends");
+        tracing::warn!(%error, "could not return unused quota; it stays charged until its window ends");
     }
 }
