@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -209,6 +210,10 @@ enum Way {
     ToClient,
 }
 
+/// Read at once, and kept until they are due.
+const CHUNK: usize = 16 << 10;
+const CHUNKS: usize = 256;
+
 /// Until either side is at its end, or the link is cut.
 async fn pump(
     from: &mut (impl AsyncRead + Unpin),
@@ -217,12 +222,39 @@ async fn pump(
     way: Way,
     toll: Option<&Toll>,
 ) {
-    let room = if way == Way::ToServer { &link.to_server } else { &link.to_client };
-    let mut bytes = BytesMut::with_capacity(16 << 10);
+    let (arrivals, arrived) = mpsc::channel(CHUNKS);
+    tokio::select! {
+        () = forward(arrived, to, link, way, toll) => {}
+        // What has arrived before the end is still forwarded.
+        () = async { read(from, arrivals).await; std::future::pending().await } => {}
+    }
+}
+
+/// Reads on while earlier bytes wait, so that a delay costs time and no throughput.
+async fn read(from: &mut (impl AsyncRead + Unpin), arrivals: mpsc::Sender<(Instant, BytesMut)>) {
+    let mut bytes = BytesMut::with_capacity(CHUNK);
     while matches!(from.read_buf(&mut bytes).await, Ok(1..)) {
+        if arrivals.send((Instant::now(), bytes.split())).await.is_err() {
+            return;
+        }
+        bytes.reserve(CHUNK);
+    }
+}
+
+async fn forward(
+    mut arrived: mpsc::Receiver<(Instant, BytesMut)>,
+    to: &mut (impl AsyncWrite + Unpin),
+    link: &Link,
+    way: Way,
+    toll: Option<&Toll>,
+) {
+    let room = if way == Way::ToServer { &link.to_server } else { &link.to_client };
+    let mut bytes = BytesMut::new();
+    while let Some((at, chunk)) = arrived.recv().await {
+        bytes.unsplit(chunk);
         let delay = link.delay_on(way);
         if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
+            tokio::time::sleep_until((at + delay).into()).await;
         }
         let (whole, open) = match toll {
             None => (bytes.len(), true),
