@@ -46,7 +46,8 @@ pub use inspect::served::{
 pub use operate::cancel::Cancel;
 pub use operate::moving::{Moved, Mover, Moving};
 pub use pace::Target;
-pub use script::budget::SCRIPT_BYTES;
+pub use script::constants::SCRIPT_BYTES;
+pub use script::scripts::fragments;
 pub use settings::limits::BucketLimits;
 pub use settings::overrides::{Changes, LeakChanges};
 pub use settings::pace_tiers::PaceTiers;

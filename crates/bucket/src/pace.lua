@@ -1,10 +1,13 @@
 -- The pace: a plan of limits, and a hash with
 --   hold   ms until which an upstream asked everyone to wait
---   new    '1' when there was no pace yet, so one that is set begins with nothing consumed. Where a pace has no state and isn't
+--   new    '1' when there was no pace yet, so one that is set begins with nothing consumed. Where a pace has no state
+--   and isn't
 --          new, its state was lost, and what was lost counts as used up: never as a burst to spend
 --   speed  thousandths of the rate that the last cut left; missing: none was cut
 --   cut    ms when it was cut;  why: 'refusals' or 'timeouts';  grows: ms from which on it grows back
---   unsent  µs until which calls that were granted may still be made; kept where that may be after the end of their window
+--   unsent  µs until which calls that were granted may still be made; kept where that may be after the end of their
+--   window
+-- needs: now
 local PACE_WHOLE = 1000
 -- In how many ms a thousandth grows back: half of the rate in less than a minute.
 local PACE_GROWTH = 100

@@ -2,7 +2,7 @@
 
 pub(crate) mod acl;
 pub(crate) mod batches;
-pub(crate) mod budget;
+pub(crate) mod constants;
 #[cfg(feature = "planted-bugs")]
 pub(crate) mod fault_injection;
 pub(crate) mod keys;

@@ -35,7 +35,7 @@
 //!
 //! A decision is one script call in Redis, whatever the number of policies and tiers, and all or nothing: a refused
 //! request is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is in `rules/kinds/`, a
-//! file each; scripts of others decide in one go with what else they do by joining [`lua::RULES`] and packing a
+//! file each; scripts of others decide in one go with what else they do by joining [`lua::FRAGMENTS`] and packing a
 //! [`Plan`].
 //!
 //! **Architecture invariant:** a policy, a tier or a match that exists was checked; what it asks for is enforced where

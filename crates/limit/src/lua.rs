@@ -1,15 +1,33 @@
 //! The rules in Lua, for scripts that decide in one go with what else they do.
 //!
-//! A script joins [`NOW`] (or its own text that sets `now_us`), [`RULES`] and itself, and calls the functions that
-//! `rules/check.lua` reports; each request's [`crate::Plan`] is one of its `ARGV`.
+//! A script names what it calls in a line `-- needs: rules/check`; each request's [`crate::Plan`] is one of its `ARGV`.
 
-/// Sets `now_us`, the Redis clock.
-pub const NOW: &str = include_str!("now.lua");
+use dripfeed_store::Fragments;
 
-/// `limit_check`, `limit_charge`, `limit_report`, `limit_flush`, and what they stand on.
-pub const RULES: &str = concat!(
-    include_str!("rules/arithmetic.lua"),
+/// By their names, and the functions that scripts call:
+///
+/// - `now` sets `now_us`, the Redis clock. A script whose own tables come first may have another fragment of this name.
+/// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`; and `limit_flush`, which all need that change something.
+/// - `rules/refund`: `limit_refund`, `limit_release`.
+/// - `rules/pace`: `limit_room` and `limit_spend`.
+/// - `rules/eta`: `limit_look` and `limit_passing`: when what waits for a pace will have passed.
+pub const FRAGMENTS: &Fragments = &[
+    ("now", include_str!("now.lua")),
+    ("rules/arithmetic", include_str!("rules/arithmetic.lua")),
+    ("rules/kinds", KINDS),
+    ("rules/migrate", include_str!("rules/migrate.lua")),
+    ("rules/scope", include_str!("rules/scope.lua")),
+    ("rules/plan", include_str!("rules/plan.lua")),
+    ("rules/check", include_str!("rules/check.lua")),
+    ("rules/refund", include_str!("rules/refund.lua")),
+    ("rules/pace", include_str!("rules/pace.lua")),
+    ("rules/eta", include_str!("rules/eta.lua")),
+];
+
+/// One function makes the rules, each only where a plan has a tier of its kind: making all of them costs each script.
+const KINDS: &str = concat!(
     include_str!("rules/kinds.lua"),
+    "\nlocal function limit_kind(code)\n",
     include_str!("rules/kinds/bucket.lua"),
     include_str!("rules/kinds/fixed.lua"),
     include_str!("rules/kinds/fixed_first.lua"),
@@ -18,17 +36,4 @@ pub const RULES: &str = concat!(
     include_str!("rules/kinds/concurrent.lua"),
     include_str!("rules/kinds/backlog.lua"),
     "end\n",
-    include_str!("rules/migrate.lua"),
-    include_str!("rules/scope.lua"),
-    include_str!("rules/plan.lua"),
-    include_str!("rules/check.lua"),
 );
-
-/// `limit_refund`; after [`RULES`].
-pub const REFUND: &str = include_str!("rules/refund.lua");
-
-/// `limit_room` and `limit_spend`, for a pace; after [`RULES`].
-pub const ROOM: &str = include_str!("rules/pace.lua");
-
-/// `limit_look` and `limit_passing`: when what waits for a pace will have passed; after [`RULES`].
-pub const PASSING: &str = include_str!("rules/eta.lua");

@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let _replica = PrivateServer::start(follower.path(), follow).await?;
     let store = Store::connect(&RedisSettings::new(master.address(), "test", Durability::Replicated)).await?;
     let name = "append";
-    let script = Script::new(name, &["return redis.call('XADD', KEYS[1], '*', 'body', ARGV[1])"]);
+    let script = Script::new(name, &[], "return redis.call('XADD', KEYS[1], '*', 'body', ARGV[1])");
     while store.run_durably::<String>(script.on(&["test:{b}:first"]).arg("x")).await.is_err() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

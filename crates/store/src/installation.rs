@@ -2,7 +2,6 @@
 //! and a salt that keys of theirs are hashed with.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
 use redis::cmd;
 use thiserror::Error;
@@ -16,7 +15,7 @@ use crate::store::Store;
 /// would misread; a program reads the forms of all versions up to its own.
 pub const LAYOUT: u64 = 1;
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("installation", &[include_str!("installation.lua")]));
+static SCRIPT: Script = Script::new("installation", &[], include_str!("installation.lua"));
 
 /// The keys of an installation. No bucket and no service has their hash tag: `@` is in no name.
 #[derive(Clone, Debug)]

@@ -38,7 +38,7 @@ pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, UnknownLayout, installed_layout, open_installation,
 };
 pub use salt::Salt;
-pub use script::{Call, Script};
+pub use script::{Call, Fragments, Script};
 pub use server::{PrivateServer, ServerError, ServerOptions};
 pub use settings::RedisSettings;
 pub use store::Store;

@@ -1,22 +1,60 @@
 //! Lua scripts: what is run, and one call of it.
 
+mod parts;
+
+use std::sync::OnceLock;
+
 use redis::{Cmd, ToRedisArgs};
 
-/// A Lua script with a name for errors. Made once, best in a `static LazyLock<Script>`.
+pub use parts::Fragments;
+use parts::{BrokenNeeds, Parts};
+
+/// A Lua script with a name for errors. Best a `static`: it is joined at its first use, and then kept.
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
+    parts: Parts,
+    text: OnceLock<Text>,
+}
+
+#[derive(Debug)]
+struct Text {
     source: String,
     sha1: String,
 }
 
 impl Script {
-    /// The script whose source is `parts` one after the other: functions that several scripts
-    /// share come first, the verb last. Redis answers with line numbers of the joined text.
-    pub fn new(name: &'static str, parts: &[&'static str]) -> Self {
-        let source = parts.join("\n");
-        let sha1 = redis::Script::new(&source).get_hash().to_owned();
-        Self { name, source, sha1 }
+    /// The script of a verb: before it, all the fragments that it needs, each of which may need others. What a text needs is
+    /// said in the comment at its head: `-- needs: now, meter`. Where two tables have a fragment of one name, the first counts.
+    ///
+    /// # Panics
+    ///
+    /// Where a fragment is needed that no table has, or that needs itself. In a `static` that is an error of the compiler.
+    #[must_use]
+    #[expect(clippy::panic, reason = "it can only be a mistake in the source, which the compiler finds")]
+    pub const fn new(name: &'static str, fragments: &[&Fragments], verb: &'static str) -> Self {
+        match Parts::of(fragments, verb) {
+            Ok(parts) => Self { name, parts, text: OnceLock::new() },
+            // No table has this one.
+            Err(BrokenNeeds::Unknown(need)) => panic!("{}", need),
+            // This one needs itself, through others.
+            Err(BrokenNeeds::Circular(need)) => panic!("{}", need),
+            // This one is more than a script may have.
+            Err(BrokenNeeds::TooMany(need)) => panic!("{}", need),
+        }
+    }
+
+    /// The joined source. Redis answers with its line numbers.
+    pub fn source(&self) -> &str {
+        &self.text().source
+    }
+
+    fn text(&self) -> &Text {
+        self.text.get_or_init(|| {
+            let source = self.parts.join();
+            let sha1 = redis::Script::new(&source).get_hash().to_owned();
+            Text { source, sha1 }
+        })
     }
 
     /// The name in errors.
@@ -27,7 +65,7 @@ impl Script {
     /// Begins a call with its `KEYS`; [`Call::arg`] adds the `ARGV`.
     pub fn on<K: ToRedisArgs>(&self, keys: &[K]) -> Call<'_> {
         let mut cmd = Cmd::new();
-        cmd.arg("EVALSHA").arg(&self.sha1).arg(keys.len()).arg(keys);
+        cmd.arg("EVALSHA").arg(&self.text().sha1).arg(keys.len()).arg(keys);
         Call { script: self, cmd }
     }
 }
@@ -66,7 +104,7 @@ impl Call<'_> {
     /// The same call with the source: Redis knows the script from then on.
     pub(crate) fn by_source(&self) -> Cmd {
         let mut cmd = Cmd::new();
-        cmd.arg("EVAL").arg(&self.script.source);
+        cmd.arg("EVAL").arg(self.script.source());
         for arg in self.cmd.args_iter().skip(2) {
             if let redis::Arg::Simple(bytes) = arg {
                 cmd.arg(bytes);
@@ -82,16 +120,16 @@ mod tests {
 
     #[test]
     fn both_forms_of_a_call_differ_in_the_script_alone() {
-        let script = Script::new("join", &["local a = 1", "return a"]);
+        let script = Script::new("join", &[&[("a", "local a = 1")]], "-- needs: a\nreturn a");
         let mut call = script.on(&["k1", "k2"]);
         call.arg(7).arg(&b"\xff\x00"[..]);
-        let sha1 = redis::Script::new("local a = 1\nreturn a");
+        let sha1 = redis::Script::new("local a = 1\n-- needs: a\nreturn a");
 
         let mut hash = redis::cmd("EVALSHA");
         hash.arg(sha1.get_hash()).arg(2).arg("k1").arg("k2");
         hash.arg(7).arg(&b"\xff\x00"[..]);
         let mut source = redis::cmd("EVAL");
-        source.arg("local a = 1\nreturn a").arg(2);
+        source.arg("local a = 1\n-- needs: a\nreturn a").arg(2);
         source.arg("k1").arg("k2").arg(7).arg(&b"\xff\x00"[..]);
 
         assert_eq!(call.by_hash().get_packed_command(), hash.get_packed_command());

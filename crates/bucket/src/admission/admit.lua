@@ -1,23 +1,29 @@
--- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and bytes?
--- deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
+-- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
+-- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
+-- needs: now, meter, control, pace, eta, callers, caller_share, rules/check, kind/count, kind/append
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
---       9 key ends (zset), both as in record.lua  10… once (string), one per idempotency key, then where a pace has its state (string), the scopes of limits (string), then a stream's parked
---       (zset) | where a list's takers are counted (hash)
+--       9 key ends (zset), both as in record.lua  10… once (string), one per idempotency key, then where a pace has its
+--       state (string), the scopes of limits (string), then a stream's parked (zset) | where a list's takers are
+--       counted (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
 --       7 ms to keep idempotency keys after their jobs' end  8 the most of them  9 ms to keep the token
 --       10 which planning of its caller this is
 --       11 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
---         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for its eta), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due`
---         and `expires`, where the kind has them, are written here
+--         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
+--         its eta), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due` and `expires`,
+--         where the kind has them, are written here
 -- Result  { 'changed', … } | { 'judged', by which planning, answer… }, the answer to each job one of
---         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits or nothing }
+--         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits
+--         or nothing }
 --         { 'repeated', id, level, 0 }
---         { 'bucket_full' | 'idempotency_keys_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict', retry after in ms (-1: never), level }
---         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, the most, report or nothing }
+--         { 'bucket_full' | 'idempotency_keys_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict',
+--         retry after in ms (-1: never), level }
+--         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, the most, report or
+--         nothing }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local KEYED_JOBS, KEY_ENDS = KEYS[8], KEYS[9]
@@ -27,12 +33,14 @@ local ONCE = 9
 local answered = redis.call('GET', TOKEN)
 if answered then return cmsgpack.unpack(answered) end
 
-local changed = control_read(CONTROL, ARGV[1])
+local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', ARGV[5], ARGV[10]
+local changed = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local most_of_one = tonumber(ARGV[6])
 local key_ms, most_keys, token_ttl = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9]
-local NAMES = 11
+-- Where the number of the fields is, and how many words a job has before their values.
+local NAMES, WORDS = 11, 7
 local fields = tonumber(ARGV[NAMES])
 local due_at, expires_at
 for i = 1, fields do
@@ -41,7 +49,7 @@ for i = 1, fields do
 end
 
 local pace = pace_read(PACE)
-local look = pace_look(pace, ARGV[5])
+local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
 local waiting, found = level - pending, level
@@ -60,11 +68,12 @@ local function tell(answer, holding, verdict)
   return answer
 end
 
-local function put(job, size, due, expires)
+-- `before`: the place in ARGV before the first field's value.
+local function put(before, size, due, expires)
   local entry = {}
   for i = 1, fields do
     entry[2 * i - 1] = ARGV[NAMES + i]
-    entry[2 * i] = ARGV[job + i]
+    entry[2 * i] = ARGV[before + i]
   end
   if due_at then entry[due_at] = due and whole(due) or '' end
   entry[expires_at] = expires and whole(expires) or ''
@@ -131,11 +140,11 @@ local function name_job(name, id, fingerprint)
   keys_held = count_keys() + (again == 1 and 0 or 1)
 end
 
--- `job` is the position before the job's first field value.
-local function admit(job)
-  local once, fingerprint, start = tonumber(ARGV[job - 6]), ARGV[job - 5], ARGV[job - 4]
-  local lifetime, size, caller, plan = tonumber(ARGV[job - 3]), tonumber(ARGV[job - 2]), ARGV[job - 1], ARGV[job]
-  local deadline = tonumber(string.match(ARGV[job - 3], '^@(%d+)$'))
+-- `first` and `last`: the places in ARGV of the job's words.
+local function admit(first, last)
+  local once, fingerprint, start, lifetime, size, caller, plan = unpack(ARGV, first, last)
+  local deadline = tonumber(string.match(lifetime, '^@(%d+)$'))
+  once, lifetime, size = tonumber(once), tonumber(lifetime), tonumber(size)
   if once > 0 then
     local id, other = named_by(KEYS[ONCE + once])
     if id then
@@ -162,7 +171,7 @@ local function admit(job)
   if due and due <= now_ms then due = nil end
   local eta = math.max(wait_for_turn(METER, pace, look, waiting), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
-  local id = put(job, size, due, deadline or lifetime and now_ms + lifetime)
+  local id = put(last, size, due, deadline or lifetime and now_ms + lifetime)
   if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
   if verdict then limit_charge(verdict) end
   count_held(caller, 1)
@@ -170,10 +179,9 @@ local function admit(job)
   return tell({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
-local answers = { 'judged', ARGV[10] }
-local per_job = 7 + fields
-for first = NAMES + 1 + fields, #ARGV, per_job do
-  answers[#answers + 1] = admit(first + 6)
+local answers = { 'judged', planning }
+for first = NAMES + 1 + fields, #ARGV, WORDS + fields do
+  answers[#answers + 1] = admit(first, first + WORDS - 1)
 end
 
 if accepted > 0 then
@@ -182,7 +190,7 @@ if accepted > 0 then
   meter_count(METER, 'accepted', accepted)
 end
 -- A refusal, too, is the answer to a first call that is still on its way.
-if accepted > 0 or ARGV[2] == '1' then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
+if accepted > 0 or is_repeated then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
 write_holders(HOLDERS)
 limit_flush()
 local denied = 0

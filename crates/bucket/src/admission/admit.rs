@@ -1,14 +1,14 @@
 //! Admit: limits, room and duplicates are checked and the jobs appended in one script.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS};
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::{JobId, Start, Submission, element};
-use dripfeed_limit::{Decision, KeyIndex, Plan, lua};
+use dripfeed_limit::{Decision, KeyIndex, Plan};
 use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
@@ -17,20 +17,14 @@ use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused}
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
-use crate::script::budget::SCRIPT_BYTES;
+use crate::script::constants::SCRIPT_BYTES;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{CONTROL, HOLDERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
+use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 use crate::settings::effective_settings::InForce;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("admit", |kind| {
-        let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        let shared = [NOW, METER, lua::RULES, lua::PASSING, PACE, CONTROL, kind.due, WAIT, HOLDERS, SHARE];
-        [&shared[..], &own, &[include_str!("admit.lua")]].concat()
-    })
-});
+static SCRIPTS: Scripts = Scripts::new("admit", include_str!("admit.lua"));
 
 /// What the script knows a list's element by: the deadline that it writes, and the content.
 const ELEMENT: [&str; 2] = ["expires", "element"];

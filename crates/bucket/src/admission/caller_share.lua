@@ -1,4 +1,5 @@
 -- The share of the room that one caller may hold.
+-- needs: callers, eta
 local held_before = {}
 
 -- How many jobs a caller holds, with those of this script. `level` is what the script found in the bucket.

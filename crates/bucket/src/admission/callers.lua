@@ -1,5 +1,5 @@
--- How many jobs of the bucket each caller holds: hash `holders`, caller → jobs; who holds none isn't there. A job without a
--- caller is nobody's, nor is one that counts no bytes: somebody added it by hand.
+-- How many jobs of the bucket each caller holds: hash `holders`, caller → jobs; who holds none isn't there. A job
+-- without a caller is nobody's, nor is one that counts no bytes: somebody added it by hand.
 local held_more = {}
 
 -- `jobs` more for a caller, or less.

@@ -1,4 +1,6 @@
--- Buries a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make room.
+-- Buries a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
+-- room.
+-- needs: letters, record, kind/entry, kind/held
 
 -- A foreign entry may have any number of fields: the letter has the first of them.
 local MOST_FIELDS = 100
@@ -25,8 +27,8 @@ local function bury(keys, letter)
   record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller)
 end
 
--- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether it has
--- left.
+-- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether
+-- it has left.
 local function bury_or_keep(keys, letter)
   if dead_is_full(keys) then
     keep_unburied(keys, letter.job, letter.outcome)

@@ -1,5 +1,6 @@
 -- Returns what a replica holds without knowing it: due at once for any replica, that delivery isn't counted.
 --
+-- needs: at_maxmemory, kind/held
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash)  4 takes (hash: consumer → number of a take or of such a question)
 --       5 batches (hash: consumer → number of its last settled batch), then the kind's, as in settle.lua
 -- ARGV  1 consumer  2 number of this question, counted with its takes: those before it that arrive only now do nothing
@@ -8,18 +9,20 @@
 -- Result  how many were returned
 local keys = { jobs = KEYS[1], tally = KEYS[2] }
 local REPLICAS, TAKES, BATCHES = KEYS[3], KEYS[4], KEYS[5]
-local consumer, most = ARGV[1], tonumber(ARGV[3])
+local consumer, number, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local batch, in_batch = tonumber(ARGV[4]), tonumber(ARGV[5])
+local IDS = 6
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 0 end
 -- It has asked again since: what it took after that is no stray.
-if tonumber(ARGV[2]) <= tonumber(redis.call('HGET', TAKES, consumer) or 0) then return 0 end
-redis.call('HSET', TAKES, consumer, ARGV[2])
+if tonumber(number) <= tonumber(redis.call('HGET', TAKES, consumer) or 0) then return 0 end
+redis.call('HSET', TAKES, consumer, number)
 
 -- A job of a batch that is settled, and whose answer was lost, was parked and is held again: a stray.
-local settled = tonumber(ARGV[4]) <= tonumber(redis.call('HGET', BATCHES, consumer) or 0)
+local settled = batch <= tonumber(redis.call('HGET', BATCHES, consumer) or 0)
 local known = {}
-for i = settled and 6 + ARGV[5] or 6, #ARGV do known[ARGV[i]] = true end
+for i = settled and IDS + in_batch or IDS, #ARGV do known[ARGV[i]] = true end
 local given_back = 0
-for _, held in ipairs(held_by(keys, consumer, most + #ARGV - 5)) do
+for _, held in ipairs(held_by(keys, consumer, most + #ARGV - IDS + 1)) do
   local job, deliveries = held[1], held[2]
   if not known[job_id(job)] and given_back < most then
     release(keys, job, math.max(0, deliveries - 1))

@@ -3,20 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
 use crate::error::BucketError;
 use crate::script::redis_bucket::Core;
-use crate::script::scripts::{AT_MAXMEMORY, METER, NOW, RECORD, Scripts};
+use crate::script::scripts::Scripts;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("orphaned_claims", |kind| {
-        let own = [kind.entry, kind.consumers, kind.held];
-        [&[AT_MAXMEMORY, NOW, METER, RECORD], &own[..], &[include_str!("orphaned_claims.lua")]].concat()
-    })
-});
+static SCRIPTS: Scripts = Scripts::new("orphaned_claims", include_str!("orphaned_claims.lua"));
 
 /// Returned in one call.
 const MOST: usize = 500;

@@ -1,22 +1,24 @@
--- Takes over what a dead replica holds: due again for all, at the bucket's pace, the delivery count as it is; a job that
--- was handed out too often without an end is buried. The consumer goes when it holds nothing.
+-- Takes over what a dead replica holds: due again for all, at the bucket's pace, the delivery count as it is; a job
+-- that was handed out too often without an end is buried. The consumer goes when it holds nothing.
 --
--- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past half of
--- their deliveries they are due one after the other.
+-- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past
+-- half of their deliveries they are due one after the other.
 --
+-- needs: at_maxmemory, constants, keep, record, bury, kind/consumers, kind/entry, kind/held
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 takes (hash)  11 holders (hash)  12 keyed jobs (hash)
 --       13 key ends (zset)  14 notices (zset), then the kind's, as in settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
---       3 the most deliveries  4 what is kept (keep.rs)  5 the most jobs to take over in this call; of those that are buried no
---       more than SCRIPT_BYTES
+--       3 the most deliveries  4 what is kept (keep.rs)  5 the most jobs to take over in this call; of those that are
+--       buried no more than SCRIPT_BYTES
 -- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned }
 local keys = {
-  jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8], letters = KEYS[9],
-  holders = KEYS[11], keyed_jobs = KEYS[12], key_ends = KEYS[13], notices = KEYS[14], keep = read_keep(ARGV[4]),
+  jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8],
+  letters = KEYS[9], holders = KEYS[11], keyed_jobs = KEYS[12], key_ends = KEYS[13], notices = KEYS[14],
+  keep = read_keep(ARGV[4]),
 }
 local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[10]
-local consumer, seen, most = ARGV[1], ARGV[2], tonumber(ARGV[5])
+local consumer, seen, most_deliveries, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local leaving = seen == '*'
 -- How long after each other suspects are due, in ms: at least so long, and long enough for most calls to end meanwhile.
 local SUSPECT_GAP, MEAN_CALLS = 500, 4
@@ -36,7 +38,7 @@ local held = held_by(keys, consumer, most)
 local recovered, poisoned, suspects, bytes, all = 0, 0, 0, 0, #held < most
 for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
-  if not leaving and deliveries >= tonumber(ARGV[3]) then
+  if not leaving and deliveries >= most_deliveries then
     local reason = 'handed out ' .. deliveries .. ' times without an end: it seems to kill its processor'
     if bytes >= SCRIPT_BYTES then
       all = false
@@ -50,7 +52,7 @@ for _, found in ipairs(held) do
   else
     -- Who leaves in order has not failed the job: that delivery doesn't count.
     local count = leaving and math.max(0, deliveries - 1) or deliveries
-    local suspect = not leaving and deliveries * 2 > tonumber(ARGV[3])
+    local suspect = not leaving and deliveries * 2 > most_deliveries
     if release(keys, job, count, suspect and suspects * gap or 0) then recovered = recovered + 1 end
     if suspect then suspects = suspects + 1 end
   end

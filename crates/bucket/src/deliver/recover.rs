@@ -3,32 +3,19 @@
 //! dead ones.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use redis::Value;
 
 use crate::error::BucketError;
-use crate::script::budget::BUDGET;
-use crate::script::keys::PARKED;
+use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, BURY, BYTES, HOLDERS, LETTERS, METER, NOTICES, NOW, RECORD, Scripts};
+use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-static BEAT: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("beat", |kind| vec![AT_MAXMEMORY, kind.consumers, include_str!("beat.lua")]));
-static RECOVER: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("recover", |kind| {
-        let own = [kind.entry, kind.consumers, kind.held];
-        [
-            &[AT_MAXMEMORY, NOW, METER, HOLDERS, NOTICES, BYTES, RECORD, BUDGET, LETTERS],
-            &own[..],
-            &[BURY, include_str!("recover.lua")],
-        ]
-        .concat()
-    })
-});
+static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
+static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
 
 /// Jobs taken over in one call: ids in a stream, whole bodies in a list.
 const fn most(kind: Kind) -> usize {
@@ -121,7 +108,7 @@ impl Core {
     /// meanwhile.
     pub(crate) async fn declare_dead(&self, consumer: &str) -> Result<Option<Recovery>, BucketError> {
         // The owner of parked jobs is no replica: it never beats, and never dies.
-        if consumer == PARKED {
+        if consumer == PARKED_OWNER {
             return Ok(None);
         }
         let mut beats = redis::cmd("HGET");
@@ -150,7 +137,7 @@ impl Core {
             others.entry(names.text()?).or_insert(None);
         }
         others.remove(consumer);
-        others.remove(PARKED);
+        others.remove(PARKED_OWNER);
         Ok(Some(others))
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::deliver::doorbell::Doorbell;
@@ -14,10 +14,9 @@ use crate::deliver::take::{Asking, Claim, Idle, Take};
 use crate::deliver::take_size::Appetite;
 use crate::error::BucketError;
 use crate::script::redis_bucket::Core;
-use crate::script::scripts::{AT_MAXMEMORY, Scripts};
+use crate::script::scripts::Scripts;
 
-static JOIN: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("join", |kind| vec![AT_MAXMEMORY, kind.consumers, include_str!("join.lua")]));
+static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 
 /// Between two tries to settle a job that Redis refuses to settle even alone.
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);

@@ -1,24 +1,28 @@
--- Settles a batch of attempts of one replica. One look at its membership fences the batch: a job leaves a living replica by
--- that replica's own hand alone.
+-- Settles a batch of attempts of one replica. One look at its membership fences the batch: a job leaves a living
+-- replica by that replica's own hand alone.
 --
+-- needs: at_maxmemory, now, adapt, keep, record, bury, kind/held
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 replicas (hash)
---       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)  9 dead (stream)
---       10 letters (hash)  11 holders (hash)  12 keyed jobs (hash)  13 key ends (zset)  14 notices (zset), then what the kind keeps
---       of held jobs: parked (zset), attempts (hash), unburied (hash) | taken (list), takers (hash)
+--       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)
+--       9 dead (stream)
+--       10 letters (hash)  11 holders (hash)  12 keyed jobs (hash)  13 key ends (zset)
+--       14 notices (zset), then what the kind keeps of held jobs: parked (zset), attempts (hash), unburied (hash) |
+--       taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.rs)  4 mean µs of these attempts (0: none was called)
---       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words of the
---       verb, ms to hold the bucket, how the upstream took the call ('answered' | 'refused' | 'late', '' where there was
---       none) and the ms at which its job was taken
+--       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words
+--       of the verb, ms to hold the bucket, how the upstream took the call ('answered' | 'refused' | 'late', '' where
+--       there was none) and the ms at which its job was taken
 --         complete  record, bytes, caller or ''
 --         park      ms to wait, what it counts: '1' failed, '0' throttled, '' not made, ''
 --         bury      record, reason, ''
 -- Result  'settled' | 'fenced'
 local keys = {
-  jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9], letters = KEYS[10],
-  holders = KEYS[11], keyed_jobs = KEYS[12], key_ends = KEYS[13], notices = KEYS[14], keep = read_keep(ARGV[3]),
+  jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9],
+  letters = KEYS[10], holders = KEYS[11], keyed_jobs = KEYS[12], key_ends = KEYS[13], notices = KEYS[14],
+  keep = read_keep(ARGV[3]),
 }
 local PACE, REPLICAS, BATCHES = KEYS[2], KEYS[5], KEYS[6]
-local consumer, batch = ARGV[1], ARGV[2]
+local consumer, batch, call, is_adaptive = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5] == '1'
 local FIRST, WORDS = 6, 8
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end
@@ -31,11 +35,11 @@ redis.call('HLEN', PACE)
 check_held()
 local finished, letters = {}, {}
 for i = FIRST, #ARGV, WORDS do
-  local job, verb = ARGV[i], ARGV[i + 1]
+  local job, verb, outcome, reason = unpack(ARGV, i, i + WORDS - 1)
   if verb == 'complete' then finished[#finished + 1] = job end
   if verb == 'bury' then
     check_letters(keys)
-    letters[i] = letter_of(keys, job, ARGV[i + 2], ARGV[i + 3])
+    letters[i] = letter_of(keys, job, outcome, reason)
   end
 end
 
@@ -44,7 +48,7 @@ if #finished > 0 then withdraw(keys, finished) end
 
 local gone, hold, calls = #finished, 0, {}
 for i = FIRST, #ARGV, WORDS do
-  local job, verb, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local job, verb, a, b, c, hold_ms, taken, taken_ms = unpack(ARGV, i, i + WORDS - 1)
   if verb == 'complete' then
     record(keys, job_id(job), a, 'delivered', tonumber(b), c)
   elseif verb == 'park' then
@@ -52,8 +56,8 @@ for i = FIRST, #ARGV, WORDS do
   else
     if bury_or_keep(keys, letters[i]) then gone = gone + 1 end
   end
-  hold = math.max(hold, tonumber(ARGV[i + 5]))
-  if ARGV[i + 6] ~= '' then calls[#calls + 1] = { taken = ARGV[i + 6], at = tonumber(ARGV[i + 7]) } end
+  hold = math.max(hold, tonumber(hold_ms))
+  if taken ~= '' then calls[#calls + 1] = { taken = taken, at = tonumber(taken_ms) } end
 end
 
 if hold > 0 then
@@ -61,9 +65,8 @@ if hold > 0 then
   redis.call('HSET', PACE, 'hold', whole(math.max(until_ms, now_ms + hold)))
   redis.call('HSETNX', PACE, 'looked', whole(now_ms))
 end
-if ARGV[5] == '1' then adapt(PACE, calls, hold) end
+if is_adaptive then adapt(PACE, calls, hold) end
 departed(keys, gone)
-local call = tonumber(ARGV[4])
 if call > 0 then
   local mean = tonumber(redis.call('HGET', keys.meter, 'call') or call)
   redis.call('HSET', keys.meter, 'call', whole(mean + (call - mean) / 8))

@@ -1,8 +1,8 @@
 //! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership
 //! fences the whole batch.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use dripfeed_job::duration::ms_up;
@@ -12,20 +12,12 @@ use dripfeed_store::{Call, StoreError};
 
 use crate::deliver::take::Claim;
 use crate::script::batches::{Batches, Limits};
-use crate::script::budget::{BUDGET, SCRIPT_BYTES};
+use crate::script::constants::SCRIPT_BYTES;
 use crate::script::redis_bucket::Core;
-use crate::script::scripts::{
-    ADAPT, AT_MAXMEMORY, BURY, BYTES, HOLDERS, LETTERS, METER, NOTICES, NOW, PACE, RECORD, Scripts,
-};
+use crate::script::scripts::Scripts;
 use crate::settings::Leak;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("settle", |kind| {
-        let own = [kind.entry, kind.consumers, kind.held];
-        let shared = [AT_MAXMEMORY, NOW, METER, HOLDERS, NOTICES, BYTES, RECORD, BUDGET, LETTERS, PACE, ADAPT];
-        [&shared[..], &own[..], &[BURY, include_str!("settle.lua")]].concat()
-    })
-});
+static SCRIPTS: Scripts = Scripts::new("settle", include_str!("settle.lua"));
 
 /// One call at a time, so that its number shows whether it was carried out.
 const LIMITS: Limits = Limits { items: 500, bytes: SCRIPT_BYTES, calls: 1 };

@@ -1,10 +1,12 @@
--- Pace and take: as many jobs as the pace, the hold and the room in flight allow, and SCRIPT_BYTES. A job whose deadline has
--- passed ends as expired and costs no token.
+-- Pace and take: as many jobs as the pace, the hold and the room in flight allow, and SCRIPT_BYTES. A job whose
+-- deadline has passed ends as expired and costs no token.
 --
+-- needs: at_maxmemory, now, control, pace, spend, throttle, keep, letters, record, kind/take
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
---       13 dead (stream)  14 letters (hash)  15 notices (zset), then where a pace has its state (string), then the kind's, as in settle.lua
+--       13 dead (stream)  14 letters (hash)  15 notices (zset), then where a pace has its state (string), then the
+--       kind's, as in settle.lua
 -- ARGV  1 version of what is in force (control.lua)  2 consumer  3 the most jobs wanted
 --       4 plan of the pace ('': none)  5 max in flight (0: none)
 --       6 µs since this replica joined or last asked, by its own clock, which nobody sets
@@ -19,36 +21,39 @@ local keys = {
   keep = read_keep(ARGV[7]),
 }
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
-local consumer, want = ARGV[2], tonumber(ARGV[3])
-local plan, max_in_flight = ARGV[4], tonumber(ARGV[5])
+local version, consumer, want = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local plan, max_in_flight, elapsed = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local longest_hold, number = tonumber(ARGV[8]), tonumber(ARGV[9])
+local late, undrained = tonumber(ARGV[10]), tonumber(ARGV[11])
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
 -- Nobody waits for this one any more: what it took, nobody would call.
 local given_up = tonumber(redis.call('HGET', TAKES, consumer) or 0)
-if tonumber(ARGV[9]) <= given_up then return { 'idle', 0, '0', '0-0', 0 } end
+if number <= given_up then return { 'idle', 0, '0', '0-0', 0 } end
 
-local changed, paused = control_read(CONTROL, ARGV[1])
+local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
-local tokens, next_token, refill = pace_room(pace, plan, tonumber(ARGV[6]), tonumber(ARGV[10]), tonumber(ARGV[11]))
+local tokens, next_token, refill = pace_room(pace, plan, elapsed, late, undrained)
 
--- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked since.
+-- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked
+-- since.
 local function idle(wait, last_id, expired)
-  -- Where this write is refused (too few replicas follow), the next one counts from an older time, by a clock that runs from
-  -- this one.
+  -- Where this write is refused (too few replicas follow), the next one counts from an older time, by a clock that runs
+  -- from this one.
   pcall(pace_spend, PACE, pace, plan, 0)
   wait = math.min(wait, IDLE_POLL)
   return { 'idle', whole(wait), last_id and '1' or '0', last_id or '0-0', expired or 0 }
 end
 
-local held = hold_left(PACE, pace, tonumber(ARGV[6]))
+local held = hold_left(PACE, pace, elapsed)
 if paused or dead_is_full(keys) then return idle(PAUSE_POLL) end
 
 -- A hold longer than any that is set comes from a clock that was put back while nobody looked.
-if held > 0 and held <= tonumber(ARGV[8]) * 1000 then return idle(held) end
+if held > 0 and held <= longest_hold * 1000 then return idle(held) end
 -- Nor does what was cut wait for such a clock to grow back.
 if pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
 

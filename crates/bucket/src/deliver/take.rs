@@ -1,50 +1,24 @@
 //! Pace and take, in one script: a token is got before a job is read.
 
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{Job, JobId, Unreadable, element, entry};
-use dripfeed_limit::{KeyIndex, lua};
+use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
 use crate::deliver::orphaned_claims::{Held, Hold};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
 use crate::pace;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::{Answered, Core};
 use crate::script::reply::Reply;
-use crate::script::scripts::{
-    AT_MAXMEMORY, BURY, BYTES, CONTROL, HOLD, HOLDERS, LETTERS, METER, NOTICES, NOW, PACE, RECORD, SPEND, Scripts,
-};
+use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 use crate::settings::effective_settings::InForce;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("take", |kind| {
-        let own = [kind.entry, kind.consumers, kind.count, kind.held, BURY, kind.unburied, kind.take];
-        let shared = [
-            AT_MAXMEMORY,
-            NOW,
-            METER,
-            lua::RULES,
-            lua::ROOM,
-            PACE,
-            HOLD,
-            SPEND,
-            CONTROL,
-            HOLDERS,
-            NOTICES,
-            BYTES,
-            RECORD,
-            BUDGET,
-            LETTERS,
-        ];
-        [&shared[..], &own, &[include_str!("take.lua")]].concat()
-    })
-});
+static SCRIPTS: Scripts = Scripts::new("take", include_str!("take.lua"));
 
 /// More at once would keep Redis from others.
 const MOST: usize = 500;

@@ -2,7 +2,7 @@
 //! (notices.lua); a message that is lost is made up for by looking periodically. One look for all who wait.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use dripfeed_job::JobId;
@@ -15,10 +15,9 @@ use crate::ended::outcomes::{EndedJob, parse};
 use crate::error::BucketError;
 use crate::script::batches::{Batches, Limits};
 use crate::script::redis_bucket::Core;
-use crate::script::scripts::NOW;
+use crate::script::scripts::SHARED;
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("await_outcome", &[NOW, include_str!("await_outcome.lua")]));
+static SCRIPT: Script = Script::new("await_outcome", SHARED, include_str!("await_outcome.lua"));
 
 const LIMITS: Limits = Limits { items: 500, bytes: usize::MAX, calls: 1 };
 /// Between two looks for one job.

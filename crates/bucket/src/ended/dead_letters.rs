@@ -1,12 +1,11 @@
 //! Dead letters: buried jobs, whole, with the reason and the upstream's last answer. A replay keeps the bound and the
 //! pace.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::{JobId, Outcome, Rate, element};
-use dripfeed_limit::{KeyIndex, lua};
+use dripfeed_limit::KeyIndex;
 use dripfeed_store::{Call, Script};
 use redis::Value;
 
@@ -14,39 +13,16 @@ use crate::admission::{Admitted, Reason, Refused};
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::pace;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::{Answered, Core};
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, BYTES, CONTROL, HOLDERS, LETTERS, METER, NOW, PACE, SHARE, Scripts, WAIT};
+use crate::script::scripts::{SHARED, Scripts};
 use crate::settings::Kind;
 use crate::settings::effective_settings::InForce;
 
-static REPLAY: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("replay", |kind| {
-        let own = [kind.entry, kind.consumers, kind.count, kind.append];
-        let shared = [
-            NOW,
-            METER,
-            lua::RULES,
-            lua::PASSING,
-            PACE,
-            CONTROL,
-            kind.due,
-            WAIT,
-            HOLDERS,
-            SHARE,
-            BYTES,
-            BUDGET,
-            LETTERS,
-        ];
-        [&shared[..], &own, &[include_str!("replay.lua")]].concat()
-    })
-});
-static FORGET: LazyLock<Script> =
-    LazyLock::new(|| Script::new("forget", &[AT_MAXMEMORY, NOW, BYTES, BUDGET, LETTERS, include_str!("forget.lua")]));
+static REPLAY: Scripts = Scripts::new("replay", include_str!("replay.lua"));
+static FORGET: Script = Script::new("forget", SHARED, include_str!("forget.lua"));
 
-static LIST_DEAD: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("list_dead", |kind| vec![NOW, BUDGET, kind.entry, include_str!("list_dead.lua")]));
+static LIST_DEAD: Scripts = Scripts::new("list_dead", include_str!("list_dead.lua"));
 
 const LIST: &str = "dead";
 /// In one call.

@@ -1,5 +1,6 @@
--- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job id →
--- letter's id. Bounded by age, number and bytes, which the tally counts.
+-- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job
+-- id → letter's id. Bounded by age, number and bytes, which the tally counts.
+-- needs: now, bytes, constants
 
 -- The bytes of a letter's names and values.
 local function letter_bytes(fields)
@@ -25,8 +26,8 @@ end
 -- One script deletes no more letters, nor many more bytes than it adds.
 local MOST_DROPPED = 100
 
--- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age. A letter that is larger
--- than all letters may be is kept alone. How many there were.
+-- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age. A letter that is
+-- larger than all letters may be is kept alone. How many there were.
 local function drop_letters(keys, more, bytes)
   local keep = keys.keep
   local count = redis.call('XLEN', keys.dead)

@@ -1,10 +1,11 @@
--- Lists dead letters that match, oldest first. Redis reads entries whole, so one after the other, up to the bytes that a script
--- may read.
+-- Lists dead letters that match, oldest first. Redis reads entries whole, so one after the other, up to the bytes that
+-- a script may read.
 --
+-- needs: now, budget, kind/entry
 -- KEYS  1 dead (stream)
 -- ARGV  1 where to begin, as XRANGE writes it  2 the most letters  3 bytes that the page has already
---       4 '1': the ids of their jobs alone, then the filter, where '' lets all pass: 5 a text within the reason
---       6 the last status  7 the caller  8 the last ms at which they died
+--       4 '1': the ids of their jobs alone, then the filter, where '' lets all pass:
+--       5 a text within the reason  6 the last status  7 the caller  8 the last ms at which they died
 -- Result  { the last letter that was looked at or '' at the end, the letter's id and its fields | the job's id… }
 local DEAD = KEYS[1]
 local from, most, ids_alone = ARGV[1], tonumber(ARGV[2]), ARGV[4] == '1'

@@ -1,7 +1,8 @@
--- Notices: those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
+-- Notices: those who wait for the end of a job are notified of it by a message, which is published only where somebody
+-- waits.
 --
--- The key of the notices is a zset, job id → ms until which somebody waits for its end, and the name of the channel. A message is
--- a word and what belongs to it:
+-- The key of the notices is a zset, job id → ms until which somebody waits for its end, and the name of the channel. A
+-- message is a word and what belongs to it:
 --   ended <id> <id>…   these jobs have ended, and their outcomes are recorded
 -- Who doesn't know a word leaves the message alone. A message may be lost: who waits also looks now and again.
 local ended_now = {}

@@ -1,7 +1,8 @@
 -- Lists how jobs ended, in the order of their ends, up to the bytes that a script may read.
 --
+-- needs: budget, order
 -- KEYS  1 outcomes (hash)  2 ended (zset)
--- ARGV  1 the ms and 2 the job id after which to begin (order.lua)  3 the most outcomes  4 an ending, or '' for all
+-- ARGV  1 the ms  2 and the job id after which to begin (order.lua)  3 the most outcomes  4 an ending, or '' for all
 --       5 bytes read for the page
 -- Result  { the ms and the job id after which to go on, '' at the end, bytes read for the page, { job id, record }… }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]

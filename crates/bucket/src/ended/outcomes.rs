@@ -1,6 +1,5 @@
 //! How jobs ended: one by one, in pages, and summed up.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use dripfeed_job::{Ending, JobId, Outcome};
@@ -8,17 +7,13 @@ use dripfeed_store::Script;
 
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::NOW;
+use crate::script::scripts::SHARED;
 
-static OUTCOMES: LazyLock<Script> =
-    LazyLock::new(|| Script::new("outcomes", &[BUDGET, ENDED, include_str!("outcomes.lua")]));
-static REPORT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("report", &[NOW, BUDGET, ENDED, include_str!("report.lua")]));
+static OUTCOMES: Script = Script::new("outcomes", SHARED, include_str!("outcomes.lua"));
+static REPORT: Script = Script::new("report", SHARED, include_str!("report.lua"));
 
-const ENDED: &str = include_str!("order.lua");
 const LIST: &str = "outcomes";
 
 #[derive(Clone, Debug, PartialEq, Eq)]

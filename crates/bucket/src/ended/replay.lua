@@ -1,24 +1,27 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes.
 --
+-- needs: now, meter, control, pace, eta, callers, caller_share, letters, kind/entry, kind/count, kind/append
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
---       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's takers
---       are counted (hash)
+--       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's
+--       takers are counted (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
---       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 ms until the new job is due (0: at once)
+--       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
+--       7 ms until the new job is due (0: at once)
 -- Result  { 'changed', … } | { 'absent' } | { 'admitted', new id, level, eta in ms }
 --         { 'bucket_full' | 'max_share', retry after in ms, level }
 local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7] }
 local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
-local HOLDERS, delay = KEYS[8], tonumber(ARGV[7])
-local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local changed = control_read(KEYS[5], ARGV[1])
+local CONTROL, HOLDERS = KEYS[5], KEYS[8]
+local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local plan, most_of_one, delay = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local changed = control_read(CONTROL, version)
 if changed then return changed end
-local letter = redis.call('HGET', keys.letters, ARGV[2])
+local letter = redis.call('HGET', keys.letters, job)
 local found = letter and redis.call('XRANGE', keys.dead, letter, letter)[1]
 if not found then return { 'absent' } end
 
 local pace = pace_read(PACE)
-local look = pace_look(pace, ARGV[5])
+local look = pace_look(pace, plan)
 local level, pending = count_jobs(keys.jobs)
 local entry = {}
 for i = 1, #found[2], 2 do
@@ -38,7 +41,7 @@ if level >= capacity or bytes + size > capacity_bytes then
   return { 'bucket_full', math.ceil(wait / 1000), level }
 end
 local caller = size > 0 and caller_of(entry)
-local holding = holding_of(tonumber(ARGV[6]), HOLDERS, caller, level)
+local holding = holding_of(most_of_one, HOLDERS, caller, level)
 if has_its_share(holding) then
   return { 'max_share', math.ceil(wait_for_share(METER, pace, look, level, holding) / 1000), level }
 end

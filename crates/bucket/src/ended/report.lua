@@ -1,12 +1,14 @@
--- Counts how jobs ended, in the order of their ends, as many as a script may read. What upstreams answered stays in Redis.
+-- Counts how jobs ended, in the order of their ends, as many as a script may read. What upstreams answered stays in
+-- Redis.
 --
+-- needs: now, budget, order
 -- KEYS  1 outcomes (hash)  2 ended (zset)
--- ARGV  1 ms to look back from now ('': go on)  2 the ms and 3 the job id after which to go on (order.lua)
+-- ARGV  1 ms to look back from now ('': go on)  2 the ms  3 and the job id after which to go on (order.lua)
 -- Result  { now in ms, the ms and the job id after which to go on, '' at the end, attempts, { ending, jobs, … },
 --           { ms from admission to the end of each that was delivered, … } }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]
-local ms, id = ARGV[2], ARGV[3]
-if ARGV[1] ~= '' then ms, id = whole(math.max(0, now_ms - tonumber(ARGV[1]))), '' end
+local back_ms, ms, id = ARGV[1], ARGV[2], ARGV[3]
+if back_ms ~= '' then ms, id = whole(math.max(0, now_ms - tonumber(back_ms))), '' end
 -- In one call, so that a long window doesn't keep Redis from others.
 local LOOKED_AT = 1000
 

@@ -1,13 +1,16 @@
--- Forgets ended work that is older, more or larger than what is kept: also of a bucket in which nothing ends any more. A
--- bounded number at a time. And lets the time of idempotency keys begin whose jobs left without an end: somebody deleted them.
+-- Forgets ended work that is older, more or larger than what is kept: also of a bucket in which nothing ends any more.
+-- A bounded number at a time. And lets the time of idempotency keys begin whose jobs left without an end: somebody
+-- deleted them.
 --
+-- needs: now, keep, end_key, forget_outcomes, letters, kind/gone
 -- KEYS  1 tally (hash)  2 outcomes (hash)  3 ended (zset)  4 dead (stream)  5 letters (hash)  6 key ends (zset)
---       7 keyed jobs (hash)  8 jobs, then idempotency keys (string) that are to be forgotten where their time has come, then
---       where a list's takers are counted (hash)
+--       7 keyed jobs (hash)  8 jobs, then idempotency keys (string) that are to be forgotten where their time has come,
+--       then where a list's takers are counted (hash)
 -- ARGV  1 what is kept (keep.rs)
 --       2 the most idempotency keys to name
 --       3 where to go on in the keyed jobs, as HSCAN writes it; '' to leave them
--- Result  { how many outcomes and letters went, letters dropped since the bucket began, where to go on in the keyed jobs,
+-- Result  { how many outcomes and letters went, letters dropped since the bucket began, where to go on in the keyed
+--       jobs,
 --           idempotency keys whose time has come… }
 local keys = {
   tally = KEYS[1], outcomes = KEYS[2], ended = KEYS[3], dead = KEYS[4], letters = KEYS[5], key_ends = KEYS[6],
@@ -27,7 +30,7 @@ for i = FIRST_NAME, #KEYS do
   end
 end
 
-local gone = forget_outcomes(keys) + drop_letters(keys, 0, 0)
+local gone = forget_outcomes(keys, 0) + drop_letters(keys, 0, 0)
 local names = redis.call('ZRANGE', KEY_ENDS, '-inf', whole(now_ms), 'BYSCORE', 'LIMIT', 0, ARGV[2])
 if cursor ~= '' then
   local page = redis.call('HSCAN', keys.keyed_jobs, cursor, 'COUNT', KEYED_AT_ONCE)

@@ -1,25 +1,17 @@
 //! Retention: ended work is kept for as long, in as many pieces and in as many bytes as is set. Every script that ends
 //! jobs forgets more than it adds; this is for buckets in which nothing ends, and for idempotency keys.
 
-use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
 use dripfeed_store::Call;
 use redis::Value;
 
 use crate::error::BucketError;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{BYTES, LETTERS, NOW, RECORD, Scripts};
+use crate::script::scripts::Scripts;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("retention", |kind| {
-        // What the kind knows of its jobs.
-        let own = [kind.entry, kind.consumers, kind.count, kind.view, kind.gone];
-        [&[NOW, BYTES, RECORD, BUDGET, LETTERS], &own[..], &[include_str!("retention.lua")]].concat()
-    })
-});
+static SCRIPTS: Scripts = Scripts::new("retention", include_str!("retention.lua"));
 
 /// Calls in one round: a backlog is worked off over several.
 const ROUNDS: usize = 100;

@@ -1,5 +1,6 @@
 -- Counts a bucket at one moment.
 --
+-- needs: now, control, pace, spend, kind/count, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
 --       where a pace has its state (string), then the kind's: parked (zset) | the list of each taker, takers (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 plan of the pace ('': none)
@@ -8,13 +9,17 @@
 --           there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
-local plan = ARGV[2]
-local changed, paused = control_read(CONTROL, ARGV[1])
+local METER, TALLY, DEAD, REPLICAS = KEYS[3], KEYS[4], KEYS[6], KEYS[7]
+local version, plan = ARGV[1], ARGV[2]
+local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
+
+-- Of a list: where the lists of the takers begin, behind the state of a pace.
+local FIRST_TAKEN = plan == '' and 8 or 9
 
 local level, pending, holders = count_jobs(JOBS)
 local by_consumer, consumers = {}, {}
-for _, member in ipairs(redis.call('HKEYS', KEYS[7])) do by_consumer[member] = 0 end
+for _, member in ipairs(redis.call('HKEYS', REPLICAS)) do by_consumer[member] = 0 end
 for _, holder in ipairs(holders) do by_consumer[holder[1]] = tonumber(holder[2]) end
 for consumer, count in pairs(by_consumer) do
   consumers[#consumers + 1] = consumer
@@ -24,7 +29,7 @@ local pace = pace_read(PACE)
 local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
 return {
-  whole(now_us), level, count_parked(), pending, redis.call('XLEN', KEYS[6]),
-  oldest_job(JOBS), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why, consumers, redis.call('HGETALL', KEYS[4]),
-  redis.call('HGETALL', KEYS[3]), paused and 1 or 0,
+  whole(now_us), level, count_parked(), pending, redis.call('XLEN', DEAD),
+  oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why,
+  consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
 }

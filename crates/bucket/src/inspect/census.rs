@@ -1,32 +1,25 @@
 //! Counts a bucket at one moment, and shows how fast it fills and leaks.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use dripfeed_job::{Ending, JobId, Share};
-use dripfeed_limit::{KeyIndex, lua};
+use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
 use crate::admission::Reason;
 use crate::error::BucketError;
 use crate::pace::{self, Target};
-use crate::script::budget::BUDGET;
-use crate::script::keys::PARKED;
+use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::{Answered, Core};
 use crate::script::reply::Reply;
-use crate::script::scripts::{CONTROL, NOW, PACE, SPEND, Scripts};
+use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 use crate::settings::effective_settings::InForce;
 use crate::settings::limits::BucketLimits;
 use crate::settings::overrides::Changes;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("census", |kind| {
-        let own = [BUDGET, kind.entry, kind.view, kind.consumers, kind.count, kind.census];
-        [&[NOW, lua::RULES, lua::ROOM, PACE, SPEND, CONTROL], &own[..], &[include_str!("census.lua")]].concat()
-    })
-});
+static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
 /// Rates over less than this would jump about.
 const LEAST_WINDOW_US: u64 = 1_000_000;
@@ -191,7 +184,7 @@ fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
     let mut replicas = Vec::new();
     while !reply.is_empty() {
         let (consumer, in_flight) = (reply.shown()?, reply.count()?);
-        if consumer != PARKED {
+        if consumer != PARKED_OWNER {
             replicas.push(ReplicaCensus { consumer, in_flight });
         }
     }

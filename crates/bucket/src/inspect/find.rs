@@ -1,20 +1,17 @@
 //! Finds one job, wherever it is.
 
-use std::sync::LazyLock;
-
 use dripfeed_job::{JobId, Outcome, State};
 
 use crate::ended::outcomes::EndedJob;
 use crate::error::BucketError;
 use crate::kind::list::Part;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{NOW, Scripts};
+use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-static SCRIPTS: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("find", |kind| vec![NOW, BUDGET, kind.entry, kind.view, kind.find]));
+static SCRIPTS: Scripts =
+    Scripts::of_kinds("find", include_str!("../kind/stream/find.lua"), include_str!("../kind/list/find.lua"));
 
 /// A job as callers may see it: everything but its body and headers.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! Lists jobs by state: what is in the bucket, oldest first; what has ended, in the order of their ends.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use dripfeed_job::{JobId, State};
 
@@ -9,14 +8,13 @@ use crate::error::BucketError;
 use crate::inspect::find::JobView;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::kind::list::Part;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{NOW, Scripts};
+use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-static SCRIPTS: LazyLock<Scripts> =
-    LazyLock::new(|| Scripts::new("list", |kind| vec![NOW, BUDGET, kind.entry, kind.view, kind.list]));
+static SCRIPTS: Scripts =
+    Scripts::of_kinds("list", include_str!("../kind/stream/list.lua"), include_str!("../kind/list/list.lua"));
 
 const LIST: &str = "jobs";
 

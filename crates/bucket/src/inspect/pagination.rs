@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::script::budget::SCRIPT_BYTES;
+use crate::script::constants::SCRIPT_BYTES;
 
 /// The most calls of Redis for one page. Its cursor continues after what they returned.
 pub(crate) const CALLS: usize = 20;

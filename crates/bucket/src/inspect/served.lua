@@ -1,7 +1,9 @@
--- Notes which buckets a process has among its settings, and answers the others: those that no process has had there for a while.
+-- Notes which buckets a process has among its settings, and answers the others: those that no process has had there for
+-- a while.
 --
 -- KEYS  1 buckets (hash)
--- ARGV  1 ms after which a bucket that nobody notes is served no more  2 the most buckets to keep  3… the places to note
+-- ARGV  1 ms after which a bucket that nobody notes is served no more  2 the most buckets to keep
+--       3… the places to note
 -- Result  places
 local BUCKETS, silence, most = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use dripfeed_job::BucketName;
@@ -17,8 +16,8 @@ use crate::script::keys::Keys;
 use crate::script::reply::Reply;
 use crate::settings::{BucketSettings, Kind};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new("served", &[include_str!("served.lua")]));
-static PLACES: LazyLock<Script> = LazyLock::new(|| Script::new("places", &[include_str!("places.lua")]));
+static SCRIPT: Script = Script::new("served", &[], include_str!("served.lua"));
+static PLACES: Script = Script::new("places", &[], include_str!("places.lua"));
 
 /// A bucket is served no more when no process has had it among its settings for so long: three looks of a process.
 const SILENCE: Duration = Duration::from_secs(15);

@@ -1,5 +1,6 @@
 -- Changes settings at run time, all of them or none; and pauses and resumes.
 --
+-- needs: at_maxmemory
 -- KEYS  1 control (hash)
 -- ARGV  1 the version of what is then in force, then per setting: its name, and its value or '' to go back to the
 --       configured one; `paused`: '1' or ''

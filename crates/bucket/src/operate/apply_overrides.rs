@@ -1,16 +1,13 @@
 //! Changes settings at run time, under a new version (see `in_force`).
 
-use std::sync::LazyLock;
-
 use dripfeed_store::Script;
 
 use crate::error::BucketError;
 use crate::script::redis_bucket::Core;
-use crate::script::scripts::AT_MAXMEMORY;
+use crate::script::scripts::SHARED;
 use crate::settings::overrides::Changes;
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("apply_overrides", &[AT_MAXMEMORY, include_str!("apply_overrides.lua")]));
+static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
 impl Core {
     pub(crate) async fn change(&self, changes: &Changes) -> Result<(), BucketError> {

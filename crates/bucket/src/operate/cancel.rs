@@ -1,22 +1,15 @@
 //! Cancel: takes back what waits or is parked.
 
-use std::sync::LazyLock;
-
 use dripfeed_job::{Ending, JobId, State};
 
 use crate::error::BucketError;
 use crate::kind::list::Part;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, BYTES, HOLDERS, METER, NOTICES, NOW, RECORD, Scripts};
+use crate::script::scripts::Scripts;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("cancel", |kind| {
-        let shared = [AT_MAXMEMORY, NOW, BUDGET, METER, HOLDERS, NOTICES, BYTES, RECORD];
-        [&shared[..], &[kind.entry, kind.view, kind.leave, kind.cancel]].concat()
-    })
-});
+static SCRIPTS: Scripts =
+    Scripts::of_kinds("cancel", include_str!("../kind/stream/cancel.lua"), include_str!("../kind/list/cancel.lua"));
 
 /// What became of a wish to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

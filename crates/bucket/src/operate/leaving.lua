@@ -1,7 +1,9 @@
--- Reads jobs that are to be moved into another bucket, oldest first, as many as a script may read; and who takes jobs here.
+-- Reads jobs that are to be moved into another bucket, oldest first, as many as a script may read; and who takes jobs
+-- here.
 --
--- KEYS  1 jobs  2 tally (hash)  3 replicas (hash), then a stream's parked (zset), attempts (hash) and unburied (hash) | where
---       a list's takers are counted (hash)
+-- needs: at_maxmemory, constants, now, kind/consumers, kind/leaving
+-- KEYS  1 jobs  2 tally (hash)  3 replicas (hash), then a stream's parked (zset), attempts (hash) and unburied (hash) |
+--       where a list's takers are counted (hash)
 -- ARGV  1 where to begin: a stream's id after which, '' for the first | how many at the tail of a list stay there
 --       2 the most jobs
 -- Result  { ms of the Redis clock, { consumer, heartbeats or '' for one that is no member, … }, '1' at the end,
@@ -10,7 +12,7 @@ local REPLICAS = KEYS[3]
 
 local consumers = {}
 for _, consumer in ipairs(enrolled(KEYS[1])) do
-  if consumer ~= '@parked' then
+  if consumer ~= PARKED_OWNER then
     consumers[#consumers + 1] = consumer
     consumers[#consumers + 1] = redis.call('HGET', REPLICAS, consumer) or ''
   end

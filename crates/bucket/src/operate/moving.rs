@@ -6,7 +6,7 @@
 //! one.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_job::fingerprint::fingerprint;
@@ -20,23 +20,14 @@ use crate::admission::{Admission, Judgement, Reason, Refused};
 use crate::deliver::recover::{Watch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::BucketPlace;
-use crate::script::budget::{BUDGET, SCRIPT_BYTES};
+use crate::script::constants::SCRIPT_BYTES;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, BYTES, HOLDERS, METER, NOTICES, NOW, RECORD, Scripts};
+use crate::script::scripts::Scripts;
 use crate::settings::{BucketSettings, Kind};
 
-static LEAVING: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("leaving", |kind| {
-        vec![AT_MAXMEMORY, NOW, BUDGET, kind.entry, kind.consumers, kind.leaving, include_str!("leaving.lua")]
-    })
-});
-static MOVED: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("moved", |kind| {
-        let shared = [AT_MAXMEMORY, NOW, BUDGET, METER, HOLDERS, NOTICES, BYTES, RECORD];
-        [&shared[..], &[kind.entry, kind.leave, kind.moved, include_str!("moved.lua")]].concat()
-    })
-});
+static LEAVING: Scripts = Scripts::new("leaving", include_str!("leaving.lua"));
+static MOVED: Scripts = Scripts::new("moved", include_str!("moved.lua"));
 
 /// Jobs in one call.
 const MOST: usize = 200;

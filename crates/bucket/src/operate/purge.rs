@@ -1,18 +1,11 @@
 //! Purge: cancels all that waits or is parked.
 
-use std::sync::LazyLock;
-
 use crate::error::BucketError;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
-use crate::script::scripts::{AT_MAXMEMORY, BYTES, HOLDERS, METER, NOTICES, NOW, RECORD, Scripts};
+use crate::script::scripts::Scripts;
 
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("purge", |kind| {
-        let shared = [AT_MAXMEMORY, NOW, BUDGET, METER, HOLDERS, NOTICES, BYTES, RECORD];
-        [&shared[..], &[kind.entry, kind.view, kind.leave, kind.purge]].concat()
-    })
-});
+static SCRIPTS: Scripts =
+    Scripts::of_kinds("purge", include_str!("../kind/stream/purge.lua"), include_str!("../kind/list/purge.lua"));
 
 /// Jobs in one call.
 const MOST: u64 = 500;

@@ -1,8 +1,10 @@
--- How the rate follows what the upstream bears: cut to the share of calls that it takes, growing back on its own (pace.lua).
--- Counted in the pace's hash: calls, refused and late, since the last cut and faded; from: ms of the last fading.
+-- How the rate follows what the upstream bears: cut to the share of calls that it takes, growing back on its own
+-- (pace.lua). Counted in the pace's hash: calls, refused and late, since the last cut and faded; from: ms of the last
+-- fading.
+-- needs: now, pace
 
--- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one now and then, for what
--- others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
+-- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one now and then, for
+-- what others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
 local REFUSED, LATE, FEW = 20, 5, 5
 -- Once in this many ms half of what was counted is forgotten, but never so much that fewer calls are left.
 local FADES, REMEMBERED = 1000, 50
@@ -27,7 +29,8 @@ local function remembered(key)
     fade = math.min(1, math.max(0.5, REMEMBERED / calls))
     from = now_ms
   end
-  return { calls = calls * fade, refused = (tonumber(s[2]) or 0) * fade, late = (tonumber(s[3]) or 0) * fade, from = from }
+  local refused, late = tonumber(s[2]) or 0, tonumber(s[3]) or 0
+  return { calls = calls * fade, refused = refused * fade, late = late * fade, from = from }
 end
 
 local function remember(key, seen)

@@ -1,11 +1,13 @@
 -- How long until jobs have leaked, from the pace and the measured leak.
+-- needs: now, meter, rules/eta, kind/due
 
 -- The pace as it is now, for the functions below.
 local function pace_look(pace, plan)
   return limit_look(plan, { begins = pace.new, speed = pace.speed })
 end
 
--- A call that may be made now isn't made in the same moment: it takes as long as the calls are apart, but no longer than this.
+-- A call that may be made now isn't made in the same moment: it takes as long as the calls are apart, but no longer
+-- than this.
 local MOMENT = 250000
 -- A replica lets tokens gather for a while (take.lua), and has to wake up for them.
 local WAKING = 10000
@@ -18,8 +20,8 @@ local function wait_for_calls(look, jobs)
   return wait > 0 and wait + WAKING or 0
 end
 
--- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither, the time that the
--- bucket has leaked nothing is the best guess for how long it goes on so.
+-- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither,
+-- the time that the bucket has leaked nothing is the best guess for how long it goes on so.
 local function wait_for_room(meter, pace, look, level, jobs)
   local m = meter_read(meter, 'leak')
   local wait = math.max(wait_for_calls(look, jobs), wait_until_due(level, jobs))

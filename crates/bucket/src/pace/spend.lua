@@ -1,7 +1,8 @@
--- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the most that
--- can have passed since the pace was last written, by a clock that isn't set: a Redis clock that was put forward doesn't make
--- tokens. One that was put back loses only the time it was wrong. `late`, `undrained` in µs as in permit.rs: how late the calls may be
--- made that are granted now.
+-- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the
+-- most that can have passed since the pace was last written, by a clock that isn't set: a Redis clock that was put
+-- forward doesn't make tokens. One that was put back loses only the time it was wrong. `late`, `undrained` in µs as in
+-- permit.rs: how late the calls may be made that are granted now.
+-- needs: now, rules/pace
 local function pace_room(pace, plan, elapsed, late, undrained)
   if plan == '' then return math.huge, 0, math.huge end
   local room, wait, refill, crosses = limit_room(plan, {

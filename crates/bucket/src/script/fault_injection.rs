@@ -1,12 +1,14 @@
 //! Bugs for the fault suite to find, so that it is known to find them. They are built in with the feature
 //! `planted-bugs` alone, and then only the one that DRIPFEED_PLANT names is there.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::JobId;
+use dripfeed_store::Script;
 
 use crate::admission::{Admission, Admitted, Judgement};
+use crate::settings::Kind;
 
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
@@ -16,7 +18,7 @@ const IN_SCRIPTS: [(&str, &str, &str); 6] = [
         "ack_before_send",
         "taken[#taken + 1] = { id, entry, failures }",
         "taken[#taken + 1] = { id, entry, failures }
-         redis.call('XACK', keys.jobs, 'processors', id)
+         redis.call('XACK', keys.jobs, GROUP, id)
          redis.call('XDEL', keys.jobs, id)",
     ),
     (
@@ -33,14 +35,30 @@ const IN_SCRIPTS: [(&str, &str, &str); 6] = [
     ("lost_pace_is_full_bucket", "new = s[2] == '1'", "new = true"),
 ];
 
-/// The parts of a script, one of them with the bug in it where it belongs there.
-pub(crate) fn in_parts(parts: Vec<&'static str>) -> Vec<&'static str> {
-    let Some((_, right, wrong)) = IN_SCRIPTS.iter().find(|(bug, ..)| *bug == *PLANT) else { return parts };
-    let planted = |part: &'static str| match part.contains(right) {
-        true => &*part.replace(right, wrong).leak(),
-        false => part,
-    };
-    parts.into_iter().map(planted).collect()
+/// The scripts of a verb, with the bug in them where it belongs there.
+pub(crate) struct Planted {
+    stream: OnceLock<Script>,
+    list: OnceLock<Script>,
+}
+
+impl Planted {
+    pub(crate) const fn new() -> Self {
+        Self { stream: OnceLock::new(), list: OnceLock::new() }
+    }
+
+    pub(crate) fn in_script<'s>(&'s self, kind: Kind, script: &'s Script) -> &'s Script {
+        let bug = IN_SCRIPTS.iter().find(|(bug, right, _)| *bug == *PLANT && script.source().contains(right));
+        let Some((_, right, wrong)) = bug else { return script };
+        let planted = match kind {
+            Kind::Stream => &self.stream,
+            Kind::List => &self.list,
+        };
+        planted.get_or_init(|| {
+            // After an empty line nothing is a head: what the verb needs is there already.
+            let source = format!("\n{}", script.source().replace(right, wrong));
+            Script::new(script.name(), &[], source.leak())
+        })
+    }
 }
 
 /// What callers are reported before anything is written, where that is the bug: ids that nothing was written under.
@@ -61,15 +79,14 @@ pub(crate) fn answered_before_write(jobs: usize) -> Option<Vec<Judgement>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::scripts::{PACE, STREAM};
 
     #[test]
     fn each_bug_has_its_place_in_the_scripts() {
         let scripts = [
-            PACE,
-            STREAM.take,
-            STREAM.append,
-            STREAM.held,
+            include_str!("../pace.lua"),
+            include_str!("../kind/stream/take.lua"),
+            include_str!("../kind/stream/append.lua"),
+            include_str!("../kind/stream/held.lua"),
             include_str!("../deliver/settle.lua"),
             include_str!("../deliver/recover.lua"),
         ];

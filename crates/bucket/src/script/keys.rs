@@ -4,9 +4,6 @@ use dripfeed_job::BucketName;
 
 use crate::settings::Kind;
 
-/// The consumer that owns parked jobs.
-pub(crate) const PARKED: &str = "@parked";
-
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     /// `prefix:{bucket}:`

@@ -1,6 +1,7 @@
 -- Rates as they are measured. A series is one hash field 't0 c0 t1 c1 c': the count c now, and two checkpoints of time
--- (µs) and count. The checkpoints move on when the younger one is older than METER_WINDOW, so that (c - c0) / (now - t0) is
--- the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
+-- (µs) and count. The checkpoints move on when the younger one is older than METER_WINDOW, so that (c - c0) / (now -
+-- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
+-- needs: now
 local METER_WINDOW = 5000000
 
 local function meter_read(key, series)

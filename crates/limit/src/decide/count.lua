@@ -1,5 +1,6 @@
 -- Counts calls that were let pass elsewhere, and reports the state that comes of it.
 --
+-- needs: now, rules/check
 -- KEYS  the scopes (strings)
 -- ARGV  a plan of one scope each
 -- Result  { µs of the Redis clock, { state per plan … } }, each as the scope's key holds it

@@ -1,6 +1,5 @@
 //! Decisions made in Redis: one script call each, whatever the number of scopes and tiers.
 
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use dripfeed_store::{Script, Store, StoreError};
@@ -10,12 +9,11 @@ use crate::decide::clock::Clock;
 use crate::decide::plan::{KeyIndex, Plan};
 use crate::decide::report;
 use crate::decide::verdict::ScopeVerdict;
-use crate::lua::{NOW, REFUND, RULES};
+use crate::lua::FRAGMENTS;
 
-static DECIDE: LazyLock<Script> = LazyLock::new(|| Script::new("decide", &[NOW, RULES, include_str!("decide.lua")]));
-static COUNT: LazyLock<Script> = LazyLock::new(|| Script::new("count", &[NOW, RULES, include_str!("count.lua")]));
-static GIVE_BACK: LazyLock<Script> =
-    LazyLock::new(|| Script::new("refund", &[NOW, RULES, REFUND, include_str!("refund.lua")]));
+static DECIDE: Script = Script::new("decide", &[FRAGMENTS], include_str!("decide.lua"));
+static COUNT: Script = Script::new("count", &[FRAGMENTS], include_str!("count.lua"));
+static GIVE_BACK: Script = Script::new("refund", &[FRAGMENTS], include_str!("refund.lua"));
 
 /// Scopes in one call: a script that runs long holds up everyone.
 pub(crate) const PER_CALL: usize = 500;

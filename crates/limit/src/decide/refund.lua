@@ -1,5 +1,6 @@
 -- Returns what plans were charged.
 --
+-- needs: now, rules/refund
 -- KEYS  the scopes (strings)
 -- ARGV  1 '1': leases alone; then pairs: a plan, and the µs before which it may be returned (0: always)
 -- Result  µs of the Redis clock

@@ -1,5 +1,6 @@
 -- Forgets the rules of a service.
 --
+-- needs: now
 -- KEYS  1 the rules (hash: service → JSON)  2 their state (hash: version, bytes)
 -- ARGV  1 the service
 -- Result  1; 0: there were none

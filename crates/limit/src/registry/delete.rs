@@ -1,15 +1,13 @@
 //! `DELETE`: a service that is registered no more.
 
-use std::sync::LazyLock;
-
 use dripfeed_store::Script;
 
 use super::Services;
 use super::error::RegistryError;
 use super::name::ServiceName;
-use crate::lua::NOW;
+use crate::lua::FRAGMENTS;
 
-static DELETE: LazyLock<Script> = LazyLock::new(|| Script::new("delete rules", &[NOW, include_str!("delete.lua")]));
+static DELETE: Script = Script::new("delete rules", &[FRAGMENTS], include_str!("delete.lua"));
 
 impl Services {
     /// Forgets a service's rules, here at once and everywhere within a second. Whether there were any.

@@ -2,7 +2,6 @@
 //! changed.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::time::Instant;
 
 use dripfeed_store::{Script, Store, StoreError};
@@ -10,7 +9,7 @@ use dripfeed_store::{Script, Store, StoreError};
 use super::intakes::Intakes;
 use crate::registry::keys::RegistryKeys;
 
-static HEARTBEAT: LazyLock<Script> = LazyLock::new(|| Script::new("heartbeat", &[include_str!("heartbeat.lua")]));
+static HEARTBEAT: Script = Script::new("heartbeat", &[], include_str!("heartbeat.lua"));
 
 /// One intake's view of the registry.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 -- Registers a service, or gives it other rules.
 --
+-- needs: now
 -- KEYS  1 the rules (hash: service → JSON)  2 their state (hash: version, bytes)
 -- ARGV  1 the service  2 its rules  3 the most services there may be  4 the most bytes of rules over all of them
 -- Result  'registered'; or 'many services', 'many bytes': nothing was changed

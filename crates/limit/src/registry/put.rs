@@ -1,16 +1,14 @@
 //! `PUT`: registers a service, or gives it other rules.
 
-use std::sync::LazyLock;
-
 use dripfeed_store::Script;
 
 use super::Services;
 use super::error::RegistryError;
 use super::name::ServiceName;
 use super::rules::Rules;
-use crate::lua::NOW;
+use crate::lua::FRAGMENTS;
 
-static PUT: LazyLock<Script> = LazyLock::new(|| Script::new("put rules", &[NOW, include_str!("put.lua")]));
+static PUT: Script = Script::new("put rules", &[FRAGMENTS], include_str!("put.lua"));
 
 /// Every intake has a limiter for each.
 const MOST_SERVICES: usize = 1000;

@@ -1,4 +1,5 @@
 -- Decisions: first every tier of every scope of a plan is judged, then, if all that are enforced pass, all are charged.
+-- needs: now, rules/plan
 
 -- Notes how long a tier makes this request wait.
 local function limit_note(verdict, scope, tier, wait)
@@ -10,8 +11,8 @@ local function limit_note(verdict, scope, tier, wait)
   end
 end
 
--- Judges; charges nothing. The verdict has `allowed`, and `retry`: µs until it would be, -1 for never. It is good until the
--- next one is made.
+-- Judges; charges nothing. The verdict has `allowed`, and `retry`: µs until it would be, -1 for never. It is good until
+-- the next one is made.
 local function limit_check(text, queue)
   local plan = limit_plan(text)
   for i = 1, #plan do
@@ -45,8 +46,8 @@ local function limit_take(scope, id)
   scope.taken, scope.changed = n, true
 end
 
--- Charges what was judged and allowed. A refused request charges nothing, but in logs that count the denied: who comes again
--- will find this one there, so it makes the wait longer. A shadow that would have refused isn't charged either.
+-- Charges what was judged and allowed. A refused request charges nothing, but in logs that count the denied: who comes
+-- again will find this one there, so it makes the wait longer. A shadow that would have refused isn't charged either.
 local function limit_charge(verdict)
   for i = 1, #verdict do
     local scope = verdict[i]
@@ -67,8 +68,8 @@ local function limit_charge(verdict)
 end
 
 -- A verdict as a flat list of whole numbers, since lists within lists cost more:
---   µs of the Redis clock  1 when allowed  retry in µs, -1 never  then per scope: how many were taken  then per tier: µs until it
---   would pass (0: now, -1: never)  how many more would pass now  µs until all is left again
+--   µs of the Redis clock  1 when allowed  retry in µs, -1 never  then per scope: how many were taken
+--   then per tier: µs until it would pass (0: now, -1: never)  how many more would pass now  µs until all is left again
 local function limit_report(verdict)
   local report, at = {
     now_us, verdict.allowed and 1 or 0, verdict.retry,

@@ -1,7 +1,8 @@
--- When calls that wait will have passed. For a pace: its tiers are buckets and windows, each window of one length, as long as
--- the longest of a calendar.
+-- When calls that wait will have passed. For a pace: its tiers are buckets and windows, each window of one length, as
+-- long as the longest of a calendar.
 --
 -- Looks that far; beyond, the slowest tier reports.
+-- needs: now, rules/plan
 local LIMIT_LOOKS = 24
 
 -- The enforced tiers of a plan as they are, in numbers of our own; limit_flush writes nothing of them.
@@ -25,7 +26,10 @@ end
 local function limit_copies(tiers)
   local copies = {}
   for i, tier in ipairs(tiers) do
-    copies[i] = { level = tier.level, full = tier.full, left = tier.left, ends = tier.ends, limit = tier.limit, period = tier.period }
+    copies[i] = {
+      level = tier.level, full = tier.full, left = tier.left, ends = tier.ends,
+      limit = tier.limit, period = tier.period,
+    }
   end
   return copies
 end

@@ -1,5 +1,5 @@
--- Makes the rule of a kind; nil: of one that isn't known here. The files of the kinds are the statements of this
--- function, which ends behind them.
+-- The rules of the kinds. limit_kind(code) makes that of one kind; nil: of one that isn't known here. The files of the
+-- kinds are the statements of this function (lua.rs).
 --
 -- A tier is a table of its settings, from a plan, and its state. What a rule can do:
 --   tier(text, at, packed, from, last, now)
@@ -16,6 +16,5 @@
 --     fill(tier, now)          nothing is left
 --     shift(tier, by)          moves the times it holds
 --     refund(tier, now, n, id)
+-- needs: rules/arithmetic
 local limit_rules = { nil, nil, nil, nil, nil, nil, nil, nil }
-
-local function limit_kind(code)

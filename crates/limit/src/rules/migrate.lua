@@ -1,5 +1,6 @@
--- When the tiers aren't those that the state of a scope was written for, or the Redis clock was set since: reports the state as
--- it would be with these tiers, when it was written, and what to take for now.
+-- When the tiers aren't those that the state of a scope was written for, or the Redis clock was set since: reports the
+-- state as it would be with these tiers, when it was written, and what to take for now.
+-- needs: now, rules/kinds
 local function limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
   local tiers, old, fresh = {}, {}, {}
   local last, print, from = now_us, nil, nil
@@ -11,8 +12,8 @@ local function limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
     tiers[#tiers + 1] = tier
   end
 
-  -- Each tier takes the state of the one it was, by kind and period, else by kind. One that is new begins with nothing consumed.
-  -- Where there is no state at all, nothing was consumed; all was, where `lost_is_full`.
+  -- Each tier takes the state of the one it was, by kind and period, else by kind. One that is new begins with nothing
+  -- consumed. Where there is no state at all, nothing was consumed; all was, where `lost_is_full`.
   local function adopt()
     for i = 1, #tiers do fresh[i] = true end
     while packed and from <= #packed do

@@ -1,8 +1,10 @@
 -- For a pace: scopes that nobody is reported about, whose calls are spent as they come.
+-- needs: now, rules/check
 
--- How many calls of cost 1 would pass all enforced scopes of a plan now; when none, the µs until one does; and the µs in which
--- the first of its tiers refills; and whether a window may end before all that is granted now is used. `how` as limit_plan takes it,
--- and besides how late the calls may be made that are granted: `late`, `undrained`, `unsent` (arithmetic.lua).
+-- How many calls of cost 1 would pass all enforced scopes of a plan now; when none, the µs until one does; and the µs
+-- in which the first of its tiers refills; and whether a window may end before all that is granted now is used. `how`
+-- as limit_plan takes it, and besides how late the calls may be made that are granted: `late`, `undrained`, `unsent`
+-- (arithmetic.lua).
 local function limit_room(text, how)
   if how then limit_late, limit_undrained, limit_unsent = how.late or 0, how.undrained or 0, how.unsent or 0 end
   local room, wait, refill, crosses = math.huge, 0, math.huge, false

@@ -1,3 +1,5 @@
+-- What a request asks of scopes, read from one text.
+-- needs: rules/scope
 local limit_nothing = {}
 
 -- Without a bucket that went slower, the shortest window gets less.
@@ -12,12 +14,14 @@ local function limit_slow(scope)
 end
 
 -- A plan: the scopes that one request is judged in, with all there is to know of their policies. Packed, little-endian:
---   id of its leases (7 bytes)  then per scope: 1 shadow, +2 lost is full, +4 goes at a speed (1)  place of its key in KEYS (4)  cost (7)
---   share to take ahead, as 1/n of what is left; 0: none (2)  fingerprint of the tiers (4)  ms to keep their state, as text
---   led by its length (1)  bytes of the tiers (2)  then per tier its kind (1) and the settings its rule reads
+--   id of its leases (7 bytes)  then per scope: 1 shadow, +2 lost is full, +4 goes at a speed (1)
+--   place of its key in KEYS (4)  cost (7) share to take ahead, as 1/n of what is left; 0: none (2)
+--   fingerprint of the tiers (4)  ms to keep their state, as text led by its length (1)  bytes of the tiers (2)
+--   then per tier its kind (1) and the settings its rule reads
 --
--- Read, it is a list of its scopes, each with what this request asks of it: n, share, shadow; and what comes of it: whether it
--- passed, and how many were taken. That is good until the next plan is read. `how` may say of scopes that are read:
+-- Read, it is a list of its scopes, each with what this request asks of it: n, share, shadow; and what comes of it:
+-- whether it passed, and how many were taken. That is good until the next plan is read. `how` may say of scopes that
+-- are read:
 --   elapsed  the most µs that can have passed since the last write, by a clock that nobody sets
 --   begins   what has no state was never there, so none was lost
 --   speed    thousandths of their rate, for those that go at a speed

@@ -1,5 +1,6 @@
 -- Returns what a plan was charged; no further than to empty. After `before` (µs; 0: always) it would be returned to a
 -- time that it wasn't taken from, so nothing is.
+-- needs: rules/plan
 local function limit_refund(text, before)
   local plan = limit_plan(text)
   for _, scope in ipairs(plan) do

@@ -1,11 +1,12 @@
 -- A scope: its tiers, with the state of all of them in one string, which has a time to live, always.
---   µs of the last write (7 bytes)  fingerprint of the tiers it was written for (4)  then per tier its kind (1), its period (6)
---   and what the kind's rule keeps
+--   µs of the last write (7 bytes)  fingerprint of the tiers it was written for (4)
+--   then per tier its kind (1), its period (6) and what the kind's rule keeps
 -- In a script run it is read once, changed in memory, and written once, by limit_flush.
+-- needs: now, rules/migrate
 local limit_scopes = { nil, nil, nil, nil }
 
--- Fills a scope with the tiers of a plan, in the state that its key holds. `elapsed`: the most that can have passed since the
--- last write, by a clock that nobody sets (nil: unknown).
+-- Fills a scope with the tiers of a plan, in the state that its key holds. `elapsed`: the most that can have passed
+-- since the last write, by a clock that nobody sets (nil: unknown).
 local function limit_load(scope, text, at, past, lost_is_full, elapsed)
   local packed, now, last, print, from, i = redis.call('GET', KEYS[scope.key]), now_us, now_us, nil, nil, 0
   if packed then last, print, from = limit_unpack('<I7I4', packed) end

@@ -1,13 +1,13 @@
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, Script, ServerOptions, Store};
+use dripfeed_store::{AppendFsync, Durability, Fragments, PrivateServer, RedisSettings, Script, ServerOptions, Store};
 use tempfile::TempDir;
 
 use crate::decide::clock::Clock;
 use crate::decide::plan::KeyIndex;
 use crate::decide::redis_decide;
-use crate::lua::{PASSING, REFUND, ROOM, RULES};
+use crate::lua::FRAGMENTS;
 use crate::{
     Decision, KeyPart, Limiter, Plan, Policies, Policy, PolicySettings, PolicyVerdict, Request, ScopeKeys, Tier,
 };
@@ -68,9 +68,8 @@ impl Bench {
 
     /// Runs what is to be done, each step at its time; reports are there for those that judge.
     pub(crate) async fn run(&self, steps: &[(u64, Step<'_>)]) -> Vec<Vec<i64>> {
-        static STEPS: LazyLock<Script> = LazyLock::new(|| {
-            Script::new("steps", &["local now_us = 0", RULES, REFUND, ROOM, PASSING, include_str!("steps.lua")])
-        });
+        const CLOCK: &Fragments = &[("now", "local now_us = 0")];
+        static STEPS: Script = Script::new("steps", &[CLOCK, FRAGMENTS], include_str!("steps.lua"));
         let mut keys = KeyIndex::default();
         let packed: Vec<Vec<u8>> = steps.iter().map(|(now, step)| step.plan().pack(&mut keys, *now)).collect();
         let mut call = STEPS.on(keys.keys());

@@ -4,7 +4,7 @@ use std::time::Duration;
 use dripfeed_store::Script;
 
 use crate::decide::plan::{KeyIndex, Plan};
-use crate::lua::{NOW, RULES};
+use crate::lua::FRAGMENTS;
 use crate::{Align, Decision, Mode, Policies, Policy, PolicySettings, Tier, Wait};
 
 use super::bench::{Bench, NOON, SECOND, Step, call, keys, plan, plan_of, policy, seconds, settings};
@@ -392,7 +392,7 @@ impl Bench {
 async fn later_requests_of_one_script_see_what_the_earlier_were_charged() {
     let bench = Bench::new().await;
     // As a bucket admits a batch: each request on its own, and all is written once.
-    let verb = "
+    let verb = "-- needs: rules/check
         local answers = {}
         for i, plan in ipairs(ARGV) do
           local verdict = limit_check(plan)
@@ -401,7 +401,7 @@ async fn later_requests_of_one_script_see_what_the_earlier_were_charged() {
         end
         limit_flush()
         return answers";
-    let batch = Script::new("batch", &[NOW, RULES, verb]);
+    let batch = Script::new("batch", &[FRAGMENTS], verb);
     let policies = [
         Policy::new(settings("caller", vec![Tier::bucket(2, seconds(3_600), 2).unwrap()])).unwrap(),
         Policy::new(PolicySettings {

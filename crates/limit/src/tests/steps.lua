@@ -1,5 +1,6 @@
 -- Steps of a test, each at its own time, as if each were a script run.
 --
+-- needs: rules/check, rules/refund, rules/pace, rules/eta
 -- ARGV  triples: µs of the clock, what to do, a plan
 -- Result  a report per step
 local reports = {}

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_mark_is_in_the_slot_of_the_scripts_keys() {
-        let script = Script::new("s", &["return 1"]);
+        let script = Script::new("s", &[], "return 1");
         assert_eq!(of("p", &script.on(&["p:{b}:jobs", "p:{b}:pace"])), "p:{b}:waited");
         assert_eq!(of("p", &script.on(&["elsewhere"])), "p:waited");
     }

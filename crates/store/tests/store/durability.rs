@@ -66,14 +66,14 @@ async fn a_replicated_write_waits_for_a_replica_and_is_unknown_without_its_word(
     let mut settings = settings(&master.server);
     settings.durability = Durability::Replicated;
     let store = Store::connect(&settings).await.unwrap();
-    let script = Script::new("append", &["return redis.call('RPUSH', KEYS[1], ARGV[1])"]);
+    let script = Script::new("append", &[], "return redis.call('RPUSH', KEYS[1], ARGV[1])");
     let mut call = script.on(&["list"]);
     call.arg("body");
     assert_eq!(store.run_durably::<u32>(&call).await.unwrap(), 1);
     assert_eq!(store.run_durably::<u32>(&call).await.unwrap(), 2);
 
     let other = Store::connect(&settings).await.unwrap();
-    let look = Script::new("look", &["return redis.call('LLEN', KEYS[1])"]);
+    let look = Script::new("look", &[], "return redis.call('LLEN', KEYS[1])");
     let look = look.on(&["list"]);
     assert_eq!(other.run_durably::<u32>(&look).await.unwrap(), 2);
 
@@ -95,7 +95,7 @@ async fn a_write_that_cannot_be_waited_for_is_unknown_and_not_unwritten() {
     settings.durability = Durability::Replicated;
     settings.url = format!("{}?user=app&pass=pw", bench.server.url()).parse().unwrap();
     let store = Store::connect(&settings).await.unwrap();
-    let script = Script::new("append", &["return redis.call('RPUSH', KEYS[1], ARGV[1])"]);
+    let script = Script::new("append", &[], "return redis.call('RPUSH', KEYS[1], ARGV[1])");
     let mut call = script.on(&["list"]);
     call.arg("body");
     let error = store.run_durably::<u32>(&call).await.unwrap_err();

@@ -4,10 +4,8 @@ use redis::cmd;
 use crate::bench::{Bench, arguments};
 
 fn append() -> Script {
-    Script::new(
-        "append",
-        &["local function add(key, value) return redis.call('RPUSH', key, value) end", "return add(KEYS[1], ARGV[1])"],
-    )
+    let add: (&str, &str) = ("add", "local function add(key, value) return redis.call('RPUSH', key, value) end");
+    Script::new("append", &[&[add]], "-- needs: add\nreturn add(KEYS[1], ARGV[1])")
 }
 
 #[tokio::test]
@@ -39,7 +37,7 @@ async fn errors_name_the_script_and_what_failed() {
     assert_eq!(error.certainty(), Certainty::NotStored);
     assert!(error.to_string().starts_with("script append"), "{error}");
 
-    let broken = Script::new("broken", &["return nothing.at.all"]);
+    let broken = Script::new("broken", &[], "return nothing.at.all");
     let call = broken.on::<&str>(&[]);
     let error = bench.store.run::<u64>(&call).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Script);

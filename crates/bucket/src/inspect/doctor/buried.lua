@@ -1,8 +1,10 @@
 -- Examines a part of the dead letters, each at one moment, and indexes those that aren't when asked to.
 --
+-- needs: at_maxmemory, now, budget
 -- KEYS  1 dead (stream)  2 letters (hash)
 -- ARGV  1 where to begin, as XRANGE writes it  2 '1' to repair
--- Result  { the last letter that was looked at or '' at the end, { id of a letter, id of its job, '1' when it isn't indexed,
+-- Result  { the last letter that was looked at or '' at the end, { id of a letter, id of its job, '1' when it isn't
+--       indexed,
 --           its bytes }… }
 local DEAD, LETTERS = KEYS[1], KEYS[2]
 local from, mend = ARGV[1], ARGV[2] == '1'

@@ -1,7 +1,6 @@
 //! Whether the totals agree with each other, and the counts with the jobs.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
 
 use redis::Value;
 
@@ -9,12 +8,10 @@ use super::finding::{FindingKind, Found};
 use crate::error::BucketError;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, NOW, Scripts};
+use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-static TOTALS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("totals", |kind| vec![AT_MAXMEMORY, NOW, kind.consumers, kind.count, include_str!("totals.lua")])
-});
+static TOTALS: Scripts = Scripts::new("totals", include_str!("totals.lua"));
 
 /// While jobs come and go, all are counted this many times.
 const TRIES: usize = 3;

@@ -1,5 +1,6 @@
 -- Examines a part of the due times, each job at one moment, and removes those of jobs that aren't parked when asked to.
 --
+-- needs: at_maxmemory, constants, kind/pending
 -- KEYS  1 jobs (stream)  2 parked (zset)
 -- ARGV  1 the due time from which to begin  2 how many of that time were looked at before  3 '1' to repair
 -- Result  { the due time from which to go on or '' at the end, how many of that time were looked at, a job's id… }
@@ -14,7 +15,7 @@ for i = 1, #parked, 2 do
   local id = parked[i]
   if parked[i + 1] ~= due then due, seen = parked[i + 1], 0 end
   seen = seen + 1
-  if owner_of(JOBS, id) ~= '@parked' then
+  if owner_of(JOBS, id) ~= PARKED_OWNER then
     answer[#answer + 1] = id
     if mend then
       redis.call('ZREM', PARKED, id)

@@ -1,7 +1,6 @@
 //! Each job on its own: in the stream, in its pending list and what is kept of it; or in the lists.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use dripfeed_store::Script;
 use redis::Value;
@@ -10,31 +9,20 @@ use super::counts::Count;
 use super::finding::{FindingKind, Found};
 use crate::error::BucketError;
 use crate::kind::list::Part;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, BYTES, NOW, RECORD, STREAM, Scripts};
+use crate::script::scripts::{SHARED, STREAM, Scripts};
 use crate::settings::Kind;
 
-const THERE: &str = include_str!("there.lua");
-
-static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    Scripts::new("examine", |kind| vec![AT_MAXMEMORY, NOW, BUDGET, kind.entry, kind.view, kind.examine])
-});
-static DUE_TIMES: LazyLock<Script> = LazyLock::new(|| {
-    Script::new("due_times", &[AT_MAXMEMORY, NOW, STREAM.entry, STREAM.view, include_str!("due_times.lua")])
-});
-static FAILURES: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "failures",
-        &[AT_MAXMEMORY, NOW, BUDGET, STREAM.entry, STREAM.view, THERE, include_str!("failures.lua")],
-    )
-});
-static KEYED: LazyLock<Script> = LazyLock::new(|| {
-    Script::new("keyed", &[AT_MAXMEMORY, NOW, BUDGET, BYTES, RECORD, THERE, include_str!("keyed.lua")])
-});
-static HOLDINGS: LazyLock<Script> =
-    LazyLock::new(|| Script::new("holdings", &[AT_MAXMEMORY, include_str!("holdings.lua")]));
+static SCRIPTS: Scripts = Scripts::of_kinds(
+    "examine",
+    include_str!("../../kind/stream/examine.lua"),
+    include_str!("../../kind/list/examine.lua"),
+);
+static DUE_TIMES: Script = Script::new("due_times", STREAM, include_str!("due_times.lua"));
+static FAILURES: Script = Script::new("failures", STREAM, include_str!("failures.lua"));
+static KEYED: Script = Script::new("keyed", STREAM, include_str!("keyed.lua"));
+static HOLDINGS: Script = Script::new("holdings", SHARED, include_str!("holdings.lua"));
 
 /// A script that is given ids of jobs, after '1' to repair and what else it takes.
 pub(super) struct Each<'e> {

@@ -2,7 +2,6 @@
 //! counted as.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::LazyLock;
 
 use dripfeed_store::Script;
 use redis::Value;
@@ -10,15 +9,12 @@ use redis::Value;
 use super::finding::{FindingKind, Found};
 use super::jobs::Each;
 use crate::error::BucketError;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, NOW};
+use crate::script::scripts::SHARED;
 
-static LISTED: LazyLock<Script> =
-    LazyLock::new(|| Script::new("listed", &[AT_MAXMEMORY, NOW, BUDGET, include_str!("listed.lua")]));
-static COUNTED: LazyLock<Script> =
-    LazyLock::new(|| Script::new("kept", &[AT_MAXMEMORY, NOW, include_str!("kept.lua")]));
+static LISTED: Script = Script::new("listed", SHARED, include_str!("listed.lua"));
+static COUNTED: Script = Script::new("kept", SHARED, include_str!("kept.lua"));
 
 /// While work ends, all that is kept is counted this many times.
 const TRIES: usize = 3;

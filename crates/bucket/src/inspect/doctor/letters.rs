@@ -1,7 +1,6 @@
 //! Each dead letter, and its index by job.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::LazyLock;
 
 use dripfeed_store::Script;
 use redis::Value;
@@ -9,15 +8,12 @@ use redis::Value;
 use super::finding::{FindingKind, Found};
 use super::jobs::Each;
 use crate::error::BucketError;
-use crate::script::budget::BUDGET;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
-use crate::script::scripts::{AT_MAXMEMORY, NOW};
+use crate::script::scripts::SHARED;
 
-static BURIED: LazyLock<Script> =
-    LazyLock::new(|| Script::new("buried", &[AT_MAXMEMORY, NOW, BUDGET, include_str!("buried.lua")]));
-static INDEXED: LazyLock<Script> =
-    LazyLock::new(|| Script::new("indexed", &[AT_MAXMEMORY, NOW, BUDGET, include_str!("indexed.lua")]));
+static BURIED: Script = Script::new("buried", SHARED, include_str!("buried.lua"));
+static INDEXED: Script = Script::new("indexed", SHARED, include_str!("indexed.lua"));
 
 impl Core {
     pub(super) async fn examine_letters(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {

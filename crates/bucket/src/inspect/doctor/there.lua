@@ -1,4 +1,6 @@
--- Whether a job is in a stream, pending or not; one that was deleted by hand and is still pending isn't. It may have to be read.
+-- Whether a job is in a stream, pending or not; one that was deleted by hand and is still pending isn't. It may have to
+-- be read.
+-- needs: budget
 local function is_there(jobs, id)
   -- No id of a stream is no job.
   local entry = redis.pcall('XRANGE', jobs, id, id)

@@ -1,12 +1,15 @@
--- Compares the totals of a bucket at one moment; and counts again what its jobs count when asked to, if none has come or gone
--- since they were counted.
+-- Compares the totals of a bucket at one moment; and counts again what its jobs count when asked to, if none has come
+-- or gone since they were counted.
 --
--- KEYS  1 jobs  2 tally (hash)  3 holders (hash), then where a list's takers are counted (hash)
--- ARGV  1 the moment at which the jobs were counted ('': they weren't)  2 the bytes that they count ('': leave these), then
---       pairs: a caller, how many jobs more than are counted it holds
+-- needs: at_maxmemory, now, kind/count
+-- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 where a list's takers are counted (hash)
+-- ARGV  1 the moment at which the jobs were counted ('': they weren't)
+--       2 the bytes that they count ('': leave these), then pairs: a caller, how many jobs more than are counted it
+--       holds
 -- Result  { this moment: the same text as long as no job comes, goes or, in a list, moves; bytes as they are counted
 --           jobs that are lost, 1 when this moment is still that of the count }
 local JOBS, TALLY, HOLDERS = KEYS[1], KEYS[2], KEYS[3]
+local counted_at, bytes = ARGV[1], ARGV[2]
 local level, held = count_jobs(JOBS)
 local counts = redis.call('HMGET', TALLY, 'accepted', 'delivered', 'dead', 'expired', 'cancelled', 'bytes')
 local ended, moment = 0, KEYS[4] and whole(level) .. ' ' .. whole(held) or ''
@@ -16,9 +19,9 @@ for i = 1, 5 do
   if i > 1 then ended = ended + counts[i] end
 end
 
-local unchanged = moment == ARGV[1]
+local unchanged = moment == counted_at
 if unchanged then
-  if ARGV[2] ~= '' then redis.call('HSET', TALLY, 'bytes', ARGV[2]) end
+  if bytes ~= '' then redis.call('HSET', TALLY, 'bytes', bytes) end
   for i = 3, #ARGV, 2 do
     if redis.call('HINCRBY', HOLDERS, ARGV[i], ARGV[i + 1]) < 1 then redis.call('HDEL', HOLDERS, ARGV[i]) end
   end

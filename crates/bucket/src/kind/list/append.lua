@@ -1,4 +1,5 @@
 -- List kind: adds a job at the head; what it returns is the job's id. nil for an entry that has no element in it.
+-- needs: now, kind/entry
 local function append(keys, entry)
   local content = field(entry, 'element')
   if not content then return nil end

@@ -1,4 +1,5 @@
 -- List kind: the level, and what of it is in flight; in all, and { consumer, number }….
+-- needs: kind/consumers
 local function count_jobs(jobs)
   local held, holders = 0, {}
   local counts = redis.call('HGETALL', TAKERS)

@@ -1,5 +1,7 @@
--- List kind: an element of the list is a job as one JSON object. Its head is written here, its content by `element` in the
--- job crate: {"id":"<id>",["expires":"<ms>",]["deliveries":"<n>",]["throttled":"1",] and then the content without its first brace.
+-- List kind: an element of the list is a job as one JSON object. Its head is written here, its content by `element` in
+-- the job crate: {"id":"<id>",["expires":"<ms>",]["deliveries":"<n>",]["throttled":"1",] and then the content without
+-- its first brace.
+-- needs: now
 
 -- How our own contents end; in a foreign one the quotes of such an end would be escaped.
 local MARK = ',"v":"1"}'
@@ -9,8 +11,8 @@ local function canonical(digits)
   return #digits <= 15 and whole(tonumber(digits)) == digits
 end
 
--- { id, ms and seq as numbers, expires (ms) or nil, deliveries, throttled (whether a call was), at (where the content goes on) }; nil for what somebody else
--- has put there.
+-- { id, ms and seq as numbers, expires (ms) or nil, deliveries, throttled (whether a call was), at (where the content
+-- goes on) }; nil for what somebody else has put there.
 local function read_head(element)
   local id, ms, seq, at = string.match(element, '^{"id":"((%d+)%-(%d+))",()')
   if not id or not canonical(ms) or not canonical(seq) then return nil end
@@ -44,7 +46,8 @@ local function make_element(head, content)
   return '{"id":"' .. head.id .. '",' .. expires .. deliveries .. throttled .. string.sub(content, 2)
 end
 
--- An id as a stream would make it: later than all before it, also when the clock is set back. The last one is in the tally.
+-- An id as a stream would make it: later than all before it, also when the clock is set back. The last one is in the
+-- tally.
 local function next_id(tally)
   local last_ms, last_seq = string.match(redis.call('HGET', tally, 'last_id') or '', '^(%d+)%-(%d+)$')
   local ms, seq = now_ms, 0
@@ -76,7 +79,8 @@ local function caller_of(entry)
   return type(caller) == 'string' and string.sub(caller, 1, LONGEST_CALLER) or nil
 end
 
--- What an entry counted against the bucket's bytes: as `element::counted_bytes` in the job crate. Foreign ones count nothing.
+-- What an entry counted against the bucket's bytes: as `element::counted_bytes` in the job crate. Foreign ones count
+-- nothing.
 local function counted_bytes(entry)
   local content = field(entry, 'element') or ''
   return string.sub(content, -#MARK) == MARK and #content or 0

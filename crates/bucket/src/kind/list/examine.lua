@@ -1,5 +1,6 @@
 -- Examines a part of a list: what its jobs count.
 --
+-- needs: at_maxmemory, kind/entry, kind/view
 -- KEYS  1 tally (hash)  2 the list: the jobs, or what a consumer holds
 -- ARGV  1 where to begin: elements behind the head  2 the consumer, '' for the jobs
 -- Result  { where to go on or -1 at the end, jobs that have ended so far, { id, bytes that it counts, caller or '' }… }

@@ -1,13 +1,15 @@
 -- Finds a job in a part of a list.
 --
+-- needs: kind/view
 -- KEYS  1 tally (hash)  2 the list: the jobs, or what a consumer holds
 -- ARGV  1 where to begin: elements behind the head  2 the consumer, '' for the jobs  3 id
 -- Result  { where to go on or -1 at the end, jobs that have ended so far, the job as in view.lua or nothing }
-local start = '{"id":"' .. ARGV[3] .. '",'
+local LIST, at, consumer, id = KEYS[2], tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local start = '{"id":"' .. id .. '",'
 local job
-local next = look_through(KEYS[2], tonumber(ARGV[1]), function(element)
+local next = look_through(LIST, at, function(element)
   if string.sub(element, 1, #start) ~= start then return false end
-  job = view(element, ARGV[2])
+  job = view(element, consumer)
   return true
 end)
 return { next, ended_so_far(KEYS[1]), job }

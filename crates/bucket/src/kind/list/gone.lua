@@ -1,4 +1,5 @@
 -- List kind: which jobs are surely gone.
+-- needs: kind/count
 
 -- A function of an id. All of them when nothing is in the bucket: a list can't be asked for a job.
 local function surely_gone(jobs)

@@ -1,9 +1,11 @@
--- List kind: a job that a replica holds is an element of the replica's own list, the latest at its head. Scripts are given
--- the element.
+-- List kind: a job that a replica holds is an element of the replica's own list, the latest at its head. Scripts are
+-- given the element.
 --
--- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something that
+-- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something
+-- that
 -- needs no memory. That is why nothing here is an LMOVE.
-local TAKEN = KEYS[#KEYS - 1]
+-- needs: kind/consumers, kind/entry
+local TAKEN, HOLDER = KEYS[#KEYS - 1], ARGV[1]
 
 -- As check_types in bury.lua.
 local function check_held()
@@ -13,7 +15,7 @@ end
 
 local function withdraw(_, elements)
   for _, element in ipairs(elements) do redis.call('LREM', TAKEN, -1, element) end
-  redis.call('HSET', TAKERS, ARGV[1], redis.call('LLEN', TAKEN))
+  redis.call('HSET', TAKERS, HOLDER, redis.call('LLEN', TAKEN))
 end
 
 -- To the tail of the jobs, where the next are taken; false for an element that somebody removed by hand.
@@ -25,7 +27,7 @@ local function requeue(keys, element, deliveries, throttled)
     head.deliveries, head.throttled = deliveries, head.throttled or throttled
     redis.call('RPUSH', keys.jobs, make_element(head, content))
   end
-  redis.call('HSET', TAKERS, ARGV[1], redis.call('LLEN', TAKEN))
+  redis.call('HSET', TAKERS, HOLDER, redis.call('LLEN', TAKEN))
   return removed > 0
 end
 

@@ -1,4 +1,5 @@
 -- List kind: jobs that are to be moved, from the tail of the list, where the oldest is, on. As of a stream.
+-- needs: budget, kind/entry
 local function read_leaving(jobs, tally, at, most)
   local read = {}
   while #read < most and may_read() do

@@ -1,5 +1,6 @@
--- List kind: takes jobs out of the list, looking from the tail on beyond the first `stay`. As of a stream; what a replica holds is in
--- another list.
+-- List kind: takes jobs out of the list, looking from the tail on beyond the first `stay`. As of a stream; what a
+-- replica holds is in another list.
+-- needs: kind/entry
 local function withdraw_moved(jobs, ids, stay, record_end)
   local wanted = {}
   for _, id in ipairs(ids) do wanted[id] = true end

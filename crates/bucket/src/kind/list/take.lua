@@ -1,4 +1,5 @@
 -- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
+-- needs: now, budget, record, kind/consumers, kind/count, kind/entry
 local TAKEN = KEYS[#KEYS - 1]
 -- Nothing rings when a list gets an element, without taking it; so who waits looks again soon.
 local EMPTY_POLL = 50000
@@ -8,8 +9,8 @@ local function count_in_flight(jobs)
   return held
 end
 
--- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way, and how many ended otherwise; with none, µs until it is worth
--- asking again. A call ends early when it has read enough, or put enough aside.
+-- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way, and how many ended otherwise; with
+-- none, µs until it is worth asking again. A call ends early when it has read enough, or put enough aside.
 local function hand_out(keys, consumer, want)
   local taken, expired, discarded = {}, 0, 0
   local wait = 0

@@ -1,9 +1,12 @@
--- List kind: a list can't be asked for a job, so its elements are looked at one after the other, a bounded part in each script.
+-- List kind: a list can't be asked for a job, so its elements are looked at one after the other, a bounded part in each
+-- script.
+-- needs: now, budget, kind/entry
+
 -- In one call, so that a long list doesn't keep Redis from others.
 local LOOKED_AT = 500
 
--- Calls look(element) from the element on that is `at` behind the head, where the newest is, until it answers something or the
--- script may read no more. Where to go on, or -1 at the end.
+-- Calls look(element) from the element on that is `at` behind the head, where the newest is, until it answers something
+-- or the script may read no more. Where to go on, or -1 at the end.
 local function look_through(list, at, look)
   for next = at, at + LOOKED_AT - 1 do
     if not may_read() then return next end
@@ -24,7 +27,8 @@ local function ended_so_far(tally)
   return whole(ended)
 end
 
--- { id, state, failed attempts, due in ms or '', caller, consumer or '' }. `owner` is the consumer that holds it, or ''.
+-- { id, state, failed attempts, due in ms or '', caller, consumer or '' }. `owner` is the consumer that holds it, or
+-- ''.
 local function view(element, owner)
   local caller = caller_of(entry_of(nil, element))
   return { read_head(element).id, owner ~= '' and 'in_flight' or 'waiting', 0, '', caller or '', owner }

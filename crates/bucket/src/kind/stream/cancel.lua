@@ -1,5 +1,6 @@
 -- Cancels a job that waits or is parked.
 --
+-- needs: at_maxmemory, constants, keep, record, kind/entry, kind/leave
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 --       10 parked (zset)  11 attempts (hash)  12 unburied (hash)
@@ -14,7 +15,7 @@ local id = ARGV[1]
 local found = redis.call('XRANGE', JOBS, id, id)[1]
 if not found then return { 'elsewhere', -1, 0 } end
 if not redis.call('ZSCORE', PARKED, id) then
-  local pending = redis.pcall('XPENDING', JOBS, 'processors', id, id, 1)
+  local pending = redis.pcall('XPENDING', JOBS, GROUP, id, id, 1)
   if not pending.err and #pending > 0 then return { 'elsewhere', -1, 0 } end
 end
 local failures = tonumber(leave(id) or 0)

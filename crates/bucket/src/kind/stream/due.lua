@@ -1,4 +1,5 @@
 -- Stream kind: parked jobs are in the zset `parked`, the last of KEYS, by the ms at which they are due.
+-- needs: now
 
 -- µs until this many of `level` jobs may leave: those that are parked only when they are due.
 local function wait_until_due(level, jobs)

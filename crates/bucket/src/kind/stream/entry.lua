@@ -1,4 +1,5 @@
 -- Stream kind: a job is its entry's flat list of names and values.
+-- needs: now
 
 -- What the stream holds under an id; empty for a job that somebody deleted by hand.
 local function entry_of(jobs, id)
@@ -11,7 +12,8 @@ local function caller_of(entry)
   return caller and string.sub(caller, 1, LONGEST_CALLER)
 end
 
--- What an entry counted against the bucket's bytes: as `entry::counted_bytes` in the job crate. Foreign entries count nothing.
+-- What an entry counted against the bucket's bytes: as `entry::counted_bytes` in the job crate. Foreign entries count
+-- nothing.
 local function counted_bytes(entry)
   local size, ours = 0, false
   for i = 1, #entry, 2 do

@@ -1,8 +1,11 @@
--- Examines a part of the stream and of its pending list, each job at one moment, and repairs what is broken when asked to.
+-- Examines a part of the stream and of its pending list, each job at one moment, and repairs what is broken when asked
+-- to.
 --
+-- needs: at_maxmemory, constants, now, budget, kind/entry, kind/pending
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 replicas (hash)
 -- ARGV  1 the id after which to begin ('' for the first)  2 '1' to repair
--- Result  { the id after which to go on or '' at the end, { finding, an example }…, { id, bytes that it counts, caller or '' }… }
+-- Result  { the id after which to go on or '' at the end, { finding, an example }…, { id, bytes that it counts, caller
+--       or '' }… }
 local JOBS, PARKED, REPLICAS = KEYS[1], KEYS[2], KEYS[3]
 local after, mend = ARGV[1], ARGV[2] == '1'
 -- In one call, so that a long stream doesn't keep Redis from others.
@@ -14,7 +17,7 @@ local function found(finding, example)
 end
 
 local function park_now(id)
-  redis.call('XCLAIM', JOBS, 'processors', '@parked', 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
+  redis.call('XCLAIM', JOBS, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
   redis.call('ZADD', PARKED, whole(now_ms), id)
 end
 
@@ -52,11 +55,11 @@ for _, held in ipairs(pending) do
   if not last or not is_after(id, last) then
     if not present[id] then
       found('phantom', id)
-      if mend then redis.call('XACK', JOBS, 'processors', id) end
-    elseif owner == '@parked' and not redis.call('ZSCORE', PARKED, id) then
+      if mend then redis.call('XACK', JOBS, GROUP, id) end
+    elseif owner == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id) then
       found('never_due', id)
       if mend then redis.call('ZADD', PARKED, whole(math.max(now_ms, present[id])), id) end
-    elseif owner ~= '@parked' and redis.call('HEXISTS', REPLICAS, owner) == 0 then
+    elseif owner ~= PARKED_OWNER and redis.call('HEXISTS', REPLICAS, owner) == 0 then
       found('held_by_no_member', id)
       if mend then park_now(id) end
     end

@@ -1,5 +1,6 @@
 -- Finds a job that is still in the stream.
 --
+-- needs: kind/pending, kind/view
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)
 -- ARGV  1 id
 -- Result  {} | { id, state, failed attempts, due in ms or '', caller, consumer or '' }

@@ -1,4 +1,5 @@
 -- Stream kind: which jobs are surely gone.
+-- needs: kind/pending
 
 -- A function of an id. Those older than the oldest job that is there; others may be there, and aren't looked for.
 local function surely_gone(jobs)

@@ -1,4 +1,5 @@
 -- Stream kind: a job that a replica holds is pending for its consumer. Scripts are given its id.
+-- needs: constants, now
 local PARKED, ATTEMPTS, UNBURIED = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
 
 local function job_id(id)
@@ -12,27 +13,29 @@ local function check_held()
   redis.call('HLEN', UNBURIED)
 end
 
--- Out of the bucket. Acknowledged first: at maxmemory a script may go on once it has written something that needs no memory.
+-- Out of the bucket. Acknowledged first: at maxmemory a script may go on once it has written something that needs no
+-- memory.
 local function withdraw(keys, ids)
-  redis.call('XACK', keys.jobs, 'processors', unpack(ids))
+  redis.call('XACK', keys.jobs, GROUP, unpack(ids))
   redis.call('XDEL', keys.jobs, unpack(ids))
   redis.call('HDEL', ATTEMPTS, unpack(ids))
   redis.call('HDEL', UNBURIED, unpack(ids))
 end
 
--- Due for any replica after `wait` ms. False for one that somebody deleted by hand: only the pending list still knows it.
+-- Due for any replica after `wait` ms. False for one that somebody deleted by hand: only the pending list still knows
+-- it.
 local function park(keys, id, wait, deliveries)
-  local parked = redis.call('XCLAIM', keys.jobs, 'processors', '@parked', 0, id, 'RETRYCOUNT', deliveries, 'JUSTID')
+  local parked = redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID')
   if #parked == 0 then
-    redis.call('XACK', keys.jobs, 'processors', id)
+    redis.call('XACK', keys.jobs, GROUP, id)
     return false
   end
   redis.call('ZADD', PARKED, whole(now_ms + wait), id)
   return true
 end
 
--- After an attempt. `counts`: 1 for one that failed; 0 for one that was throttled, which is no failure and yet was made; nil where
--- there was none.
+-- After an attempt. `counts`: 1 for one that failed; 0 for one that was throttled, which is no failure and yet was
+-- made; nil where there was none.
 local function put_back(keys, id, wait, counts)
   if park(keys, id, wait, 0) and counts then redis.call('HINCRBY', ATTEMPTS, id, counts) end
 end
@@ -44,7 +47,7 @@ end
 
 -- Up to `most` of what a consumer holds: { job, times it was handed out }….
 local function held_by(keys, consumer, most)
-  local pending = redis.pcall('XPENDING', keys.jobs, 'processors', '-', '+', most, consumer)
+  local pending = redis.pcall('XPENDING', keys.jobs, GROUP, '-', '+', most, consumer)
   local held = {}
   -- No stream, no group: nothing is held.
   for i, job in ipairs(pending.err and {} or pending) do held[i] = { job[1], job[4] } end

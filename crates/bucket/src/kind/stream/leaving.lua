@@ -1,5 +1,6 @@
--- Stream kind: jobs that are to be moved, no matter whose pending entries they are. { id, fields, due, failed attempts }…, and whether these are the
--- last.
+-- Stream kind: jobs that are to be moved, no matter whose pending entries they are. { id, fields, due, failed attempts
+-- }…, and whether these are the last.
+-- needs: budget
 local function read_leaving(jobs, _, after, most)
   local PARKED, ATTEMPTS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
   local read, from = {}, after == '' and '-' or '(' .. after

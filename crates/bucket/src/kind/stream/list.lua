@@ -1,8 +1,10 @@
--- Lists jobs that are in the stream, oldest first. Redis reads entries whole, so one after the other, up to the bytes that a
--- script may read; what is pending is known by its id before it is read.
+-- Lists jobs that are in the stream, oldest first. Redis reads entries whole, so one after the other, up to the bytes
+-- that a script may read; what is pending is known by its id before it is read.
 --
+-- needs: constants, budget, kind/pending, kind/view
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)
--- ARGV  1 the id after which to begin ('' for the first)  2 the most jobs  3 a state, or '' for all  4 bytes read for the page
+-- ARGV  1 the id after which to begin ('' for the first)  2 the most jobs  3 a state, or '' for all
+--       4 bytes read for the page
 -- Result  { the last id that was looked at or '' at the end, bytes read for the page, job… as in find.lua }
 local JOBS = KEYS[1]
 local keys = { parked = KEYS[2], attempts = KEYS[3] }
@@ -25,10 +27,10 @@ end
 -- True at the end.
 local function list_pending()
   local from = last == '' and '-' or '(' .. last
-  local pending = pending_jobs(JOBS, from, '+', LOOKED_AT, state == 'parked' and '@parked' or nil)
+  local pending = pending_jobs(JOBS, from, '+', LOOKED_AT, state == 'parked' and PARKED_OWNER or nil)
   for _, held in ipairs(pending) do
     local id, owner = held[1], held[2]
-    if (owner == '@parked') == (state == 'parked') then
+    if (owner == PARKED_OWNER) == (state == 'parked') then
       if is_full() then return false end
       local found = redis.call('XRANGE', JOBS, id, id)[1]
       if found then show(id, found[2], owner) end

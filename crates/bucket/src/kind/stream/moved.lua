@@ -1,12 +1,13 @@
--- Stream kind: takes jobs out of the bucket that no replica holds, and calls record(id, entry, failed attempts, deliveries, whether a
--- call was throttled) for each. How many.
+-- Stream kind: takes jobs out of the bucket that no replica holds, and calls record(id, entry, failed attempts,
+-- deliveries, whether a call was throttled) for each. How many.
+-- needs: constants, kind/leave
 local function withdraw_moved(jobs, ids, _, record_end)
   local ended = 0
   for _, id in ipairs(ids) do
     local found = redis.call('XRANGE', jobs, id, id)[1]
-    local pending = redis.pcall('XPENDING', jobs, 'processors', id, id, 1)
+    local pending = redis.pcall('XPENDING', jobs, GROUP, id, id, 1)
     pending = not pending.err and pending[1]
-    if found and not (pending and pending[2] ~= '@parked') then
+    if found and not (pending and pending[2] ~= PARKED_OWNER) then
       local counted = leave(id)
       record_end(id, found[2], tonumber(counted or 0), pending and pending[4] or 0, counted)
       ended = ended + 1

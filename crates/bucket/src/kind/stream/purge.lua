@@ -1,5 +1,6 @@
 -- Cancels what waits or is parked, as much at a time as a script may read. What comes later stays.
 --
+-- needs: at_maxmemory, constants, budget, keep, record, kind/entry, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 --       10 parked (zset)  11 attempts (hash)  12 unburied (hash)
@@ -34,7 +35,7 @@ end
 
 -- By their ids, which say when they came; their due times don't. True when none is left.
 local function drop_parked()
-  local parked = pending_jobs(JOBS, '-', last, most, '@parked')
+  local parked = pending_jobs(JOBS, '-', last, most, PARKED_OWNER)
   for _, held in ipairs(parked) do
     if not may_go_on() then return false end
     local id = held[1]
@@ -44,7 +45,7 @@ local function drop_parked()
     else
       -- Deleted by hand: only the pending list still knows it.
       looked_at = looked_at + 1
-      redis.call('XACK', JOBS, 'processors', id)
+      redis.call('XACK', JOBS, GROUP, id)
       redis.call('ZREM', PARKED, id)
       redis.call('HDEL', UNBURIED, id)
     end

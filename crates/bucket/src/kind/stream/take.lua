@@ -1,25 +1,26 @@
 -- Stream kind: parked jobs that are due first, then new ones. One whose time has not come is parked on the way.
+-- needs: constants, now, budget, record, kind/consumers, kind/entry, kind/held, kind/unburied
 
 local function count_in_flight(jobs)
   make_group(jobs)
-  return redis.call('XPENDING', jobs, 'processors')[1] - redis.call('ZCARD', PARKED)
+  return redis.call('XPENDING', jobs, GROUP)[1] - redis.call('ZCARD', PARKED)
 end
 
--- µs until a parked job is due, and the last id that was delivered. Where all was delivered, a new entry has a later one. (The
--- stream's own last id costs reading its first and last entry whole.)
+-- µs until a parked job is due, and the last id that was delivered. Where all was delivered, a new entry has a later
+-- one. (The stream's own last id costs reading its first and last entry whole.)
 local function next_job(jobs)
   local first = redis.call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
   local wait = first[2] and math.max(0, first[2] * 1000 - now_us) or math.huge
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', jobs)) do
     local info = {}
     for i = 1, #group, 2 do info[group[i]] = group[i + 1] end
-    if info.name == 'processors' then return wait, info['last-delivered-id'] end
+    if info.name == GROUP then return wait, info['last-delivered-id'] end
   end
 end
 
--- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way, and how many ended otherwise; with none, µs until it is worth
--- asking again, and the last id when nothing but a new entry is wanting. A call ends early when it has read enough, or put
--- enough aside: then it is worth asking again at once.
+-- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way, and how many ended otherwise; with
+-- none, µs until it is worth asking again, and the last id when nothing but a new entry is wanting. A call ends early
+-- when it has read enough, or put enough aside: then it is worth asking again at once.
 local function hand_out(keys, consumer, want)
   local taken, expired, parked, discarded = {}, 0, 0, 0
 
@@ -28,14 +29,14 @@ local function hand_out(keys, consumer, want)
   end
 
   local function remove(id)
-    redis.call('XACK', keys.jobs, 'processors', id)
+    redis.call('XACK', keys.jobs, GROUP, id)
     redis.call('XDEL', keys.jobs, id)
     redis.call('HDEL', ATTEMPTS, id)
   end
 
   local function expire(id, entry, throttled)
     -- The delivery of this very take is none that a replica saw.
-    local deliveries = redis.call('XPENDING', keys.jobs, 'processors', id, id, 1)[1][4] - 1
+    local deliveries = redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1
     remove(id)
     record_expired(keys, id, deliveries, throttled, counted_bytes(entry), caller_of(entry))
     expired = expired + 1
@@ -65,13 +66,13 @@ local function hand_out(keys, consumer, want)
     for i, id in ipairs(due) do
       if not goes_on() then break end
       claimed[i] = id
-      local entry = redis.call('XCLAIM', keys.jobs, 'processors', consumer, 0, id)[1]
+      local entry = redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, id)[1]
       if entry and entry[2] then
         give(id, entry[2], counted[i])
       else
-        -- Deleted by hand, or unknown to a group that was made again: in both cases nothing is pending. What was counted of the
-        -- one goes with it; the other is new again.
-        redis.call('XACK', keys.jobs, 'processors', id)
+        -- Deleted by hand, or unknown to a group that was made again: in both cases nothing is pending. What was
+        -- counted of the one goes with it; the other is new again.
+        redis.call('XACK', keys.jobs, GROUP, id)
         if counted[i] and not redis.call('XRANGE', keys.jobs, id, id)[1] then redis.call('HDEL', ATTEMPTS, id) end
       end
     end
@@ -89,14 +90,14 @@ local function hand_out(keys, consumer, want)
 
   local drained = false
   while goes_on() and not drained do
-    local got = redis.call('XREADGROUP', 'GROUP', 'processors', consumer, 'COUNT', 1, 'STREAMS', keys.jobs, '>')
+    local got = redis.call('XREADGROUP', 'GROUP', GROUP, consumer, 'COUNT', 1, 'STREAMS', keys.jobs, '>')
     local found = got and got[1][2][1]
     drained = not found
     if found then
       local id, entry = found[1], found[2]
       local due_ms, deadline = tonumber(field(entry, 'due')), tonumber(field(entry, 'expires'))
       if due_ms and due_ms > now_ms and not (deadline and deadline <= now_ms) then
-        redis.call('XCLAIM', keys.jobs, 'processors', '@parked', 0, id, 'RETRYCOUNT', 0, 'JUSTID')
+        redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'JUSTID')
         redis.call('ZADD', PARKED, whole(due_ms), id)
         count_read(entry)
         parked = parked + 1

@@ -1,4 +1,6 @@
--- Stream kind: jobs that were to be buried while nothing could be: hash unburied, job id → its record. They are parked and due.
+-- Stream kind: jobs that were to be buried while nothing could be: hash unburied, job id → its record. They are parked
+-- and due.
+-- needs: budget, letters, bury, kind/held
 
 -- Buries those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
 local function bury_due(keys, due)

@@ -2,7 +2,6 @@
 //! other.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use dripfeed_store::{Script, Store};
@@ -13,7 +12,7 @@ use crate::error::LabError;
 
 pub(super) const PERIOD: Duration = Duration::from_millis(500);
 
-static TAKEN: LazyLock<Script> = LazyLock::new(|| Script::new("taken", &[include_str!("taken.lua")]));
+static TAKEN: Script = Script::new("taken", &[], include_str!("taken.lua"));
 
 /// Often enough to see each job while it is in flight.
 const LOOK: Duration = Duration::from_millis(10);

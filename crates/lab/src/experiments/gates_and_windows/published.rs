@@ -1,6 +1,5 @@
 //! The published gate, window and bounded queues.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use dripfeed_store::{Script, Store};
@@ -13,13 +12,10 @@ use crate::error::LabError;
 use crate::load::{PAUSE, for_as_long_as, until_passed};
 use crate::testbed::Testbed;
 
-pub(super) static GATE: LazyLock<Script> = LazyLock::new(|| Script::new("gate", &[include_str!("gate.lua")]));
-pub(super) static SET_WINDOW: LazyLock<Script> =
-    LazyLock::new(|| Script::new("set window", &[include_str!("set_window.lua")]));
-pub(super) static BOUNDED_STREAM: LazyLock<Script> =
-    LazyLock::new(|| Script::new("bounded stream", &[include_str!("bounded_stream.lua")]));
-pub(super) static BOUNDED_LIST: LazyLock<Script> =
-    LazyLock::new(|| Script::new("bounded list", &[include_str!("bounded_list.lua")]));
+pub(super) static GATE: Script = Script::new("gate", &[], include_str!("gate.lua"));
+pub(super) static SET_WINDOW: Script = Script::new("set window", &[], include_str!("set_window.lua"));
+pub(super) static BOUNDED_STREAM: Script = Script::new("bounded stream", &[], include_str!("bounded_stream.lua"));
+pub(super) static BOUNDED_LIST: Script = Script::new("bounded list", &[], include_str!("bounded_list.lua"));
 
 /// 30 calls a second.
 const PACE: Duration = Duration::from_nanos(33_333_333);

@@ -1,7 +1,5 @@
 //! A log of all tries in a sorted set.
 
-use std::sync::LazyLock;
-
 use dripfeed_store::Script;
 
 use super::{GAP, LIMIT, LOAD, PAUSE, WINDOW};
@@ -10,7 +8,7 @@ use crate::error::LabError;
 use crate::load::for_as_long_as;
 use crate::testbed::Testbed;
 
-static ROLLING_LOG: LazyLock<Script> = LazyLock::new(|| Script::new("rolling log", &[include_str!("rolling_log.lua")]));
+static ROLLING_LOG: Script = Script::new("rolling log", &[], include_str!("rolling_log.lua"));
 
 pub(super) async fn rolling_log(testbed: &Testbed) -> Result<Passes, LabError> {
     let store = &testbed.connect().await?;

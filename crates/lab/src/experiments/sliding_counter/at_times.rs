@@ -1,19 +1,16 @@
 //! The rules at times of our choice: 40 calls in a minute, and more a quarter into the next one.
 
-use std::sync::LazyLock;
-
-use dripfeed_limit::lua::RULES;
+use dripfeed_limit::lua::FRAGMENTS;
 use dripfeed_limit::{Decision, KeyIndex, Plan, Policies, ScopeKeys, load};
-use dripfeed_store::Script;
+use dripfeed_store::{Fragments, Script};
 
 use super::LIMIT;
 use crate::error::LabError;
 use crate::load::call;
 use crate::testbed::Testbed;
 
-static DECIDE_AT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new("decide at", &["local now_us = tonumber(ARGV[2])", RULES, include_str!("decide_at.lua")])
-});
+const CLOCK: &Fragments = &[("now", "local now_us = tonumber(ARGV[2])")];
+static DECIDE_AT: Script = Script::new("decide at", &[CLOCK, FRAGMENTS], include_str!("decide_at.lua"));
 
 const POLICIES: &str = "policies: [{ id: example, tiers: [{ kind: sliding, limit: 40, period: 1m }] }]";
 

@@ -1,5 +1,5 @@
--- `backlog`: the length of a queue, which isn't our state. The script that includes the rules reports it: `queue` has `length`,
--- and `wait(excess)`, the µs until this many have left.
+-- `backlog`: the length of a queue, which isn't our state. The script that includes the rules reports it: `queue` has
+-- `length`, and `wait(excess)`, the µs until this many have left.
 if code == 8 then
   local rule
   rule = {

@@ -1,5 +1,5 @@
--- `bucket` and `gate`: leaky bucket, token bucket and GCRA in one rule. The level is in µs·calls: a call adds one period,
--- each µs takes `limit` away.
+-- `bucket` and `gate`: leaky bucket, token bucket and GCRA in one rule. The level is in µs·calls: a call adds one
+-- period, each µs takes `limit` away.
 if code == 1 then
   local rule
   rule = {

@@ -1,9 +1,9 @@
--- `fixed`: a count per window of the clock, ⌊(now + offset) / period⌋, or between the borders of a calendar. The count belongs
--- to the window of the time at which the state was written.
+-- `fixed`: a count per window of the clock, ⌊(now + offset) / period⌋, or between the borders of a calendar. The count
+-- belongs to the window of the time at which the state was written.
 --
--- For a pace, a call belongs to the window in which it is made. So a window grants nothing at its end that could be used after it;
--- where that would close more than half of it, a window begins with the count of the one before, as long as grants from there
--- may still be used in it.
+-- For a pace, a call belongs to the window in which it is made. So a window grants nothing at its end that could be
+-- used after it; where that would close more than half of it, a window begins with the count of the one before, as long
+-- as grants from there may still be used in it.
 if code == 2 or code == 4 then
   local function is_open(tier, now)
     return limit_late * 2 > tier.period or now + limit_late <= tier.ends
@@ -75,8 +75,8 @@ if code == 2 or code == 4 then
       return { rule = rule, limit = limit, period = period, count = count, ends = starts + period, waits = 0 }, at, from
     end
   else
-    -- Calendar windows are not all of one length, so the plan brings the borders around now: where this one and the next two
-    -- begin. A clock outside of them belongs to the nearest window: the count is kept rather than lost.
+    -- Calendar windows are not all of one length, so the plan brings the borders around now: where this one and the
+    -- next two begin. A clock outside of them belongs to the nearest window: the count is kept rather than lost.
     function rule.tier(text, at, packed, from, last, now)
       local count, limit, period, b1, b2, b3, _ = 0
       limit, period, b1, b2, b3, at = limit_unpack('<I7I6I7I7I7', text, at)

@@ -1,7 +1,7 @@
 -- `fixed` with align `first`: a window begins with the first call after the one before has ended.
 --
--- For a pace, it begins when that call is made at the latest, and grants nothing at its end that could be used after it; where
--- that would close more than half of it, the next window waits until a period after the last use.
+-- For a pace, it begins when that call is made at the latest, and grants nothing at its end that could be used after
+-- it; where that would close more than half of it, the next window waits until a period after the last use.
 if code == 3 then
   local function is_open(tier, now)
     return limit_late * 2 > tier.period or tier.count == 0 or now + 2 * limit_late <= tier.ends
@@ -23,7 +23,9 @@ if code == 3 then
       end
       local ends = starts + period
       if ends <= now then ends = limit_unsent + period end
-      return { rule = rule, limit = limit, period = period, starts = starts, ends = ends, count = count, waits = 0 }, at, from
+      return {
+        rule = rule, limit = limit, period = period, starts = starts, ends = ends, count = count, waits = 0,
+      }, at, from
     end,
 
     wait = function(tier, now, n)

@@ -1,5 +1,5 @@
--- `sliding`: the count of the window before, weighed by how much of it the sliding one still covers, and that of this one.
--- An estimate: it takes the calls of the window before for evenly spread.
+-- `sliding`: the count of the window before, weighed by how much of it the sliding one still covers, and that of this
+-- one. An estimate: it takes the calls of the window before for evenly spread.
 if code == 5 then
   local rule
   rule = {

@@ -1,0 +1,39 @@
+-- Stream kind: what is known of jobs without their bodies.
+-- needs: constants
+
+-- The consumer that has a job pending, or nil.
+local function owner_of(jobs, id)
+  local pending = redis.pcall('XPENDING', jobs, GROUP, id, id, 1)
+  return not pending.err and pending[1] and pending[1][2] or nil
+end
+
+-- Up to `most` pending jobs of all consumers, or of one, in the order of their ids: { id, consumer, … }….
+local function pending_jobs(jobs, from, to, most, consumer)
+  local pending
+  if consumer then
+    pending = redis.pcall('XPENDING', jobs, GROUP, from, to, most, consumer)
+  else
+    pending = redis.pcall('XPENDING', jobs, GROUP, from, to, most)
+  end
+  -- No stream, no group: nothing is pending.
+  return pending.err and {} or pending
+end
+
+-- What waits comes after the last id that was delivered; nil without a group.
+local function last_delivered(jobs)
+  local groups = redis.pcall('XINFO', 'GROUPS', jobs)
+  for _, group in ipairs(groups.err and {} or groups) do
+    local info = {}
+    for i = 1, #group, 2 do info[group[i]] = group[i + 1] end
+    if info.name == GROUP then return info['last-delivered-id'] end
+  end
+  return nil
+end
+
+-- Whether one id is of a later entry than another.
+local function is_after(id, other)
+  local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
+  local other_ms, other_seq = string.match(other, '^(%d+)%-(%d+)$')
+  if ms ~= other_ms then return tonumber(ms) > tonumber(other_ms) end
+  return tonumber(seq) > tonumber(other_seq)
+end
