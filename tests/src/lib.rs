@@ -6,6 +6,8 @@ pub mod callers;
 pub mod client;
 pub mod cluster;
 pub mod journeys;
+#[cfg(test)]
+mod lua;
 pub mod machine;
 pub mod processes;
 pub mod proxy;

@@ -1,0 +1,185 @@
+//! All files of Lua, as Redis' own compiler sees them: alone, and joined with what they need.
+
+mod bytecode;
+mod headers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use dripfeed_bucket::{Kind, fragments};
+use dripfeed_store::{Fragments, Script, Store};
+
+use crate::redis_server::TestRedis;
+use crate::sources;
+use bytecode::Chunk;
+
+/// What Redis gives to scripts.
+const OF_REDIS: [&str; 22] = [
+    "redis", "KEYS", "ARGV", "cjson", "cmsgpack", "struct", "bit", "string", "table", "math", "assert", "error",
+    "ipairs", "next", "pairs", "pcall", "select", "tonumber", "tostring", "type", "unpack", "xpcall",
+];
+
+/// What a file stands in when it isn't joined: the kinds of limits are the statements of one function of `code`.
+const IN_LIMIT_KIND: &str = "crates/limit/src/rules/kinds/";
+
+struct File {
+    /// From the root of the workspace on.
+    path: String,
+    text: &'static str,
+    /// What it may be joined from: once for each kind of bucket that has all that it needs.
+    tables: Vec<&'static [&'static Fragments]>,
+}
+
+impl File {
+    fn is_verb(&self) -> bool {
+        !headers::section(self.text, "Result").is_empty()
+    }
+
+    fn stem(&self) -> &str {
+        self.path.rsplit('/').next().and_then(|name| name.strip_suffix(".lua")).expect("a file of Lua")
+    }
+
+    /// Joined with what it needs.
+    fn scripts(&self) -> impl Iterator<Item = Script> {
+        self.tables.iter().map(|tables| Script::new("a file of Lua", tables, self.text))
+    }
+}
+
+fn files() -> Vec<File> {
+    const LIMITS: &[&Fragments] = &[dripfeed_limit::lua::FRAGMENTS];
+    let root = sources::from_the_root("");
+    let file = |path: std::path::PathBuf| {
+        let text = &*fs::read_to_string(&path).expect("a file of Lua").leak();
+        let path = path.strip_prefix(&root).expect("below the root").to_str().expect("a path in UTF-8").to_owned();
+        let mut tables = if path.starts_with("crates/limit/") {
+            vec![LIMITS]
+        } else if path.contains("/kind/stream/") {
+            vec![fragments(Kind::Stream)]
+        } else if path.contains("/kind/list/") {
+            vec![fragments(Kind::List)]
+        } else if path.starts_with("crates/bucket/") {
+            vec![fragments(Kind::Stream), fragments(Kind::List)]
+        } else {
+            vec![&[][..]]
+        };
+        tables.retain(|tables| headers::needs(text).iter().all(|need| fragment(tables, need).is_some()));
+        File { path, text, tables }
+    };
+    sources::of_the_product("lua").into_iter().map(file).collect()
+}
+
+fn fragment(tables: &[&Fragments], need: &str) -> Option<&'static str> {
+    tables.iter().flat_map(|table| table.iter()).find(|(name, _)| *name == need).map(|(_, text)| *text)
+}
+
+/// What Redis makes of a text, or what it says against it.
+async fn compile(redis: &Store, text: &str) -> Result<Chunk, String> {
+    const COMPILE: &str = "
+        local chunk, problem = loadstring(ARGV[1])
+        return chunk and string.dump(chunk) or redis.error_reply(problem)";
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(COMPILE).arg(0).arg(text);
+    redis.command::<Vec<u8>>(&eval).await.map(|dump| bytecode::read(&dump)).map_err(|error| format!("{error:?}"))
+}
+
+#[tokio::test]
+async fn every_file_of_lua_parses_by_itself() {
+    let redis = TestRedis::start().await.store().await;
+    assert!(compile(&redis, "return return").await.is_err());
+    for file in files() {
+        let compiled = compile(&redis, file.text).await;
+        assert!(compiled.is_ok(), "{}: {compiled:?}", file.path);
+    }
+}
+
+#[tokio::test]
+async fn every_file_has_all_that_it_uses_from_what_it_needs() {
+    let redis = TestRedis::start().await.store().await;
+    let planted = compile(&redis, "local known = 1\nlocal function f()\n  unknown = known\nend").await.expect("Lua");
+    let [global] = &planted.globals[..] else { panic!("{planted:?}") };
+    assert_eq!((&*global.name, global.line, global.written), ("unknown", 3, true));
+
+    for file in files().iter().filter(|file| !file.path.starts_with(IN_LIMIT_KIND)) {
+        assert!(!file.tables.is_empty(), "{} needs what no kind has", file.path);
+        // The rules of the kinds are no file alone: their text in the table is the function with all of them.
+        for script in file.scripts() {
+            let chunk = compile(&redis, script.source()).await.unwrap_or_else(|error| panic!("{}: {error}", file.path));
+            let foreign = chunk.globals.iter().find(|global| global.written || !OF_REDIS.contains(&&*global.name));
+            let line = foreign.and_then(|global| script.source().lines().nth(global.line as usize - 1));
+            assert_eq!(foreign, None, "{}, joined: {line:?}", file.path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_file_needs_what_it_does_not_use() {
+    let redis = TestRedis::start().await.store().await;
+    let mut compiled = BTreeMap::new();
+    for file in files() {
+        // What it is joined as, where that isn't the file alone.
+        let named = file.tables.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter()));
+        let text = named.map(|(_, text)| *text).find(|text| text.starts_with(file.text)).unwrap_or(file.text);
+        let used: BTreeSet<String> =
+            compile(&redis, text).await.expect("Lua").globals.into_iter().map(|global| global.name).collect();
+        for need in headers::needs(file.text) {
+            let mut given = BTreeSet::new();
+            for text in file.tables.iter().filter_map(|tables| fragment(tables, need)) {
+                if !compiled.contains_key(text) {
+                    compiled.insert(text, compile(&redis, text).await.expect("Lua").locals);
+                }
+                given.extend(compiled[text].iter().cloned());
+            }
+            // One that has no functions does what it does where it stands.
+            assert!(given.is_empty() || !given.is_disjoint(&used), "{} doesn't use `{need}`", file.path);
+        }
+    }
+}
+
+#[test]
+fn every_file_is_a_verb_or_a_fragment_by_its_name() {
+    let kinds = [fragments(Kind::Stream), fragments(Kind::List)];
+    let all: BTreeSet<(&str, &str)> =
+        kinds.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter())).copied().collect();
+    for file in files().iter().filter(|file| !file.is_verb()) {
+        let own = all.iter().find(|(name, text)| {
+            let is_whole = text.trim_end() == file.text.trim_end();
+            let is_part = text.contains(file.text) && (name == &"rules/kinds");
+            (is_whole && name.rsplit('/').next() == Some(file.stem())) || is_part
+        });
+        assert!(own.is_some(), "{} is joined into nothing, or under another name", file.path);
+    }
+}
+
+#[test]
+fn every_need_of_memory_is_met_first() {
+    let first = fragment(fragments(Kind::Stream), "at_maxmemory").expect("a fragment");
+    let scripts = files().into_iter().filter(File::is_verb).flat_map(|file| file.scripts().collect::<Vec<_>>());
+    let mut count = 0;
+    for script in scripts.filter(|script| script.source().contains(first)) {
+        assert!(script.source().starts_with(first), "{}", script.source());
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn every_verb_says_what_it_is_given_and_what_it_answers() {
+    for verb in files().iter().filter(|file| file.is_verb()) {
+        let sources: Vec<String> = verb.scripts().map(|script| script.source().to_owned()).collect();
+        for table in ["KEYS", "ARGV"] {
+            let section = headers::section(verb.text, table);
+            let (said, many) = headers::numbered(&section);
+            assert_eq!(said, (1..=said.len()).collect::<Vec<_>>(), "{}: {section:?}", verb.path);
+            let read: BTreeSet<usize> =
+                sources.iter().flat_map(|source| headers::read_by_number(source, table)).collect();
+            let unsaid: Vec<_> = read.iter().filter(|place| !said.contains(place)).collect();
+            assert!(unsaid.is_empty(), "{} reads {table} {unsaid:?} and doesn't say what it is", verb.path);
+            // An argument may be for the other kind. What stands for many is read by other means.
+            let unread: Vec<_> = said.iter().filter(|place| !read.contains(place)).collect();
+            let read_otherwise = usize::from(many);
+            let is_all = table == "ARGV" || unread.len() <= read_otherwise;
+            assert!(is_all, "{} says that {table} {unread:?} are given, and doesn't read them", verb.path);
+        }
+        assert!(!headers::section(verb.text, "KEYS").is_empty(), "{} has no KEYS", verb.path);
+    }
+}
