@@ -84,7 +84,8 @@ async fn compile(redis: &Store, text: &str) -> Result<Chunk, String> {
 
 #[tokio::test]
 async fn every_file_of_lua_parses_by_itself() {
-    let redis = TestRedis::start().await.store().await;
+    let server = TestRedis::start().await;
+    let redis = server.store().await;
     assert!(compile(&redis, "return return").await.is_err());
     for file in files() {
         let compiled = compile(&redis, file.text).await;
@@ -94,7 +95,8 @@ async fn every_file_of_lua_parses_by_itself() {
 
 #[tokio::test]
 async fn every_file_has_all_that_it_uses_from_what_it_needs() {
-    let redis = TestRedis::start().await.store().await;
+    let server = TestRedis::start().await;
+    let redis = server.store().await;
     let planted = compile(&redis, "local known = 1\nlocal function f()\n  unknown = known\nend").await.expect("Lua");
     let [global] = &planted.globals[..] else { panic!("{planted:?}") };
     assert_eq!((&*global.name, global.line, global.written), ("unknown", 3, true));
@@ -113,7 +115,8 @@ async fn every_file_has_all_that_it_uses_from_what_it_needs() {
 
 #[tokio::test]
 async fn no_file_needs_what_it_does_not_use() {
-    let redis = TestRedis::start().await.store().await;
+    let server = TestRedis::start().await;
+    let redis = server.store().await;
     let mut compiled = BTreeMap::new();
     for file in files() {
         // What it is joined as, where that isn't the file alone.

@@ -17,7 +17,7 @@ mod service;
 /// The messages of `proto/rate_limiter.proto`.
 #[rustfmt::skip]
 #[path = "generated/rate_limiter.rs"]
-#[expect(unused_qualifications, reason = "generated code")]
+#[expect(unused_qualifications, clippy::missing_errors_doc, reason = "generated code")]
 pub mod proto;
 
 /// The messages of `proto/rate_limit_service.proto`.

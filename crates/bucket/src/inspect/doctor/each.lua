@@ -2,7 +2,7 @@
 -- needs: budget
 
 -- Calls look(id) for those from the argument `first` on. It returns nil, or what repairs this one, which is done when
--- `mend`. The answer: how many were looked at, and the ids of those that are to be repaired.
+-- asked to. The answer: how many were looked at, and the ids of those that are to be repaired.
 local function examine_each(first, mend, look)
   local answer = { 0 }
   for i = first, #ARGV do
