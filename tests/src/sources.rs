@@ -9,13 +9,14 @@ pub fn from_the_root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join(path)
 }
 
-/// All files of the crates with this extension, but those of their tests, and of the lab, which serves nobody.
+/// All files of the crates with this extension, but those of their tests and examples, and of the lab, which serves
+/// nobody.
 pub fn of_the_product(extension: &str) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![from_the_root("crates")]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.iter().any(|part| ["tests", "tests.rs", "lab"].iter().any(|other| part == *other)) {
+            if path.iter().any(|part| ["tests", "tests.rs", "examples", "lab"].iter().any(|other| part == *other)) {
                 continue;
             }
             if path.is_dir() {

@@ -107,7 +107,7 @@ pub const ROWS: &[Row] = &[
         name: "redis_killed",
         about: "kill -9 Redis, back after 0–10 s",
         short: volume(20_000, 10, 600, 1),
-        long: volume(200_000, 200, 120, 1),
+        long: volume(200_000, 200, 120, 4),
         run: |order| Box::pin(redis_killed::run(order)),
     },
     Row {
