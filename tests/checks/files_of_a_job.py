@@ -3,8 +3,8 @@
     python3 tests/checks/files_of_a_job.py [EXECUTABLE] [--names]
 
 Takes an executable with debug information and without optimisation, which inlines nothing (`make dev` builds it), and
-valgrind, whose callgrind writes down which functions ran. What runs in the background meanwhile (heartbeats, looks at Redis)
-counts as well. Lua files are those whose first lines stand in a script that was called.
+valgrind, whose callgrind writes down which functions ran. What runs in the background meanwhile (heartbeats, looks at
+Redis) counts as well. Lua files are those whose first lines stand in a script that was called.
 """
 
 import argparse

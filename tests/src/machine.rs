@@ -1,5 +1,5 @@
-//! Who has the machine. Whole services and tests of time run alone, or they would measure each other. A lock on a file says
-//! so also to tests in other processes, as under nextest.
+//! Which test has the machine. Whole services and tests of time run alone, or they would measure each other. A lock on
+//! a file says so also to tests in other processes, as under nextest.
 
 use std::fs::File;
 use std::sync::OnceLock;

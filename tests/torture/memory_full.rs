@@ -45,7 +45,7 @@ pub async fn run(order: Order) -> Report {
     report
 }
 
-/// What was in flight is settled also now: nothing is held for so long.
+/// What was in flight is settled also now: nothing stays claimed for so long.
 async fn still_held(harness: &Harness, within: Duration) -> Option<String> {
     let idle = SETTLES_WITHIN.as_millis().to_string();
     let key = Harness::key("jobs");

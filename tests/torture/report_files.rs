@@ -1,5 +1,5 @@
-//! The report in its two files, as text and as JSON. Rows that are run by themselves take their places in the report of the
-//! same volume that is there.
+//! The report in its two files, as text and as JSON. A run of single rows replaces them in the report of the same
+//! volume, and keeps the others.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

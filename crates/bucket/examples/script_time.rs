@@ -1,7 +1,7 @@
-//! How long scripts keep Redis from others, with the largest bodies that an intake takes by default, as multiples of one
-//! `XADD` and one `XRANGE` of such a body in the same run: `cargo run -p dripfeed-bucket --example script_time`. Fails when
-//! one takes more than six times as long. It is the CPU time of Redis' main thread, so reading the command and writing the
-//! reply count, and what the client does doesn't. Best on a machine that does nothing else.
+//! How long scripts keep Redis from others, with the largest bodies that an intake takes by default, as multiples of
+//! one `XADD` and one `XRANGE` of such a body in the same run: `cargo run -p dripfeed-bucket --example script_time`.
+//! Fails when one takes more than six times as long. It is the CPU time of Redis' main thread, so reading the command
+//! and writing the reply count, and what the client does doesn't. Best on a machine that does nothing else.
 #![expect(clippy::print_stdout, reason = "what it measured is what it is for")]
 
 use std::error::Error;

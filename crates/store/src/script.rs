@@ -24,12 +24,14 @@ struct Text {
 }
 
 impl Script {
-    /// The script of a verb: before it, all the fragments that it needs, each of which may need others. What a text needs is
-    /// said in the comment at its head: `-- needs: now, meter`. Where two tables have a fragment of one name, the first counts.
+    /// The script of a verb: before it, all the fragments that it needs, each of which may need others. What a text
+    /// needs is said in the comment at its head: `-- needs: now, meter`. Where two tables have a fragment of one name,
+    /// the first counts.
     ///
     /// # Panics
     ///
-    /// Where a fragment is needed that no table has, or that needs itself. In a `static` that is an error of the compiler.
+    /// Where a fragment is needed that no table has, or that needs itself. In a `static` that is an error of the
+    /// compiler.
     #[must_use]
     #[expect(clippy::panic, reason = "it can only be a mistake in the source, which the compiler finds")]
     pub const fn new(name: &'static str, fragments: &[&Fragments], verb: &'static str) -> Self {

@@ -1,4 +1,5 @@
-//! What a text of Lua does with globals, as the bytecode says that Redis' own compiler makes of it (`string.dump`, Lua 5.1).
+//! What a text of Lua does with globals, as the bytecode says that Redis' own compiler makes of it (`string.dump`, Lua
+//! 5.1).
 
 /// A name that a text uses and that is no local of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

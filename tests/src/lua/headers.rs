@@ -17,7 +17,8 @@ pub(super) fn section<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     first.into_iter().chain(lines.take_while(|line| line.starts_with("    "))).collect()
 }
 
-/// The numbers by which a section names what is given: `1 jobs  2 pace (hash)`; and whether the last one stands for many: `3…`.
+/// The numbers by which a section names what is given: `1 jobs  2 pace (hash)`; and whether the last one stands for
+/// many: `3…`.
 pub(super) fn numbered(section: &[&str]) -> (Vec<usize>, bool) {
     let (mut numbers, mut many) = (Vec::new(), false);
     for item in section.iter().flat_map(|line| line.split("  ")) {

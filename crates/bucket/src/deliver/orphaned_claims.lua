@@ -17,7 +17,7 @@ if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 0 end
 if tonumber(number) <= tonumber(redis.call('HGET', TAKES, consumer) or 0) then return 0 end
 redis.call('HSET', TAKES, consumer, number)
 
--- A job of a batch that is settled, and whose answer was lost, was parked and is held again: a stray.
+-- A job of a batch that is settled, and whose answer was lost, was parked and is claimed again: a stray.
 local settled = batch <= tonumber(redis.call('HGET', BATCHES, consumer) or 0)
 local known = {}
 for i = settled and IDS + in_batch or IDS, #ARGV do known[ARGV[i]] = true end

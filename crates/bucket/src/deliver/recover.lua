@@ -1,4 +1,4 @@
--- Takes over what a dead replica holds: due again for all, at the bucket's pace, the delivery count as it is; a job
+-- Takes over what a dead replica holds: due again for all, at the bucket's pace, the delivery count unchanged; a job
 -- that was handed out too often without an end is buried. The consumer goes when it holds nothing.
 --
 -- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past

@@ -1,4 +1,4 @@
--- Pace and take: as many jobs as the pace, the hold and the room in flight allow, and SCRIPT_BYTES. A job whose
+-- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and SCRIPT_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
 -- needs: at_maxmemory, now, control, pace, spend, throttle, keep, letters, record, kind/take
@@ -52,7 +52,7 @@ end
 local held = hold_left(PACE, pace, elapsed)
 if paused or dead_is_full(keys) then return idle(PAUSE_POLL) end
 
--- A hold longer than any that is set comes from a clock that was put back while nobody looked.
+-- A throttle longer than any that is set comes from a clock that was put back while nobody looked.
 if held > 0 and held <= longest_hold * 1000 then return idle(held) end
 -- Nor does what was cut wait for such a clock to grow back.
 if pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end

@@ -4,7 +4,7 @@
 -- The key of the notices is a zset, job id → ms until which somebody waits for its end, and the name of the channel. A
 -- message is a word and what belongs to it:
 --   ended <id> <id>…   these jobs have ended, and their outcomes are recorded
--- Who doesn't know a word leaves the message alone. A message may be lost: who waits also looks now and again.
+-- Who doesn't know a word leaves the message alone. A message may be lost: who waits also looks periodically.
 local ended_now = {}
 
 local function note_end(id)

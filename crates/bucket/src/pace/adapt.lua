@@ -3,8 +3,8 @@
 -- fading.
 -- needs: now, pace
 
--- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one now and then, for
--- what others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
+-- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one from time to time,
+-- for what others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
 local REFUSED, LATE, FEW = 20, 5, 5
 -- Once in this many ms half of what was counted is forgotten, but never so much that fewer calls are left.
 local FADES, REMEMBERED = 1000, 50

@@ -1,8 +1,8 @@
 -- How long the bucket is still throttled, in µs, by the time that really passes. While it is, the pace has besides
---   looked  ms when a script last looked at the hold
+--   looked  ms when a script last looked at the throttle
 -- which shows that the Redis clock was set since: put back, it is behind; put forward, it is further than what has
--- passed since this replica last asked, `elapsed` in µs, by a clock that nobody sets. The end of the hold then moves
--- with the clock. A step that a slow network could explain isn't seen; it is shorter than a second.
+-- passed since this replica last asked, `elapsed` in µs, by a clock that nobody sets. The end of the throttle then
+-- moves with the clock. A step that a slow network could explain isn't seen; it is shorter than a second.
 -- needs: now
 local CLOCK_STEP = 1000
 

@@ -12,9 +12,9 @@ macro_rules! parked_owner {
     };
 }
 
-/// The most bytes of jobs or letters that one script reads or returns, and that the arguments of one call have: a script keeps
-/// Redis from everybody else as long as it runs. The size of an entry is known only once it is read: the last one may exceed
-/// this, so no body may be larger.
+/// The most bytes of jobs or letters that one script reads or returns, and that the arguments of one call have: a
+/// script keeps Redis from everybody else as long as it runs. The size of an entry is known only once it is read: the
+/// last one may exceed this, so no body may be larger.
 pub const SCRIPT_BYTES: usize = script_bytes!();
 
 /// The consumer that owns parked jobs.

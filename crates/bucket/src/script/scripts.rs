@@ -1,4 +1,5 @@
-//! Of what scripts are joined: the fragments that others need, each by its name, and those that each kind has in its own way.
+//! Of what scripts are joined: the fragments that others need, each by its name, and those that each kind has in its
+//! own way.
 
 use dripfeed_limit::lua;
 use dripfeed_store::{Fragments, Script};

@@ -156,8 +156,8 @@ impl Plan {
         self.policies().find(|policy| policy.id() == id)?.settings().message.as_deref()
     }
 
-    /// The plan as an `ARGV` for the functions of [`crate::lua::FRAGMENTS`]; its keys are added to `keys`. `now_us` is the
-    /// Redis clock as far as it is known: calendars are laid around it.
+    /// The plan as an `ARGV` for the functions of [`crate::lua::FRAGMENTS`]; its keys are added to `keys`. `now_us` is
+    /// the Redis clock as far as it is known: calendars are laid around it.
     pub fn pack(&self, keys: &mut KeyIndex, now_us: u64) -> Vec<u8> {
         let mut packed = Packed::default();
         packed.number(self.id, 7);

@@ -5,7 +5,7 @@
 -- needs: now, rules/plan
 local LIMIT_LOOKS = 24
 
--- The enforced tiers of a plan as they are, in numbers of our own; limit_flush writes nothing of them.
+-- The enforced tiers of a plan as they are, in our own numbers; limit_flush writes nothing of them.
 local function limit_look(text, how)
   local buckets, windows, ahead = {}, {}, 0
   for _, scope in ipairs(text ~= '' and limit_plan(text, how) or {}) do

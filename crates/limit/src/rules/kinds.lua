@@ -3,7 +3,7 @@
 --
 -- A tier is a table of its settings, from a plan, and its state. What a rule can do:
 --   tier(text, at, packed, from, last, now)
---                              makes the tier from a plan and what was packed of it at `last`, as it is `now`; without
+--                              makes the tier from a plan and what was packed of it at `last`, as of `now`; without
 --                              `packed`, as it begins. Reports where in both the next tier is
 --   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
 --   charge(tier, now, n, id)

@@ -1,5 +1,5 @@
-//! Which fragments of Lua a script is joined from: each names what it needs, in a line `-- needs: now, meter` of the comment at
-//! its head.
+//! Which fragments of Lua a script is joined from: each names what it needs, in a line `-- needs: now, meter` of the
+//! comment at its head.
 //!
 //! All of it is worked out while the program is compiled: one with a script that needs what nobody has doesn't compile.
 

@@ -63,7 +63,8 @@ async fn what_was_taken_without_an_answer_is_requeued() {
     let replica = join(&bucket, "a").await;
     submit_all(&bucket, &["1", "2", "3"]).await;
     let held = take_one(&replica).await;
-    // A Redis that stands still carries out what it was asked when it goes on, also for who has given up waiting.
+    // A Redis that stands still carries out what it was asked when it goes on, also for a caller that has given up
+    // waiting.
     redis.server.pause().unwrap();
     assert!(replica.take(2).await.is_err());
     redis.server.resume().unwrap();

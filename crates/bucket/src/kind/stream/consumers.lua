@@ -24,7 +24,7 @@ local function enrolled(jobs)
   return names
 end
 
--- Only for one that holds nothing: what it held would stay behind, delivered to nobody for ever.
+-- Only for one that holds nothing: what it had would stay behind, delivered to nobody for ever.
 local function dismiss(jobs, consumer)
   redis.pcall('XGROUP', 'DELCONSUMER', jobs, GROUP, consumer)
 end

@@ -49,7 +49,7 @@ end
 local function held_by(keys, consumer, most)
   local pending = redis.pcall('XPENDING', keys.jobs, GROUP, '-', '+', most, consumer)
   local held = {}
-  -- No stream, no group: nothing is held.
+  -- No stream, no group: nothing is claimed.
   for i, job in ipairs(pending.err and {} or pending) do held[i] = { job[1], job[4] } end
   return held
 end
