@@ -121,7 +121,7 @@ pub const ROWS: &[Row] = &[
         name: "processors_stopped",
         about: "SIGSTOP a processor for 0.5, 1, 3 leases",
         short: volume(20_000, 10, 800, 1),
-        long: volume(200_000, 300, 250, 1),
+        long: volume(200_000, 300, 250, 4),
         run: |order| Box::pin(processors_stopped::run(order)),
     },
     Row {

@@ -12,6 +12,10 @@ pub enum Hit {
     Everybody,
 }
 
+/// How long after a fault a process still does what it was about to do: a call that was on its way to the socket when
+/// the process was stopped arrives when it goes on.
+const ON_ITS_WAY: Duration = Duration::from_millis(500);
+
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub what: &'static str,
@@ -28,7 +32,7 @@ impl Fault {
             Hit::Processor(hit) => hit == processor,
             Hit::Everybody => true,
         };
-        hit && self.from <= again && self.until >= called
+        hit && self.from <= again && self.until + ON_ITS_WAY >= called
     }
 }
 
@@ -59,6 +63,13 @@ impl EventLog {
 
     pub fn faults(&self) -> Vec<Fault> {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How long before `at` the last fault ended that hit a processor.
+    pub fn last_before(&self, processor: usize, at: Instant) -> Option<Duration> {
+        let faults = self.faults();
+        let hit = faults.iter().filter(|fault| matches!(fault.hit, Hit::Processor(hit) if hit == processor));
+        hit.filter(|fault| fault.until <= at).map(|fault| at - fault.until).min()
     }
 
     pub fn recoveries(&self) -> Vec<Duration> {

@@ -32,7 +32,11 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                 match causes.between(before, again) {
                     Some(cause) => *report.duplicates.entry(cause.to_owned()).or_default() += 1,
                     None => {
-                        report.violations.push(format!("{job} was called again without a cause: {before:?}, {again:?}"))
+                        let last = seen.event_log.last_before(before.slot, before.at);
+                        report.violations.push(format!(
+                            "{job} was called again without a cause, {last:?} after the last fault there: {before:?}, \
+                             {again:?}"
+                        ));
                     }
                 }
             }
