@@ -58,10 +58,11 @@ def until(what: str, happened):
     raise SystemExit(f"{what}: it didn't happen within {PATIENCE_S} s")
 
 
-def answer(url: str, body: bytes | None = None) -> dict | None:
+def answer(url: str, body: bytes | None = None) -> bytes | None:
+    """None: nobody answers, or not well."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, data=body), timeout=PATIENCE_S) as reply:
-            return json.loads(reply.read() or b"{}") if body or "/jobs/" in url else {"status": reply.status}
+            return reply.read()
     except (urllib.error.URLError, ConnectionError):
         return None
 
@@ -77,7 +78,7 @@ class Role:
         listens = re.compile(r"127\.0\.0\.1:([1-9]\d*)")
         port = until(f"{role} listens", lambda: listens.search(log.read_text()))[1]
         self.url = f"http://127.0.0.1:{port}"
-        until(f"{role} is ready", lambda: answer(f"{self.url}/readyz"))
+        until(f"{role} is ready", lambda: answer(f"{self.url}/readyz") is not None)
 
     def control(self, flag: str) -> None:
         subprocess.run(["callgrind_control", flag, str(self.process.pid)], check=True, capture_output=True)
@@ -163,10 +164,10 @@ def count(executable: str, folder: Path, scripts: Scripts, watched: str) -> tupl
     intake, looked_at = roles[0], roles[-1]
 
     def job() -> None:
-        job = until("a 202", lambda: answer(f"{intake.url}/v1/buckets/b/jobs", b"{}"))
-        state = f"{intake.url}/v1/buckets/b/jobs/{job['id']}"
+        job = json.loads(until("a 202", lambda: answer(f"{intake.url}/v1/buckets/b/jobs", b"{}")))
+        url = f"{intake.url}/v1/buckets/b/jobs/{job['id']}"
         if watched == "processor":
-            until("it is delivered", lambda: (answer(state) or {}).get("state") == "delivered")
+            until("it is delivered", lambda: json.loads(answer(url) or "{}").get("state") == "delivered")
 
     try:
         job()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{Retry, Submission};
-use dripfeed_store::Durability;
+use dripfeed_store::{Durability, Store};
 
 use crate::redis_server::TestRedis;
 
@@ -103,4 +103,10 @@ pub const DELIVERED: Settlement = Settlement::Complete { status: 200, answer: No
 
 pub fn buried(reason: &str) -> Settlement {
     Settlement::Bury { reason: reason.into(), status: None, answer: None, called: true }
+}
+
+/// Puts a place that processes have had among their settings (name, kind and key) down as noted long ago.
+pub async fn silence(store: &Store, place: &str) {
+    let silence = redis::Cmd::hset("dripfeed:{@installation}:buckets", place, 1);
+    store.command::<u64>(&silence).await.expect("Redis answers");
 }

@@ -10,6 +10,7 @@ use dripfeed_store::{Durability, RedisSettings, Store};
 use redis::FromRedisValue;
 use tokio::process::Command;
 
+use crate::buckets;
 use crate::machine::{self, Machine};
 use crate::processes::{Process, command};
 use crate::redis_server::{RunningRedis, TestRedis};
@@ -111,10 +112,9 @@ impl<R: RunningRedis> Service<R> {
         (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
     }
 
-    /// Puts a place that processes have had among their settings (name, kind and key) down as noted long ago.
+    /// As [`buckets::silence`].
     pub async fn silence(&self, place: &str) {
-        let silence = redis::Cmd::hset("dripfeed:{@installation}:buckets", place, 1);
-        self.store.command::<u64>(&silence).await.expect("Redis answers");
+        buckets::silence(&self.store, place).await;
     }
 
     pub const fn store(&self) -> &Store {

@@ -25,10 +25,10 @@ pub(crate) fn stop_with_terminal() -> io::Result<CancellationToken> {
 fn stop_at(kinds: &[SignalKind]) -> io::Result<CancellationToken> {
     let stop = CancellationToken::new();
     for kind in kinds {
-        let mut told = signal(*kind)?;
+        let mut received = signal(*kind)?;
         let stop = stop.clone();
         tokio::spawn(async move {
-            told.recv().await;
+            received.recv().await;
             stop.cancel();
         });
     }

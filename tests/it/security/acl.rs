@@ -6,7 +6,7 @@ use std::fs;
 
 use dripfeed_bucket::*;
 use dripfeed_store::{Durability, RedisSettings, Store};
-use dripfeed_tests::buckets::join;
+use dripfeed_tests::buckets::{join, silence};
 use dripfeed_tests::journeys::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::TestRedis;
@@ -210,17 +210,13 @@ async fn real_processes_work_under_the_acl() {
         assert!(!process.log().contains("denies"), "{}", process.log());
     }
     // What a bucket that left the settings has left behind.
-    let silence = async |place: &str| {
-        let silence = redis::Cmd::hset("dripfeed:{@installation}:buckets", place, 1);
-        guarded.admin.command::<u64>(&silence).await.unwrap();
-    };
     let mut left = redis::cmd("XADD");
     left.arg(&["dripfeed:{old}:jobs", "*", "body", "{}"]);
     guarded.admin.command::<String>(&left).await.unwrap();
-    silence("old stream ").await;
+    silence(&guarded.admin, "old stream ").await;
     let moved = dripfeed(&["drain", "old", "--into", "stream"]).output().await.expect("the executable");
     assert!(moved.status.success(), "{moved:?}");
-    silence("stream stream ").await;
+    silence(&guarded.admin, "stream stream ").await;
     let drained = dripfeed(&["drain", "stream"]).output().await.expect("the executable");
     assert!(drained.status.success(), "{drained:?}");
     upstream.has_got(3).await;

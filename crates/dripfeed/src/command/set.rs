@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(read(&[&format!("limits=@{}", file.path().display())]), Ok(limits.clone()));
         assert_eq!(read(&[&format!("limits={}", limits["limits"])]), Ok(limits));
         assert_eq!(read(&["limits="]), Ok(json!({"limits": null})));
-        assert!(read(&["limits=@/nowhere"]).is_err_and(|told| told.starts_with("/nowhere: ")));
+        assert!(read(&["limits=@/nowhere"]).is_err_and(|reported| reported.starts_with("/nowhere: ")));
     }
 
     #[test]

@@ -137,8 +137,8 @@ fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> 
         reader.error(&key(missing), format!("is missing, and intake.{there} is set: TLS takes both"));
         return None;
     }
-    let certificates = reader.told(&key("tls_cert"), secret::read_public(tls_cert));
-    let private = reader.told(&key("tls_key"), secret::read_secret(tls_key));
+    let certificates = reader.accept(&key("tls_cert"), secret::read_public(tls_cert));
+    let private = reader.accept(&key("tls_key"), secret::read_secret(tls_key));
     TlsIdentity::from_pem(&certificates?, private?.expose_secret())
         .map_err(|error| {
             let (name, file) = match &error {

@@ -112,6 +112,6 @@ fn unreadable(origin: &str, error: &str) -> ConfigError {
 fn without_source(message: &str) -> String {
     let shows_source =
         |line: &&str| line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|');
-    let told: Vec<&str> = message.lines().filter(|line| !shows_source(line)).map(str::trim).collect();
-    told.join(": ")
+    let reported: Vec<&str> = message.lines().filter(|line| !shows_source(line)).map(str::trim).collect();
+    reported.join(": ")
 }

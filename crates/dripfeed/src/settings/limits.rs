@@ -9,10 +9,10 @@ use super::tree::Step;
 /// `path` is the bucket's. None when something is wrong, which is reported then.
 pub(super) fn read(reader: &mut Reader<'_>, path: &[Step], items: Vec<Json>) -> Option<BucketLimits> {
     let read = BucketLimits::read("limits", items);
-    let told = |error: dripfeed_limit::LoadError| {
+    let reported = |error: dripfeed_limit::LoadError| {
         for error in error.faults() {
             reader.error(path, format!("{}: {}", error.place, error.message));
         }
     };
-    read.map_err(told).ok()
+    read.map_err(reported).ok()
 }

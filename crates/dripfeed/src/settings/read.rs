@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value; or, when something is wrong with it, an error at `path`.
-    pub(super) fn told<T>(&mut self, path: &[Step], result: Result<T, impl Into<String>>) -> Option<T> {
+    pub(super) fn accept<T>(&mut self, path: &[Step], result: Result<T, impl Into<String>>) -> Option<T> {
         result.map_err(|message| self.error(path, message)).ok()
     }
 

@@ -34,7 +34,7 @@ impl Folder {
         path
     }
 
-    fn told(&self, layers: &Layers) -> String {
+    fn reported(&self, layers: &Layers) -> String {
         let dir = format!("{}/", self.0.path().display());
         match Settings::load(layers) {
             Ok(_) => "taken".to_owned(),
@@ -48,10 +48,10 @@ fn layers(files: impl IntoIterator<Item = PathBuf>) -> Layers {
 }
 
 /// What a file of that content is answered.
-fn told(toml: &str) -> String {
+fn reported(toml: &str) -> String {
     let folder = Folder::new();
     let file = folder.file("dripfeed.toml", toml);
-    folder.told(&layers([file]))
+    folder.reported(&layers([file]))
 }
 
 fn bucket(settings: &Settings, name: &str) -> BucketSettings {
@@ -144,8 +144,8 @@ fn buckets_are_laid_over_the_section_defaults() {
 #[test]
 fn a_body_larger_than_a_script_may_read_is_refused() {
     let most = "[intake]\nmax_body = \"4MiB\"";
-    assert_eq!(told(most), "taken");
-    let more = told("[intake]\nmax_body = \"4194305B\"");
+    assert_eq!(reported(most), "taken");
+    let more = reported("[intake]\nmax_body = \"4194305B\"");
     assert!(more.contains("intake.max_body: use at most 4MiB"), "{more}");
 }
 
@@ -181,12 +181,12 @@ fn all_errors_are_told_at_once_with_file_and_key() {
         "#,
     );
     let second = folder.file("second.yaml", "processor: {lease: 1s, buckets: [mial], drain: 0s}\nlog: {level: loud}");
-    let told = folder.told(&Layers {
+    let reported = folder.reported(&Layers {
         environment: Some(HashMap::from([("DRIPFEED__INTAKE__DRAIN".to_owned(), "soon".to_owned())])),
         arguments: vec!["intake.max_batch=5000".to_owned()],
         ..layers([first, second])
     });
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
@@ -200,14 +200,14 @@ fn what_cannot_be_read_is_told_before_anything_else() {
         folder.file("config.ini", ""),
         folder.0.path().join("missing.toml"),
     ];
-    let told = folder.told(&Layers { arguments: vec!["redis.url".to_owned()], ..layers(files) });
-    assert!(!told.contains("hunter2"), "{told}");
-    insta::assert_snapshot!(told);
+    let reported = folder.reported(&Layers { arguments: vec!["redis.url".to_owned()], ..layers(files) });
+    assert!(!reported.contains("hunter2"), "{reported}");
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
 fn an_error_in_the_section_defaults_is_told_once() {
-    let told = told(
+    let reported = reported(
         r#"
             [defaults]
             upstream = "http://127.0.0.1:1/"
@@ -219,12 +219,12 @@ fn an_error_in_the_section_defaults_is_told_once() {
             upstream = "http://127.0.0.1:1/"
         "#,
     );
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
 fn a_list_refuses_what_it_cannot_do() {
-    let told = told(
+    let reported = reported(
         r#"
             [buckets.list]
             upstream = "http://127.0.0.1:1/"
@@ -233,7 +233,7 @@ fn a_list_refuses_what_it_cannot_do() {
             keep = { when_dead_full = "hold" }
         "#,
     );
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
@@ -245,8 +245,8 @@ fn whom_to_trust_is_read_from_a_file() {
         (no_certificate, "buckets.a.upstream_ca_file: none.pem holds no certificate in PEM form"),
     ] {
         let bucket = format!("upstream = \"https://a.example/\"\nupstream_ca_file = \"{}\"", file.display());
-        let told = folder.told(&layers([folder.file("dripfeed.toml", format!("[buckets.a]\n{bucket}"))]));
-        assert!(told.contains(says), "{told}");
+        let reported = folder.reported(&layers([folder.file("dripfeed.toml", format!("[buckets.a]\n{bucket}"))]));
+        assert!(reported.contains(says), "{reported}");
     }
 }
 
@@ -255,13 +255,17 @@ fn beyond_loopback_there_must_be_keys() {
     let open = layers([]);
     let exposed = Layers { arguments: vec!["intake.listen=0.0.0.0:7180".to_owned()], ..open };
     let folder = Folder::new();
-    insta::assert_snapshot!(folder.told(&exposed));
+    insta::assert_snapshot!(folder.reported(&exposed));
     let grpc = Layers { arguments: vec!["grpc.listen=0.0.0.0:7183".to_owned()], ..exposed.clone() };
-    assert!(folder.told(&grpc).contains("grpc.listen: 0.0.0.0:7183 is reachable by others"), "{}", folder.told(&grpc));
-    assert_eq!(folder.told(&Layers { insecure_no_auth: true, ..exposed.clone() }), "taken");
+    assert!(
+        folder.reported(&grpc).contains("grpc.listen: 0.0.0.0:7183 is reachable by others"),
+        "{}",
+        folder.reported(&grpc)
+    );
+    assert_eq!(folder.reported(&Layers { insecure_no_auth: true, ..exposed.clone() }), "taken");
     let key = format!("keys = [{{ id = \"shop\", sha256 = \"{}\", scopes = [\"submit\"] }}]", "ab".repeat(32));
     let with_key = Layers { files: vec![folder.file("keys.toml", key)], ..exposed };
-    assert_eq!(folder.told(&with_key), "taken");
+    assert_eq!(folder.reported(&with_key), "taken");
 }
 
 #[test]
@@ -287,7 +291,7 @@ fn keys_say_who_may_do_what() {
             digits = "0".repeat(64),
         ),
     );
-    insta::assert_snapshot!(folder.told(&layers([file])));
+    insta::assert_snapshot!(folder.reported(&layers([file])));
 }
 
 #[test]
@@ -313,8 +317,8 @@ fn a_caller_may_have_two_keys_but_no_key_twice() {
     let key = |id: &str, digits: &str| {
         format!("[[keys]]\nid = \"{id}\"\nsha256 = \"{}\"\nscopes = [\"read\"]\n", digits.repeat(32))
     };
-    assert_eq!(told(&[key("shop", "ab"), key("shop", "cd")].concat()), "taken");
-    insta::assert_snapshot!(told(&[key("shop", "ab"), key("shop", "cd"), key("till", "AB")].concat()));
+    assert_eq!(reported(&[key("shop", "ab"), key("shop", "cd")].concat()), "taken");
+    insta::assert_snapshot!(reported(&[key("shop", "ab"), key("shop", "cd"), key("till", "AB")].concat()));
 }
 
 #[test]
@@ -337,9 +341,9 @@ fn secrets_come_from_files_that_others_cannot_read() {
 
     folder.secret("redis.url", "redis://:hunter2@127.0.0.1:6379", 0o644);
     folder.secret("headers", "Authorization Bearer hunter2", 0o600);
-    let told = folder.told(&files);
-    assert!(!told.contains("hunter2"), "{told}");
-    insta::assert_snapshot!(told);
+    let reported = folder.reported(&files);
+    assert!(!reported.contains("hunter2"), "{reported}");
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
@@ -362,13 +366,16 @@ fn signing_secrets_are_one_or_more_wherever_they_stand() {
     assert_eq!(argument(format!("[\"{new}\", \"{old}\"]")), two);
 
     folder.secret("secrets", &format!("{new}\ncanary\n"), 0o600);
-    let told = told(&format!(
+    let reported = reported(&format!(
         "[buckets.mail]\nupstream = \"http://h/\"\nsigning_secret_file = \"{0}\"\n\
          [buckets.sms]\nupstream = \"http://h/\"\nsigning_secret_file = \"{0}\"\nsigning_secret = \"{new}\"",
         both.display()
     ));
-    assert!(told.contains("line 2 isn't a signing secret") && told.contains("signing_secret is set too"), "{told}");
-    assert!(!told.contains("canary") && !told.contains("whsec_Z"), "{told}");
+    assert!(
+        reported.contains("line 2 isn't a signing secret") && reported.contains("signing_secret is set too"),
+        "{reported}"
+    );
+    assert!(!reported.contains("canary") && !reported.contains("whsec_Z"), "{reported}");
 }
 
 fn tls(certificate: &Path, key: &Path) -> Layers {
@@ -388,15 +395,15 @@ fn tls_takes_a_certificate_and_its_key() {
     assert!(load(&tls(&certificate, &key)).intake.tls.is_some());
     assert!(load(&layers([])).intake.tls.is_none());
     let none = Path::new("");
-    let told =
+    let reported =
         [(&*certificate, none), (none, &key), (&certificate, &others), (&certificate, &open), (&key, &certificate)]
-            .map(|(certificate, key)| folder.told(&tls(certificate, key)));
-    insta::assert_snapshot!(told.join("\n"));
+            .map(|(certificate, key)| folder.reported(&tls(certificate, key)));
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]
 fn no_error_shows_a_secret() {
-    let told = told(
+    let reported = reported(
         r#"
             redis.url = ["redis://:canary@127.0.0.1"]
             keys = "canary"
@@ -420,8 +427,8 @@ fn no_error_shows_a_secret() {
             signing_secret = { canary = "canary" }
         "#,
     );
-    assert!(!told.contains("canary"), "{told}");
-    insta::assert_snapshot!(told);
+    assert!(!reported.contains("canary"), "{reported}");
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
@@ -475,7 +482,7 @@ fn a_reload_tells_what_takes_a_restart() {
 
 #[test]
 fn a_pace_of_a_kind_that_cannot_be_is_refused_with_its_place() {
-    let told = told(
+    let reported = reported(
         r#"
             [buckets.mail]
             upstream = "http://127.0.0.1:1/"
@@ -493,12 +500,12 @@ fn a_pace_of_a_kind_that_cannot_be_is_refused_with_its_place() {
             ]
         "#,
     );
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
 fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
-    let told = told(
+    let reported = reported(
         r#"
             [buckets.mail]
             upstream = "http://127.0.0.1:1/"
@@ -518,7 +525,7 @@ fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
             tiers = [{ kind = "bucket", rate = "100/s", burst = 100 }]
         "#,
     );
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]
@@ -527,13 +534,14 @@ fn a_key_of_two_buckets_and_one_among_our_own_are_refused_and_named() {
     let two = |one: &str, two: &str| {
         format!("[buckets.a]\n{upstream}\nkey = {one:?}\n[buckets.b]\n{upstream}\nkey = {two:?}\n")
     };
-    assert_eq!(told(&two("x:a", "x:b")), "taken");
-    assert_eq!(told(&two("dripfeed:x", "dripfeed")), "taken", "no hash tag, so no key of ours");
-    let same = told(&two("x:a", "x:a"));
+    assert_eq!(reported(&two("x:a", "x:b")), "taken");
+    assert_eq!(reported(&two("dripfeed:x", "dripfeed")), "taken", "no hash tag, so no key of ours");
+    let same = reported(&two("x:a", "x:a"));
     assert!(same.contains("buckets.b.key: `x:a` is the key of the bucket `a` too"), "{same}");
-    let ours = told(&two("dripfeed:{b}:jobs", "x"));
+    let ours = reported(&two("dripfeed:{b}:jobs", "x"));
     assert!(ours.contains("buckets.a.key: `dripfeed:{b}:jobs` is among dripfeed's own keys"), "{ours}");
-    let prefixed = told(&format!("[redis]\nprefix = \"own\"\n{}", two("own:{@installation}:state", "dripfeed:{a}:x")));
+    let prefixed =
+        reported(&format!("[redis]\nprefix = \"own\"\n{}", two("own:{@installation}:state", "dripfeed:{a}:x")));
     assert!(prefixed.contains("buckets.a.key") && !prefixed.contains("buckets.b.key"), "{prefixed}");
 }
 

@@ -32,17 +32,17 @@ pub(super) struct UpstreamKeys {
 pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKeys) -> Option<Upstream> {
     let in_file = !keys.headers_file.as_os_str().is_empty();
     let headers_key = if in_file { "headers_file" } else { "headers" };
-    let url = reader.told(&place.key(reader.tree, "upstream"), keys.upstream.ok_or(MISSING));
+    let url = reader.accept(&place.key(reader.tree, "upstream"), keys.upstream.ok_or(MISSING));
     let root_certs =
-        reader.told(&place.key(reader.tree, "upstream_ca_file"), root_certs_of_file(&keys.upstream_ca_file));
-    let method = reader.told(&place.key(reader.tree, "method"), parse_method(&keys.method));
+        reader.accept(&place.key(reader.tree, "upstream_ca_file"), root_certs_of_file(&keys.upstream_ca_file));
+    let method = reader.accept(&place.key(reader.tree, "method"), parse_method(&keys.method));
     let headers = if in_file { headers_of_file(&keys.headers_file, &keys.headers) } else { Ok(keys.headers) };
-    let headers = reader.told(&place.key(reader.tree, headers_key), headers);
+    let headers = reader.accept(&place.key(reader.tree, headers_key), headers);
     let signing_secrets = if keys.signing_secret_file.as_os_str().is_empty() {
         Some(keys.signing_secret)
     } else {
         let secrets = signing_secrets_of_file(&keys.signing_secret_file, &keys.signing_secret);
-        reader.told(&place.key(reader.tree, "signing_secret_file"), secrets)
+        reader.accept(&place.key(reader.tree, "signing_secret_file"), secrets)
     };
     let upstream = Upstream::new(UpstreamSettings {
         url: url?,

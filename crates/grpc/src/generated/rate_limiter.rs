@@ -15,7 +15,7 @@ pub struct RegisterServiceRequest {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RegisterServiceResponse {
-    /// 1: registered. What can't be is told by the status of the call.
+    /// 1: registered. A service that can't be registered is reported by the status of the call.
     #[prost(int32, tag = "1")]
     pub status: i32,
     #[prost(string, tag = "2")]

@@ -35,7 +35,7 @@ local function hand_out(keys, consumer, want)
   end
 
   local function expire(id, entry, throttled)
-    -- The delivery of this very take is none that a replica saw.
+    -- This take counted as a delivery, though no replica saw the job.
     local deliveries = redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1
     remove(id)
     record_expired(keys, id, deliveries, throttled, counted_bytes(entry), caller_of(entry))

@@ -166,8 +166,8 @@ fn sort(items: Batch, judged: Vec<Json>, ended: &mut Vec<(u64, Ending)>) -> (Bat
         let problem = Problem::of_document(status, judgement["problem"].take());
         if problem.is_for_now() {
             // The first of them to have room again is worth a try.
-            let told = problem.retry_after.unwrap_or(USUAL_WAIT);
-            wait = Some(wait.map_or(told, |wait| wait.min(told)));
+            let asked = problem.retry_after.unwrap_or(USUAL_WAIT);
+            wait = Some(wait.map_or(asked, |wait| wait.min(asked)));
             later.push(item);
         } else {
             ended.push((item.line, Ending::Refused(problem)));
