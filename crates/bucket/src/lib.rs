@@ -46,7 +46,7 @@ pub use inspect::served::{
 pub use operate::cancel::Cancel;
 pub use operate::moving::{Moved, Mover, Moving};
 pub use pace::Target;
-pub use script::constants::SCRIPT_BYTES;
+pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::fragments;
 pub use settings::limits::BucketLimits;
 pub use settings::overrides::{Changes, LeakChanges};

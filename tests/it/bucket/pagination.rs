@@ -90,7 +90,7 @@ async fn a_page_of_jobs_reads_no_more_than_a_script_may() {
         let page = bucket.jobs(state, None, 1000).await.unwrap();
         assert!(state == Some(State::InFlight) || !page.items.is_empty() && page.next.is_some(), "{state:?}");
         let read = lua_has_read(&store).await.saturating_sub(before);
-        assert!(read < 3 * SCRIPT_BYTES, "{state:?}: {read} bytes in Lua for one page");
+        assert!(read < 8 * BODY, "{state:?}: {read} bytes in Lua for one page");
     }
     assert_eq!(all(&bucket, Some(State::Parked), 1000).await.0, parked);
     assert_eq!(all(&bucket, Some(State::Waiting), 3).await.0, waiting);
@@ -131,7 +131,7 @@ async fn a_list_is_looked_through_a_bounded_part_in_each_script() {
     assert_eq!(bucket.cancel(JobId::new(1, 0)).await.unwrap(), Cancel::Unknown);
     // Garbage is collected when there is as much again as is in use.
     let read = lua_has_read(&store).await.saturating_sub(before);
-    assert!(read < 4 * SCRIPT_BYTES, "{read} bytes in Lua");
+    assert!(read < 16 * BODY, "{read} bytes in Lua");
 
     settle(&replica, taken, DELIVERED).await;
     let looked = async || calls(&store, "lindex").await + calls(&store, "lrange").await;
@@ -164,7 +164,7 @@ async fn dead_letters_come_in_pages_bounded_by_bytes_and_bodies_of_replays_stay_
             let page = bucket.dead_letters(&NO_FILTER, after.as_ref(), 1000);
             let (page, bytes) = sent(&store, page).await;
             let page = page.unwrap();
-            assert!(bytes < SCRIPT_BYTES + 2 * BODY, "{name}: {bytes} bytes for a page");
+            assert!(bytes < 3 * BODY, "{name}: {bytes} bytes for a page");
             seen.extend(page.items.iter().map(|letter| letter.id));
             after = page.next;
             if after.is_none() {
@@ -202,7 +202,7 @@ async fn outcomes_come_in_pages_bounded_by_bytes_and_a_report_loads_no_answers()
     loop {
         let (page, bytes) = sent(&store, bucket.outcomes(None, None, after.as_ref(), 1000)).await;
         let page = page.unwrap();
-        assert!(bytes < SCRIPT_BYTES + 2 * BODY, "{bytes} bytes for a page");
+        assert!(bytes < 3 * BODY, "{bytes} bytes for a page");
         seen.extend(page.items.iter().map(|ended| ended.id));
         after = page.next;
         if after.is_none() {

@@ -12,17 +12,12 @@ use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
-const MIB: usize = 1 << 20;
 /// So long, that a job is taken before its deadline on a machine that is busy with other things.
 const LIFETIME: Duration = Duration::from_secs(3);
 
 async fn open(redis: &TestRedis, kind: Kind) -> Bucket {
     let settings = BucketSettings { kind, capacity: 10_000, capacity_bytes: 1 << 30, ..buckets::settings("b") };
     buckets::open(redis, settings).await
-}
-
-fn large() -> Submission {
-    job("x".repeat(MIB))
 }
 
 /// As a replica sees it.
@@ -41,18 +36,18 @@ async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
         let bucket = open(&redis, kind).await;
         let replica = join(&bucket, "a").await;
         for _ in 0..12 {
-            submit(&bucket, large()).await;
+            submit(&bucket, job("x".repeat(BATCH_BYTES / 4))).await;
         }
         let mut jobs = Vec::new();
         for _ in 0..3 {
             jobs = take(&replica, 128).await;
-            assert!(bytes(&jobs) <= SCRIPT_BYTES && jobs.len() >= 2, "{kind:?}: {} bytes", bytes(&jobs));
+            assert!(bytes(&jobs) <= BATCH_BYTES && jobs.len() >= 2, "{kind:?}: {} bytes", bytes(&jobs));
         }
         // Once returned, they are due at once: the same holds for parked ones.
         for taken in jobs {
             settle(&replica, taken, Settlement::GiveBack).await;
         }
-        assert!(bytes(&take(&replica, 128).await) <= SCRIPT_BYTES);
+        assert!(bytes(&take(&replica, 128).await) <= BATCH_BYTES);
     }
 }
 
@@ -62,7 +57,7 @@ async fn a_job_that_is_larger_than_all_others_is_handed_out_too() {
         let redis = TestRedis::start().await;
         let bucket = open(&redis, kind).await;
         let replica = join(&bucket, "a").await;
-        submit(&bucket, job("x".repeat(2 * SCRIPT_BYTES))).await;
+        submit(&bucket, job("x".repeat(2 * LARGEST_BODY))).await;
         submit(&bucket, job("small")).await;
         assert_eq!(take(&replica, 128).await.len(), 1);
         assert_eq!(take(&replica, 128).await.len(), 1);
@@ -78,7 +73,7 @@ async fn what_somebody_else_added_and_cannot_be_handed_out_in_time_does_not_stop
         let bucket = open(&redis, kind).await;
         let replica = join(&bucket, "a").await;
         let mut command = redis::cmd(add[0]);
-        command.arg(&add[1..]).arg("x".repeat(8 * SCRIPT_BYTES + 1));
+        command.arg(&add[1..]).arg("x".repeat(8 * LARGEST_BODY + 1));
         redis.store().await.command::<redis::Value>(&command).await.unwrap();
         submit(&bucket, job("small")).await;
         // Reading it was enough for one take.

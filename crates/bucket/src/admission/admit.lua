@@ -15,7 +15,7 @@
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
 --         its eta), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due` and `expires`,
---         where the kind has them, are written here
+--         where the kind has them, are written here; `element` comes without its first brace
 -- Result  { 'changed', … } | { 'judged', by which planning, answer… }, the answer to each job one of
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits
 --         or nothing }

@@ -17,7 +17,7 @@ use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused}
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
-use crate::script::constants::SCRIPT_BYTES;
+use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
@@ -29,9 +29,8 @@ static SCRIPTS: Scripts = Scripts::new("admit", include_str!("admit.lua"));
 /// What the script knows a list's element by: the deadline that it writes, and the content.
 const ELEMENT: [&str; 2] = ["expires", "element"];
 
-/// Two calls on their way: while Redis works on one, the other is on the wire. Together they are as much as one script
-/// may have.
-const LIMITS: Limits = Limits { items: 500, bytes: SCRIPT_BYTES / 2, calls: 2 };
+/// Two calls on their way: while Redis works on one, the other is on the wire.
+const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 2 };
 
 /// How long a batch of unknown outcome is asked for again. Who submitted is reported within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1200);
@@ -157,7 +156,9 @@ impl Core {
             call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
             call.arg(submission.caller.as_deref().unwrap_or_default()).arg(&plan[..]);
             for value in &values {
-                call.arg(value.as_bytes());
+                let bytes = value.as_bytes();
+                // The script puts the head of an element in place of its first brace.
+                call.arg(if self.kind == Kind::List { bytes.strip_prefix(b"{").unwrap_or(bytes) } else { bytes });
             }
         }
         call

@@ -6,10 +6,10 @@
 local MOST_FIELDS = 100
 
 -- Reads all that burying takes and writes nothing, so that what fails here has changed nothing.
-local function letter_of(keys, job, outcome, reason)
-  local id, entry = job_id(job), entry_of(keys.jobs, job)
-  local fields = { 'job', id, 'reason', reason, 'outcome', outcome }
-  for i = 1, math.min(#entry, 2 * MOST_FIELDS) do fields[#fields + 1] = entry[i] end
+local function letter_of(job, entry, outcome, reason)
+  local id = job_id(job)
+  local fields, own = { 'job', id, 'reason', reason, 'outcome', outcome }, letter_fields(entry)
+  for i = 1, math.min(#own, 2 * MOST_FIELDS) do fields[#fields + 1] = own[i] end
   return {
     job = job, id = id, outcome = outcome, fields = fields, bytes = letter_bytes(fields),
     is_whole = #entry > 0, counted = counted_bytes(entry), caller = caller_of(entry),

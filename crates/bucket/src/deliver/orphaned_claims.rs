@@ -8,13 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::error::BucketError;
+use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::Core;
 use crate::script::scripts::Scripts;
 
 static SCRIPTS: Scripts = Scripts::new("orphaned_claims", include_str!("orphaned_claims.lua"));
-
-/// Returned in one call.
-const MOST: usize = 500;
 
 /// What a replica knows that it holds: the jobs whose claims live.
 #[derive(Clone, Debug, Default)]
@@ -119,17 +117,18 @@ impl Core {
         held: &Held,
         takes: &AtomicU64,
     ) -> Result<(), BucketError> {
+        let mut place = String::new();
         while let Some((known, settling)) = held.in_doubt() {
             let keys = &self.keys;
             let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes(), keys.batches()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
-            call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(MOST);
+            call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(place).arg(BATCH_JOBS);
             call.arg(settling.batch).arg(settling.jobs.len());
             for job in settling.jobs.into_iter().chain(known) {
                 call.arg(&job[..]);
             }
-            let given_back: usize = self.store.run_durably(&call).await?;
-            if given_back < MOST {
+            place = self.store.run_durably(&call).await?;
+            if place.is_empty() {
                 held.sure();
             }
         }

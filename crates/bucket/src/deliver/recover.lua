@@ -10,7 +10,7 @@
 --       13 key ends (zset)  14 notices (zset), then the kind's, as in settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
 --       3 the most deliveries  4 what is kept (keep.rs)  5 the most jobs to take over in this call; of those that are
---       buried no more than SCRIPT_BYTES
+--       buried no more than BATCH_BYTES, or one
 -- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned }
 local keys = {
   jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8],
@@ -34,19 +34,20 @@ redis.call('HDEL', TAKES, consumer)
 
 local call_ms = tonumber(redis.call('HGET', keys.meter, 'call') or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
-local held = held_by(keys, consumer, most)
-local recovered, poisoned, suspects, bytes, all = 0, 0, 0, 0, #held < most
+local held, next = held_by(keys, consumer, most, '')
+local recovered, poisoned, suspects, bytes, all = 0, 0, 0, 0, next == ''
 for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
   if not leaving and deliveries >= most_deliveries then
     local reason = 'handed out ' .. deliveries .. ' times without an end: it seems to kill its processor'
-    if bytes >= SCRIPT_BYTES then
+    if bytes >= BATCH_BYTES / 2 then
       all = false
       break
     end
     check_letters(keys)
-    local outcome = outcome_of('dead', reason, failures_of(job) + deliveries, caller_of(entry_of(keys.jobs, job)))
-    local letter = letter_of(keys, job, outcome, reason)
+    local entry = entry_of(keys.jobs, job)
+    local outcome = outcome_of('dead', reason, failures_of(job) + deliveries, caller_of(entry))
+    local letter = letter_of(job, entry, outcome, reason)
     if bury_or_keep(keys, letter) then poisoned = poisoned + 1 else recovered = recovered + 1 end
     bytes = bytes + letter.bytes
   else

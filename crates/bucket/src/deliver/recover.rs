@@ -8,22 +8,13 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use crate::error::BucketError;
-use crate::script::constants::PARKED_OWNER;
+use crate::script::constants::{BATCH_JOBS, PARKED_OWNER};
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
-use crate::settings::Kind;
 
 static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
 static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
-
-/// Jobs taken over in one call: ids in a stream, whole bodies in a list.
-const fn most(kind: Kind) -> usize {
-    match kind {
-        Kind::Stream => 200,
-        Kind::List => 4,
-    }
-}
 
 /// Heartbeats within a lease. With silence for two thirds of it meaning death, a dead replica is found within the
 /// lease, and a living one may miss three beats.
@@ -181,7 +172,7 @@ impl Core {
             keys.notices(),
         ];
         let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));
-        call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.packed()).arg(most(self.kind));
+        call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.packed()).arg(BATCH_JOBS);
         call
     }
 }

@@ -39,7 +39,7 @@ for i = FIRST, #ARGV, WORDS do
   if verb == 'complete' then finished[#finished + 1] = job end
   if verb == 'bury' then
     check_letters(keys)
-    letters[i] = letter_of(keys, job, outcome, reason)
+    letters[i] = letter_of(job, entry_of(keys.jobs, job), outcome, reason)
   end
 end
 

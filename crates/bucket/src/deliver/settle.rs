@@ -12,7 +12,7 @@ use dripfeed_store::{Call, StoreError};
 
 use crate::deliver::take::Claim;
 use crate::script::batches::{Batches, Limits};
-use crate::script::constants::SCRIPT_BYTES;
+use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::Core;
 use crate::script::scripts::Scripts;
 use crate::settings::Leak;
@@ -20,7 +20,7 @@ use crate::settings::Leak;
 static SCRIPTS: Scripts = Scripts::new("settle", include_str!("settle.lua"));
 
 /// One call at a time, so that its number shows whether it was carried out.
-const LIMITS: Limits = Limits { items: 500, bytes: SCRIPT_BYTES, calls: 1 };
+const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
--- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and SCRIPT_BYTES. A job whose
+-- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
 -- needs: at_maxmemory, now, control, pace, spend, throttle, keep, letters, record, kind/take

@@ -12,6 +12,7 @@ use crate::deliver::orphaned_claims::{Held, Hold};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
 use crate::pace;
+use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::{Answered, Core};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
@@ -19,9 +20,6 @@ use crate::settings::Kind;
 use crate::settings::effective_settings::InForce;
 
 static SCRIPTS: Scripts = Scripts::new("take", include_str!("take.lua"));
-
-/// More at once would keep Redis from others.
-const MOST: usize = 500;
 
 /// A question may be so much longer on its way to Redis than the one before: without this allowance the time between
 /// them, as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put
@@ -147,7 +145,7 @@ impl Core {
         let mut index = KeyIndex::after(common);
         let plan = pace::pack(force.pace.as_ref(), &mut index);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(index.into_keys(), asking.consumer));
-        call.arg(&force.version).arg(asking.consumer).arg(asking.most.min(MOST));
+        call.arg(&force.version).arg(asking.consumer).arg(asking.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(asking.before.elapsed() + JITTER));
         call.arg(settings.keep.packed()).arg(ms_up(settings.leak.max_hold));

@@ -1,6 +1,6 @@
 -- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job
 -- id → letter's id. Bounded by age, number and bytes, which the tally counts.
--- needs: now, bytes, constants
+-- needs: constants, now, bytes
 
 -- The bytes of a letter's names and values.
 local function letter_bytes(fields)
@@ -23,8 +23,7 @@ local function dead_is_full(keys)
     or tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0) >= keep.dead_bytes)
 end
 
--- One script deletes no more letters, nor many more bytes than it adds.
-local MOST_DROPPED = 100
+-- One script deletes no more than BATCH_JOBS letters, nor many more bytes than it adds: each is read first.
 
 -- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age. A letter that is
 -- larger than all letters may be is kept alone. How many there were.
@@ -38,7 +37,7 @@ local function drop_letters(keys, more, bytes)
     local too_many = count + more > keep.most_dead or held + bytes > keep.dead_bytes
     return too_many and not keep.holds or died_ms <= now_ms - keep.dead_ms
   end
-  while count > 0 and dropped < MOST_DROPPED and freed < SCRIPT_BYTES + bytes do
+  while count > 0 and dropped < BATCH_JOBS and freed < math.max(bytes, BATCH_BYTES / 2) do
     local oldest = redis.call('XRANGE', keys.dead, '-', '+', 'COUNT', 1)[1]
     if not is_beyond(oldest[1]) then break end
     local size = letter_bytes(oldest[2])

@@ -12,7 +12,7 @@ local from, most, ids_alone = ARGV[1], tonumber(ARGV[2]), ARGV[4] == '1'
 bytes_read = tonumber(ARGV[3])
 local reason, status, caller, last_ms = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 -- In one call, so that a rare letter doesn't keep Redis from others.
-local LOOKED_AT = 500
+local LOOKED_AT = 200
 
 local function matches(entry)
   if reason ~= '' and not string.find(field(entry, 'reason') or '', reason, 1, true) then return false end

@@ -10,7 +10,7 @@ local OUTCOMES, ENDED = KEYS[1], KEYS[2]
 local back_ms, ms, id = ARGV[1], ARGV[2], ARGV[3]
 if back_ms ~= '' then ms, id = whole(math.max(0, now_ms - tonumber(back_ms))), '' end
 -- In one call, so that a long window doesn't keep Redis from others.
-local LOOKED_AT = 1000
+local LOOKED_AT = 500
 
 local places = ended_after(ENDED, ms, id, LOOKED_AT)
 local attempts, counts, latencies, at_end = 0, {}, {}, #places < 2 * LOOKED_AT

@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::script::constants::SCRIPT_BYTES;
+use crate::script::constants::BATCH_BYTES;
 
 /// The most calls of Redis for one page. Its cursor continues after what they returned.
-pub(crate) const CALLS: usize = 20;
+pub(crate) const CALLS: usize = 100;
 /// Bytes after which a page ends: below this, another script may read at least one more entry.
-pub(crate) const PAGE_BYTES: usize = SCRIPT_BYTES / 2;
+pub(crate) const PAGE_BYTES: usize = BATCH_BYTES;
 
 /// Where a page ended: of which list, of which bucket. Opaque to callers; `Display` and `FromStr` carry it through a
 /// URL.

@@ -20,7 +20,7 @@ use crate::admission::{Admission, Judgement, Reason, Refused};
 use crate::deliver::recover::{Watch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::BucketPlace;
-use crate::script::constants::SCRIPT_BYTES;
+use crate::script::constants::LARGEST_BODY;
 use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
@@ -228,7 +228,7 @@ impl Mover {
         if deadline_ms.is_some_and(|deadline| deadline <= now_ms) {
             return Fate::Expire;
         }
-        if job.body.len() > SCRIPT_BYTES {
+        if job.body.len() > LARGEST_BODY {
             return Fate::Leave(format!("its body of {} bytes is more than a bucket takes", job.body.len()));
         }
         let key = match IdempotencyKey::parse(&self.key_of(id)) {

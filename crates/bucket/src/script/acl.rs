@@ -67,11 +67,10 @@ const OF_A_STREAM: [&str; 13] = [
 
 const OF_REPLICATED: [&str; 2] = ["ROLE", "WAIT 1 1"];
 
-const OF_A_LIST: [&str; 8] = [
+const OF_A_LIST: [&str; 7] = [
     "LINDEX JOBS 0",
     "LLEN JOBS",
     "LPUSH JOBS element",
-    "LRANGE JOBS 0 1",
     "LREM JOBS 1 element",
     "LSET JOBS 0 element",
     "RPOP JOBS",

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures::Future;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-/// How much goes into one call, and how many calls are on their way at once.
+/// How much goes into one call, and how many calls are on their way at once. One item may be larger than `bytes`: it
+/// goes alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) items: usize,
@@ -40,10 +41,18 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
         let call = Arc::new(call);
         let calls = Arc::new(Semaphore::new(limits.calls));
         tokio::spawn(async move {
+            let mut next = None;
             // The place is got before the batch is formed, so that the batch grows while all places are taken.
             while let Ok(place) = calls.clone().acquire_owned().await {
-                let Some(first) = queue.recv().await else { break };
-                let (items, answers) = gather(first, &mut queue, limits, weigh);
+                let first = match next.take() {
+                    Some(first) => first,
+                    None => match queue.recv().await {
+                        Some(first) => first,
+                        None => break,
+                    },
+                };
+                let (items, answers);
+                (items, answers, next) = gather(first, &mut queue, limits, weigh);
                 let call = call.clone();
                 tokio::spawn(async move {
                     for (answer, to) in call(items).await.into_iter().zip(answers) {
@@ -85,53 +94,64 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
     }
 }
 
+/// The items and who waits for them, and an item that has no room among them.
 fn gather<I, O>(
     first: Waiting<I, O>,
     queue: &mut mpsc::Receiver<Waiting<I, O>>,
     limits: Limits,
     weigh: fn(&I) -> usize,
-) -> (Vec<I>, Vec<oneshot::Sender<O>>) {
+) -> (Vec<I>, Vec<oneshot::Sender<O>>, Option<Waiting<I, O>>) {
     let mut bytes = weigh(&first.0);
     let (mut items, mut answers) = (vec![first.0], vec![first.1]);
-    while items.len() < limits.items && bytes < limits.bytes {
+    while items.len() < limits.items {
         let Ok((item, answer)) = queue.try_recv() else { break };
         bytes += weigh(&item);
+        if bytes > limits.bytes {
+            return (items, answers, Some((item, answer)));
+        }
         items.push(item);
         answers.push(answer);
     }
-    (items, answers)
+    (items, answers, None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn what_arrives_during_a_call_goes_into_the_next() {
+    /// How many items were in the call of each, when all came during the first one's. An item weighs what it is.
+    async fn sizes_of_calls(items: &[usize], bytes: usize) -> Vec<usize> {
         let gate = Arc::new(Semaphore::new(0));
-        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1 };
+        let limits = Limits { items: 10, bytes, calls: 1 };
         let held = gate.clone();
         let batches = Batches::start(
             limits,
-            |_| 1,
+            |item| *item,
             move |items: Vec<usize>| {
                 let held = held.clone();
                 async move {
                     let _ = held.acquire().await.map(tokio::sync::SemaphorePermit::forget);
-                    items.iter().map(|item| (*item, items.len())).collect()
+                    vec![items.len(); items.len()]
                 }
             },
         );
-        // The lone first one is on its way at once; the others queue behind it and go together.
-        let mut asked: Vec<_> = (0..5).map(|n| Box::pin(batches.put(n))).collect();
+        let mut asked: Vec<_> = items.iter().map(|item| Box::pin(batches.put(*item))).collect();
         for ask in &mut asked {
             assert!(futures::poll!(ask.as_mut()).is_pending());
             tokio::task::yield_now().await;
         }
-        gate.add_permits(2);
-        assert_eq!(
-            futures::future::join_all(asked).await,
-            [Some((0, 1)), Some((1, 4)), Some((2, 4)), Some((3, 4)), Some((4, 4))]
-        );
+        gate.add_permits(items.len());
+        futures::future::join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    #[tokio::test]
+    async fn what_arrives_during_a_call_goes_into_the_next() {
+        assert_eq!(sizes_of_calls(&[1; 5], usize::MAX).await, [1, 4, 4, 4, 4]);
+        assert_eq!(sizes_of_calls(&[1; 15], usize::MAX).await[1..11], [10; 10]);
+    }
+
+    #[tokio::test]
+    async fn no_call_has_more_bytes_unless_it_has_one_item() {
+        assert_eq!(sizes_of_calls(&[9, 3, 4, 3, 1, 11, 10, 2], 10).await, [1, 3, 3, 3, 1, 1, 1, 1]);
     }
 }

@@ -1,12 +1,8 @@
--- Counts the bytes of entries that a script reads, against SCRIPT_BYTES (constants.rs).
+-- Counts the bytes of entries that a script reads, against BATCH_BYTES (constants.rs).
 -- What others add by hand may be so large; no job of ours is, not even in a list, where a byte may be written as six.
 -- needs: constants
-local LARGEST_FOREIGN = 8 * SCRIPT_BYTES
-local READ_BYTES = SCRIPT_BYTES * 3 / 4
+local LARGEST_FOREIGN = 8 * LARGEST_BODY
 local bytes_read, largest_read = 0, 0
--- The most jobs that a script ends or parks on its way to others, or of those that it is to end: each costs a few
--- writes.
-local MOST_ASIDE = 100
 
 -- `entry`: a flat list of names and values, or one text. Returns its size.
 local function count_read(entry)
@@ -22,8 +18,7 @@ local function count_read(entry)
 end
 
 -- Whether there is room for another entry. Its size isn't known before it is read: it is expected to be as large as the
--- largest so far. The first one is always read; after it a script stops early, because Lua copies an entry several
--- times.
+-- largest so far. The first one is always read.
 local function may_read()
-  return bytes_read + largest_read <= READ_BYTES
+  return bytes_read + largest_read <= BATCH_BYTES
 end

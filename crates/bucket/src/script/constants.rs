@@ -1,8 +1,20 @@
 //! What Rust and Lua both know: each value stands here alone, as a literal, so that both have it from one place.
 
-macro_rules! script_bytes {
+macro_rules! largest_body {
     () => {
         4194304
+    };
+}
+
+macro_rules! batch_bytes {
+    () => {
+        262144
+    };
+}
+
+macro_rules! batch_jobs {
+    () => {
+        100
     };
 }
 
@@ -12,14 +24,31 @@ macro_rules! parked_owner {
     };
 }
 
-/// The most bytes of jobs or letters that one script reads or returns, and that the arguments of one call have: a
-/// script keeps Redis from everybody else as long as it runs. The size of an entry is known only once it is read: the
-/// last one may exceed this, so no body may be larger.
-pub const SCRIPT_BYTES: usize = script_bytes!();
+/// The largest body that a job may have: a script keeps Redis from everybody else as long as it runs, and has at least
+/// one job.
+pub const LARGEST_BODY: usize = largest_body!();
+
+/// Beyond so many bytes of jobs or letters a script reads, returns or is given no second one. Redis hashes and copies
+/// each text that it makes for Lua, about 1 ms per MiB; the size of an entry is known only once it is read, so the last
+/// one comes on top.
+pub const BATCH_BYTES: usize = batch_bytes!();
+
+/// The most jobs that one script admits, hands out, settles, ends or moves: each costs 5 to 20 µs. Twice as many would
+/// save little for each: what a script costs by itself is as much as about ten jobs.
+pub const BATCH_JOBS: usize = batch_jobs!();
 
 /// The consumer that owns parked jobs.
 pub(crate) const PARKED_OWNER: &str = parked_owner!();
 
 /// The same in Lua, and the name of the group that takes the jobs of a stream.
-pub(crate) const CONSTANTS: &str =
-    concat!("local SCRIPT_BYTES, PARKED_OWNER, GROUP = ", script_bytes!(), ", '", parked_owner!(), "', 'processors'");
+pub(crate) const CONSTANTS: &str = concat!(
+    "local LARGEST_BODY, BATCH_BYTES, BATCH_JOBS = ",
+    largest_body!(),
+    ", ",
+    batch_bytes!(),
+    ", ",
+    batch_jobs!(),
+    "\nlocal PARKED_OWNER, GROUP = '",
+    parked_owner!(),
+    "', 'processors'"
+);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dripfeed_auth::Hosts;
-use dripfeed_bucket::SCRIPT_BYTES;
+use dripfeed_bucket::LARGEST_BODY;
 use dripfeed_http::{TlsError, TlsIdentity};
 use dripfeed_intake::IntakeSettings;
 use dripfeed_job::size;
@@ -72,8 +72,8 @@ struct TrustedProxy(#[serde(deserialize_with = "deserialize::network")] IpNet);
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
     keep_from_others(reader, &key("listen"), section.listen, anyone_may_call);
-    if section.max_body > SCRIPT_BYTES as u64 {
-        let most = size::show(SCRIPT_BYTES as u64);
+    if section.max_body > LARGEST_BODY as u64 {
+        let most = size::show(LARGEST_BODY as u64);
         reader.error(&key("max_body"), format!("use at most {most}: a larger body would block Redis for all others"));
     }
     if section.max_bodies < section.max_body {

@@ -1,7 +1,8 @@
 //! How a job is written into an element of a list, readable with `LRANGE`, and read back.
 //!
 //! An element is one JSON object whose members are texts, named as a stream entry's fields; what says nothing is left
-//! out, and a body that is no UTF-8 stands in `body_base64`. The admit script puts `id` and `expires` in front.
+//! out, and a body that is no UTF-8, or large and longer as a JSON text, stands in `body_base64`. The admit script puts
+//! `id` and `expires` in front.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,6 +17,8 @@ use crate::submission::Submission;
 use crate::wire::entry::{self, FIELDS, Job, LAYOUT, Unreadable};
 
 const BODY_BASE64: &str = "body_base64";
+/// As a JSON text a body may be six times as long. Nobody reads a large one in a terminal.
+const LARGE: usize = 64 * 1024;
 
 /// The content of a new job's element: all but what the admit script puts in front.
 #[must_use]
@@ -24,9 +27,8 @@ pub fn encode(submission: &Submission) -> String {
     for (name, value) in FIELDS.into_iter().zip(entry::encode(submission)) {
         let separator = if content.is_empty() { '{' } else { ',' };
         match (name, std::str::from_utf8(value.as_bytes())) {
-            ("body", Err(_)) => push(&mut content, separator, BODY_BASE64, &STANDARD.encode(value.as_bytes())),
-            ("body", Ok(body)) => push(&mut content, separator, name, body),
-            (_, Ok(text)) if !text.is_empty() => push(&mut content, separator, name, text),
+            ("body", text) => push_body(&mut content, separator, value.as_bytes(), text.ok()),
+            (_, Ok(text)) if !text.is_empty() => push(&mut content, separator, name, &quoted(text)),
             _ => {}
         }
     }
@@ -34,13 +36,25 @@ pub fn encode(submission: &Submission) -> String {
     content
 }
 
+fn push_body(content: &mut String, separator: char, body: &[u8], text: Option<&str>) {
+    let most = base64::encoded_len(body.len(), true).filter(|_| body.len() > LARGE).unwrap_or(usize::MAX);
+    match text.map(quoted).filter(|text| text.len() <= most) {
+        Some(text) => push(content, separator, "body", &text),
+        None => push(content, separator, BODY_BASE64, &quoted(&STANDARD.encode(body))),
+    }
+}
+
 fn push(content: &mut String, separator: char, name: &str, value: &str) {
     content.push(separator);
     content.push('"');
     content.push_str(name);
     content.push_str("\":");
+    content.push_str(value);
+}
+
+fn quoted(text: &str) -> String {
     // Text always serializes.
-    content.push_str(&serde_json::to_string(value).unwrap_or_default());
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// Reads a whole element.
@@ -171,6 +185,19 @@ mod tests {
         let raw = Submission { body: Bytes::from_static(b"\x00\xff"), ..Submission::default() };
         assert_eq!(without_sum(&raw), r#"{"body_base64":"AP8=","v":"1"}"#);
         assert_eq!(decode(JobId::new(17, 0), element(&raw).as_bytes()).unwrap().body, raw.body);
+    }
+
+    #[test]
+    fn a_large_body_grows_by_no_more_than_a_third() {
+        for (byte, as_text) in [("x", true), ("\u{1}", false), ("\"", false)] {
+            let large = Submission { body: byte.repeat(LARGE + 1).into(), ..Submission::default() };
+            let element = element(&large);
+            assert!(element.len() <= LARGE * 4 / 3 + 100, "{byte:?}: {}", element.len());
+            assert_eq!(element.contains(r#""body":"#), as_text, "{byte:?}");
+            assert_eq!(decode(JobId::new(17, 0), element.as_bytes()).unwrap().body, large.body);
+            let small = Submission { body: byte.repeat(LARGE).into(), ..Submission::default() };
+            assert!(encode(&small).contains(r#""body":"#), "{byte:?}");
+        }
     }
 
     #[test]

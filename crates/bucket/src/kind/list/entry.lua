@@ -35,15 +35,12 @@ local function comes_after(head, other)
   return head.ms > other.ms or head.ms == other.ms and head.seq > other.seq
 end
 
-local function content_of(element, head)
-  return '{' .. string.sub(element, head.at)
-end
-
-local function make_element(head, content)
+-- `rest`: the content without its first brace.
+local function make_element(head, rest)
   local expires = head.expires and '"expires":"' .. whole(head.expires) .. '",' or ''
   local deliveries = head.deliveries > 0 and '"deliveries":"' .. whole(head.deliveries) .. '",' or ''
   local throttled = head.throttled and '"throttled":"1",' or ''
-  return '{"id":"' .. head.id .. '",' .. expires .. deliveries .. throttled .. string.sub(content, 2)
+  return '{"id":"' .. head.id .. '",' .. expires .. deliveries .. throttled .. rest
 end
 
 -- An id as a stream would make it: later than all before it, also when the clock is set back. The last one is in the
@@ -62,20 +59,32 @@ local function adopt(tally, text)
   local head = { id = next_id(tally), deliveries = 0 }
   -- One of ours that has lost its head keeps the mark, so that it is known to be corrupt.
   local last = string.sub(text, -#MARK) == MARK and MARK or '}'
-  return head, make_element(head, '{"body":' .. cjson.encode(text) .. last)
+  return head, make_element(head, '"body":' .. cjson.encode(text) .. last)
 end
 
--- As fields of a dead letter.
+-- With its head still in it: Redis hashes each new text of Lua byte by byte, a millisecond or more for a large one.
 local function entry_of(_, element)
-  return { 'element', content_of(element, read_head(element)) }
+  return { 'element', element, at = read_head(element).at }
+end
+
+-- The fields of its dead letter.
+local function letter_fields(entry)
+  return { 'element', '{' .. string.sub(entry[2], entry.at) }
+end
+
+local function is_ours(content)
+  return string.sub(content, -#MARK) == MARK
 end
 
 local function caller_of(entry)
   local content = field(entry, 'element') or ''
-  -- Most are ruled out without reading them: within a text the quotes would be escaped.
-  if not string.find(content, '"caller":', 1, true) then return nil end
+  -- Most need no decoding: within a text the quotes would be escaped.
+  local _, at = string.find(content, '"caller":', 1, true)
+  if not at then return nil end
+  local caller = is_ours(content) and string.match(content, '^"([^"\\]+)"', at + 1)
+  if caller then return string.sub(caller, 1, LONGEST_CALLER) end
   local readable, members = pcall(cjson.decode, content)
-  local caller = readable and type(members) == 'table' and members.caller
+  caller = readable and type(members) == 'table' and members.caller
   return type(caller) == 'string' and string.sub(caller, 1, LONGEST_CALLER) or nil
 end
 
@@ -83,5 +92,6 @@ end
 -- nothing.
 local function counted_bytes(entry)
   local content = field(entry, 'element') or ''
-  return string.sub(content, -#MARK) == MARK and #content or 0
+  -- A letter's has no head.
+  return is_ours(content) and #content - (entry.at and entry.at - 2 or 0) or 0
 end

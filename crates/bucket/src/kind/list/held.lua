@@ -2,9 +2,8 @@
 -- given the element.
 --
 -- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something
--- that
--- needs no memory. That is why nothing here is an LMOVE.
--- needs: kind/consumers, kind/entry
+-- that needs no memory. That is why nothing here is an LMOVE.
+-- needs: budget, kind/consumers, kind/entry
 local TAKEN, HOLDER = KEYS[#KEYS - 1], ARGV[1]
 
 -- As check_types in bury.lua.
@@ -23,9 +22,12 @@ local function requeue(keys, element, deliveries, throttled)
   local removed = redis.call('LREM', TAKEN, 1, element)
   if removed > 0 then
     local head = read_head(element)
-    local content = content_of(element, head)
-    head.deliveries, head.throttled = deliveries, head.throttled or throttled
-    redis.call('RPUSH', keys.jobs, make_element(head, content))
+    local rest
+    if head.deliveries ~= deliveries or throttled and not head.throttled then
+      rest = string.sub(element, head.at)
+      head.deliveries, head.throttled = deliveries, head.throttled or throttled
+    end
+    redis.call('RPUSH', keys.jobs, rest and make_element(head, rest) or element)
   end
   redis.call('HSET', TAKERS, HOLDER, redis.call('LLEN', TAKEN))
   return removed > 0
@@ -45,19 +47,26 @@ local function keep_unburied(keys, element)
   put_back(keys, element)
 end
 
--- Up to `most` of what a consumer holds, latest first, so that the oldest is put back last and taken first.
-local function held_by(keys, _, most)
+-- Up to `most` of what a consumer holds, as many as a script may read, latest first, so that the oldest is put back
+-- last and taken first; and where to go on, '' at the end. Others may go meanwhile, none is added before that.
+local function held_by(keys, _, most, place)
+  local at, length = string.match(place, '^(%d+) (%d+)$')
+  local there = redis.call('LLEN', TAKEN)
+  at = at and math.max(0, at - (length - there)) or 0
   local held = {}
-  for i, element in ipairs(redis.call('LRANGE', TAKEN, 0, most - 1)) do
+  while #held < most and may_read() do
+    local element = redis.call('LINDEX', TAKEN, at)
+    if not element then return held, '' end
+    count_read(element)
     local head = read_head(element)
     if not head then
       -- Somebody else has put it there.
       head, element = adopt(keys.tally, element)
-      redis.call('LSET', TAKEN, i - 1, element)
+      redis.call('LSET', TAKEN, at, element)
     end
-    held[i] = { element, head.deliveries + 1 }
+    held[#held + 1], at = { element, head.deliveries + 1 }, at + 1
   end
-  return held
+  return held, at .. ' ' .. there
 end
 
 -- A list knows no second attempt.

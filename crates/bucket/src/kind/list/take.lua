@@ -1,5 +1,5 @@
 -- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
--- needs: now, budget, record, kind/consumers, kind/count, kind/entry
+-- needs: constants, now, budget, record, kind/consumers, kind/count, kind/entry
 local TAKEN = KEYS[#KEYS - 1]
 -- Nothing rings when a list gets an element, without taking it; so who waits looks again soon.
 local EMPTY_POLL = 50000
@@ -14,7 +14,7 @@ end
 local function hand_out(keys, consumer, want)
   local taken, expired, discarded = {}, 0, 0
   local wait = 0
-  while #taken < want and expired < MOST_ASIDE and may_read() do
+  while #taken < want and expired < BATCH_JOBS and may_read() do
     -- As LMOVE would, but first what needs no memory: at maxmemory a script may go on after that.
     local element = redis.call('RPOP', keys.jobs)
     if not element then

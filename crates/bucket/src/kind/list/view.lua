@@ -3,7 +3,7 @@
 -- needs: now, budget, kind/entry
 
 -- In one call, so that a long list doesn't keep Redis from others.
-local LOOKED_AT = 500
+local LOOKED_AT = 200
 
 -- Calls look(element) from the element on that is `at` behind the head, where the newest is, until it answers something
 -- or the script may read no more. Where to go on, or -1 at the end.

@@ -7,6 +7,11 @@ local function entry_of(jobs, id)
   return found and found[2] or {}
 end
 
+-- The fields of its dead letter.
+local function letter_fields(entry)
+  return entry
+end
+
 local function caller_of(entry)
   local caller = field(entry, 'caller')
   return caller and string.sub(caller, 1, LONGEST_CALLER)

@@ -45,13 +45,14 @@ local function keep_unburied(keys, id, outcome)
   if park(keys, id, 0, 0) then redis.call('HSET', UNBURIED, id, outcome) end
 end
 
--- Up to `most` of what a consumer holds: { job, times it was handed out }….
-local function held_by(keys, consumer, most)
-  local pending = redis.pcall('XPENDING', keys.jobs, GROUP, '-', '+', most, consumer)
+-- Up to `most` of what a consumer holds: { job, times it was handed out }…; and where to go on, '' at the end.
+local function held_by(keys, consumer, most, place)
+  local from = place == '' and '-' or '(' .. place
+  local pending = redis.pcall('XPENDING', keys.jobs, GROUP, from, '+', most, consumer)
   local held = {}
   -- No stream, no group: nothing is claimed.
   for i, job in ipairs(pending.err and {} or pending) do held[i] = { job[1], job[4] } end
-  return held
+  return held, #held < most and '' or held[most][1]
 end
 
 -- Due for any replica, at once or after `wait` ms; false for a job that isn't there.

@@ -11,7 +11,7 @@ local keys = { parked = KEYS[2], attempts = KEYS[3] }
 local last, most, state = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 bytes_read = tonumber(ARGV[4])
 -- In one call, so that a rare state doesn't keep Redis from others.
-local LOOKED_AT = 500
+local LOOKED_AT = 200
 
 local jobs = {}
 local function is_full()

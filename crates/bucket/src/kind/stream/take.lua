@@ -25,7 +25,7 @@ local function hand_out(keys, consumer, want)
   local taken, expired, parked, discarded = {}, 0, 0, 0
 
   local function goes_on()
-    return #taken < want and expired + parked + discarded < MOST_ASIDE and may_read()
+    return #taken < want and expired + parked + discarded < BATCH_JOBS and may_read()
   end
 
   local function remove(id)

@@ -12,7 +12,7 @@ local function bury_due(keys, due)
       others[#others + 1] = id
     elseif may_read() and not dead_is_full(keys) then
       local reason = cjson.decode(records[i]).reason
-      local letter = letter_of(keys, id, records[i], type(reason) == 'string' and reason or '')
+      local letter = letter_of(id, entry_of(keys.jobs, id), records[i], type(reason) == 'string' and reason or '')
       count_read(letter.fields)
       redis.call('ZREM', PARKED, id)
       bury(keys, letter)
