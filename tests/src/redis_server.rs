@@ -62,6 +62,13 @@ impl TestRedis {
         self.folder.path()
     }
 
+    /// How often a command has been called so far, in scripts too.
+    pub async fn calls(&self, command: &str) -> u64 {
+        let statistics: String = self.tell("INFO commandstats").await;
+        let line = statistics.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
+    }
+
     /// The answer to a command that only a test gives it, as words; given again when the connection is lost or the
     /// server loads its data, as it does when it becomes a replica.
     ///

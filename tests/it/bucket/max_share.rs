@@ -238,21 +238,15 @@ async fn a_replay_keeps_the_share_of_each_caller() {
 #[tokio::test]
 async fn a_batch_costs_one_write_for_each_caller() {
     let redis = TestRedis::start().await;
-    let store = redis.store().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 100, "50%")).await;
     admitted(bucket.admit(of("alice")).await);
-    let calls = async |command: &str| -> u64 {
-        let stats: String = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
-        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-        line.and_then(|line| line.split(',').next()?.parse().ok()).unwrap_or(0)
-    };
     let spent = async |submissions: usize, caller: Option<&str>| {
-        let before = calls("hincrby").await;
+        let before = redis.calls("hincrby").await;
         let one = |_| Submission { caller: caller.map(str::to_owned), ..buckets::job("meat") };
         for answer in bucket.admit_many((0..submissions).map(one).collect()).await {
             admitted(answer);
         }
-        calls("hincrby").await - before
+        redis.calls("hincrby").await - before
     };
     let of_the_tally = spent(10, None).await;
     assert_eq!(spent(10, Some("alice")).await, of_the_tally + 1);

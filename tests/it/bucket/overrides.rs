@@ -1,7 +1,6 @@
 //! Settings changed at run time: in force at once, for all who work with the bucket, and asked for by nobody.
 
 use dripfeed_bucket::*;
-use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted, job, join, open, refused, submit, take, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -11,13 +10,6 @@ fn capacity(jobs: u64) -> Changes {
 
 fn leak(leak: LeakChanges) -> Changes {
     Changes { leak, ..Changes::default() }
-}
-
-/// How many scripts were called by now.
-async fn calls(store: &Store) -> u64 {
-    let info: String = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
-    let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap_or("0,");
-    line.split(',').next().unwrap().parse().unwrap()
 }
 
 #[tokio::test]
@@ -45,7 +37,7 @@ async fn a_change_holds_for_those_who_have_not_heard_of_it() {
 #[tokio::test]
 async fn a_change_costs_each_one_call_more_and_then_none() {
     let redis = TestRedis::start().await;
-    let (store, operator) = (redis.store().await, open(&redis, buckets::settings("b")).await);
+    let operator = open(&redis, buckets::settings("b")).await;
     let others = [open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await];
     for others_know in [false, true] {
         for bucket in &others {
@@ -55,9 +47,9 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
             operator.change(&capacity(50)).await.unwrap();
         }
         for bucket in &others {
-            let before = calls(&store).await;
+            let before = redis.calls("evalsha").await;
             assert_eq!(submit(bucket, job("after")).await.capacity, 50);
-            assert_eq!(calls(&store).await - before, if others_know { 1 } else { 2 });
+            assert_eq!(redis.calls("evalsha").await - before, if others_know { 1 } else { 2 });
         }
     }
 }

@@ -34,13 +34,6 @@ async fn info(store: &Store, section: &str, name: &str) -> usize {
     line.expect("a figure").parse().expect("a number")
 }
 
-/// Calls of a command so far, in scripts too.
-async fn calls(store: &Store, command: &str) -> u64 {
-    let text: String = store.command(redis::cmd("INFO").arg("commandstats")).await.expect("Redis answers");
-    let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-    line.and_then(|line| line.split(',').next()?.parse().ok()).unwrap_or(0)
-}
-
 /// What Redis sends while this is done.
 async fn sent<T>(store: &Store, done: impl Future<Output = T>) -> (T, usize) {
     let before = info(store, "stats", "total_net_output_bytes").await;
@@ -134,7 +127,7 @@ async fn a_list_is_looked_through_a_bounded_part_in_each_script() {
     assert!(read < 16 * BODY, "{read} bytes in Lua");
 
     settle(&replica, taken, DELIVERED).await;
-    let looked = async || calls(&store, "lindex").await + calls(&store, "lrange").await;
+    let looked = async || redis.calls("lindex").await + redis.calls("lrange").await;
     let before = looked().await;
     let found = bucket.find(ids[0]).await.unwrap().unwrap();
     assert_eq!((found.state, looked().await), (State::Ended(Ending::Delivered), before), "no element was looked at");

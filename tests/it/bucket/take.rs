@@ -149,6 +149,50 @@ async fn after_a_lost_answer_less_is_asked_for() {
     }
 }
 
+#[tokio::test]
+async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_each_script() {
+    const KNOWN: usize = 8;
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let proxy = RedisFaultProxy::before(&redis).await;
+        let settings = RedisSettings::new(proxy.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+        let store = Store::connect(&settings).await.unwrap();
+        let bucket = Bucket::new(store, BucketSettings { kind, ..buckets::settings("b") });
+        let replica = join(&bucket, "a").await;
+        let mut known = Vec::new();
+        for _ in 0..KNOWN {
+            submit(&bucket, job("x".repeat(BATCH_BYTES))).await;
+            known.push(take_one(&replica).await);
+        }
+        // The oldest is looked at last, so there is another behind those that are known.
+        settle(&replica, known.remove(0), Settlement::GiveBack).await;
+        known.insert(0, take_one(&replica).await);
+        let lost = submit(&bucket, job("lost")).await.id;
+        let lose_one = async || {
+            proxy.plan("take", Misdeed::Close, 1);
+            let before = redis.calls("evalsha").await;
+            replica.take(1).await.unwrap_err();
+            redis.calls("evalsha").await - before
+        };
+        lose_one().await;
+        // Before it took again, it looked for what it holds without knowing it.
+        let scripts = lose_one().await;
+        assert_eq!(scripts > KNOWN as u64, kind == Kind::List, "{scripts}");
+
+        // What ends meanwhile moves the others, and none of them is passed over.
+        let again = async { take_one(&replica).await };
+        let ending = async {
+            for taken in known.drain(..) {
+                settle(&replica, taken, DELIVERED).await;
+            }
+        };
+        let (again, ()) = tokio::join!(again, ending);
+        assert_eq!(again.claim.id(), lost, "{kind:?}");
+        settle(&replica, again, DELIVERED).await;
+        assert_eq!(bucket.census().await.unwrap().level, 0, "{kind:?}");
+    }
+}
+
 /// Waits until the deadline of a job has passed, by the Redis clock.
 async fn passes(redis: &TestRedis, id: JobId) {
     let deadline = id.accepted_ms() + u64::try_from(LIFETIME.as_millis()).unwrap();

@@ -18,12 +18,6 @@ async fn run(store: &dripfeed_store::Store, words: &[&str]) {
     store.command::<Value>(&command).await.unwrap();
 }
 
-async fn of_commandstats(store: &dripfeed_store::Store, command: &str) -> u64 {
-    let text: String = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-    line.and_then(|line| line.split(',').next()?.parse().ok()).unwrap_or(0)
-}
-
 async fn kinds(bucket: &Bucket, mend: bool) -> Vec<FindingKind> {
     bucket.examine(mend).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
 }
@@ -181,14 +175,13 @@ async fn nothing_is_kept_for_ever_of_jobs_that_were_deleted_by_hand() {
 async fn a_large_bucket_is_examined_a_bounded_part_in_each_script() {
     const JOBS: usize = 20;
     let redis = TestRedis::start().await;
-    let store = redis.store().await;
     for (kind, name) in [(Kind::Stream, "s"), (Kind::List, "l")] {
         let settings = BucketSettings { kind, capacity: 10_000, ..buckets::settings(name) };
         let bucket = open(&redis, settings).await;
         for _ in 0..JOBS {
             submit(&bucket, buckets::job("x".repeat(1 << 20))).await;
         }
-        let scripts = async || of_commandstats(&store, "evalsha").await + of_commandstats(&store, "eval").await;
+        let scripts = async || redis.calls("evalsha").await + redis.calls("eval").await;
         let before = scripts().await;
         assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
         let least = JOBS as u64;

@@ -142,14 +142,9 @@ async fn no_script_buries_more_than_a_few_mebibytes() {
     assert!(batches >= 3, "12 MiB were buried in {batches} scripts");
     // Those of a dead replica, too.
     take_large(&bucket, &replica, 12).await;
-    let scripts = async || {
-        let info: redis::InfoDict = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
-        let calls: String = info.get("cmdstat_evalsha").unwrap();
-        calls.split(['=', ',']).nth(1).unwrap().parse::<u64>().unwrap()
-    };
-    let before = scripts().await;
+    let before = redis.calls("evalsha").await;
     let recovery = bucket.declare_dead(replica.consumer()).await.unwrap().unwrap();
-    let scripts = scripts().await - before;
+    let scripts = redis.calls("evalsha").await - before;
     assert_eq!(recovery.poisoned, 12);
     assert!(scripts >= 3, "12 MiB were buried in {scripts} scripts");
     assert_eq!(bucket.census().await.unwrap().dead, 24);

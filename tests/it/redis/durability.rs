@@ -18,7 +18,7 @@ use futures::future::{join_all, select_all};
 use redis::cmd;
 
 /// Submitted at once.
-const CROWD: usize = 500;
+const CROWD: u64 = 500;
 
 /// A bucket with accepted jobs kept by `durability`.
 async fn bucket(redis: &TestRedis, durability: Durability) -> Bucket {
@@ -27,18 +27,11 @@ async fn bucket(redis: &TestRedis, durability: Durability) -> Bucket {
     Bucket::new(store, BucketSettings { durability, capacity: 1000, ..buckets::settings("b") })
 }
 
-/// How often a command was called so far, by what the server counted.
-async fn calls(redis: &TestRedis, command: &str) -> usize {
-    let told: String = redis.tell("INFO commandstats").await;
-    let line = told.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-    line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
-}
-
 /// Admits a crowd at once, and shows how often each of `commands` was called for it.
-async fn calls_for_a_crowd<const N: usize>(redis: &TestRedis, bucket: &Bucket, commands: [&str; N]) -> [usize; N] {
+async fn calls_for_a_crowd<const N: usize>(redis: &TestRedis, bucket: &Bucket, commands: [&str; N]) -> [u64; N] {
     let mut before = Vec::new();
     for command in commands {
-        before.push(calls(redis, command).await);
+        before.push(redis.calls(command).await);
     }
     let admitted = join_all((0..CROWD).map(|n| bucket.admit(buckets::job(n.to_string())))).await;
     for admission in admitted {
@@ -46,7 +39,7 @@ async fn calls_for_a_crowd<const N: usize>(redis: &TestRedis, bucket: &Bucket, c
     }
     let mut made = [0; N];
     for (n, command) in commands.iter().enumerate() {
-        made[n] = calls(redis, command).await - before[n];
+        made[n] = redis.calls(command).await - before[n];
     }
     made
 }
@@ -57,9 +50,9 @@ async fn many_jobs_wait_for_the_replicas_once() {
     let bucket = bucket(redis.server(0), Durability::Replicated).await;
     submit(&bucket, buckets::job("first, with the source of the script")).await;
     let [evalsha, wait] = ["evalsha", "wait"];
-    let before = (calls(redis.server(0), evalsha).await, calls(redis.server(0), wait).await);
+    let before = (redis.server(0).calls(evalsha).await, redis.server(0).calls(wait).await);
     submit(&bucket, buckets::job("alone")).await;
-    let after = (calls(redis.server(0), evalsha).await, calls(redis.server(0), wait).await);
+    let after = (redis.server(0).calls(evalsha).await, redis.server(0).calls(wait).await);
     assert_eq!(after, (before.0 + 1, before.1 + 1), "one script and one wait for who is alone");
 
     let [scripts, waits] = calls_for_a_crowd(redis.server(0), &bucket, [evalsha, wait]).await;
