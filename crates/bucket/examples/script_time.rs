@@ -1,8 +1,8 @@
 //! How long a script keeps Redis from others, with the largest bodies that an intake takes by default and with as many
 //! small ones as a script is given, as multiples of one `XADD` and one `XRANGE` of such a body in the same run:
-//! `cargo run -p dripfeed-bucket --example script_time`. Fails when one of a stream takes more than six times as long. It is the CPU
-//! time of Redis' main thread, so reading the command and writing the reply count, and what the client does doesn't.
-//! Best on a machine that does nothing else.
+//! `cargo run -p dripfeed-bucket --example script_time`. Fails when one of a stream takes more than six times as long.
+//! It is the CPU time of Redis' main thread, so reading the command and writing the reply count, and what the client
+//! does doesn't. Best on a machine that does nothing else.
 #![expect(clippy::print_stdout, reason = "what it measured is what it is for")]
 
 use std::error::Error;
@@ -24,8 +24,8 @@ const LARGE: usize = 1 << 20;
 const SMALL: usize = 256;
 /// As many as a replica with many slots asks for.
 const WANTED: usize = 500;
-/// What a script may take, as a multiple. In a list, what has failed, and a dead letter that comes back, changes its head,
-/// for which Lua takes the element apart and makes a new one.
+/// What a script may take, as a multiple. In a list, what has failed, and a dead letter that comes back, changes its
+/// head, for which Lua takes the element apart and makes a new one.
 const fn most(kind: Kind) -> f64 {
     match kind {
         Kind::Stream => 6.0,
@@ -117,7 +117,7 @@ impl Bench {
         Ok(vec![("", time)])
     }
 
-    /// All that becomes of so many jobs of so many bytes each: as many as one script is given, or more.
+    /// What happens to jobs of one size, from admission to purge: as many as one script is given, or more.
     async fn journey(&self, jobs: usize, bytes: usize) -> Result<Measured, Failed> {
         let (store, bucket) = (&self.store, &self.bucket);
         let throttle = Settlement::Hold { wait: Some(Duration::ZERO) };
@@ -130,7 +130,7 @@ impl Bench {
         add("list jobs", timed(store, async { Ok(bucket.jobs(None, None, 1000).await?) }).await?.0);
         let (time, taken) = timed(store, self.take()).await?;
         add("take", time);
-        add("settle: given back", timed(store, self.settle(taken, Settlement::GiveBack)).await?.0);
+        add("settle: returned", timed(store, self.settle(taken, Settlement::GiveBack)).await?.0);
         let (time, taken) = timed(store, self.take()).await?;
         add("take again", time);
         add("settle: throttled", timed(store, self.settle(taken, throttle)).await?.0);

@@ -28,13 +28,13 @@ macro_rules! parked_owner {
 /// one job.
 pub const LARGEST_BODY: usize = largest_body!();
 
-/// Beyond so many bytes of jobs or letters a script reads, returns or is given no second one. Redis hashes and copies
-/// each text that it makes for Lua, about 1 ms per MiB; the size of an entry is known only once it is read, so the last
-/// one comes on top.
+/// Beyond this number of bytes of jobs or letters a script reads, returns or is given no second one. Redis hashes and
+/// copies each text that it makes for Lua, about 1 ms per MiB; the size of an entry is known only once it is read, so
+/// the last one comes on top.
 pub const BATCH_BYTES: usize = batch_bytes!();
 
 /// The most jobs that one script admits, hands out, settles, ends or moves: each costs 5 to 20 µs. Twice as many would
-/// save little for each: what a script costs by itself is as much as about ten jobs.
+/// save little: what a script costs without any job is as much as about ten jobs.
 pub const BATCH_JOBS: usize = batch_jobs!();
 
 /// The consumer that owns parked jobs.
