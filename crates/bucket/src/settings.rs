@@ -25,7 +25,7 @@ pub struct BucketSettings {
     /// The most jobs: waiting, in flight and parked together.
     pub capacity: u64,
     pub capacity_bytes: u64,
-    /// The most of the capacity in force that one caller's jobs may take. None: all of it.
+    /// The most of the capacity in force, in jobs and in bytes, that one caller's jobs may take. None: all of it.
     pub max_share: Option<Share>,
     pub leak: Leak,
     pub retry: Retry,
@@ -76,9 +76,11 @@ pub struct Leak {
 }
 
 impl BucketSettings {
-    /// The most jobs that one caller may have in the bucket, as the scripts take it; 0: as many as there is room for.
-    pub(crate) fn share_of_one(&self) -> u64 {
-        self.max_share.map_or(0, |share| share.of(self.capacity).max(1))
+    /// The most jobs that one caller may have in the bucket, and the most bytes, as the scripts take it; 0: as many as
+    /// there is room for.
+    pub(crate) fn share_of_one(&self) -> [u64; 2] {
+        let most = |of: u64| self.max_share.map_or(0, |share| share.of(of).max(1));
+        [most(self.capacity), most(self.capacity_bytes)]
     }
 }
 

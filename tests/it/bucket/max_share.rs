@@ -33,10 +33,17 @@ fn share(text: &str) -> Changes {
     Changes { max_share: Some(Some(text.parse::<Share>().expect("a share"))), ..Changes::default() }
 }
 
+/// How many jobs each caller holds. All of the same size here: so are their bytes.
 async fn holders(store: &Store, bucket: &Bucket) -> BTreeMap<String, u64> {
     let mut all = redis::cmd("HGETALL");
     all.arg(format!("dripfeed:{{{}}}:holders", bucket.name()));
-    store.command(&all).await.expect("Redis answers")
+    let held: BTreeMap<String, u64> = store.command(&all).await.expect("Redis answers");
+    let (bytes, jobs): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        held.into_iter().partition(|(field, _)| field.ends_with(" bytes"));
+    let bytes_of = |caller: &str| bytes.get(&format!("{caller} bytes")).copied().unwrap_or(0);
+    assert_eq!(bytes.len(), jobs.len(), "{jobs:?} {bytes:?}");
+    assert!(jobs.iter().all(|(caller, held)| bytes_of(caller) >= *held), "{jobs:?} {bytes:?}");
+    jobs
 }
 
 /// By the clock of Redis.
@@ -53,6 +60,41 @@ fn counted<const N: usize>(callers: [(&str, u64); N]) -> BTreeMap<String, u64> {
 async fn admit_many(bucket: &Bucket, caller: &str, submissions: usize) -> usize {
     let answers = bucket.admit_many((0..submissions).map(|_| of(caller)).collect()).await;
     answers.iter().filter(|answer| matches!(answer, Ok(Admission::Admitted(_)))).count()
+}
+
+#[tokio::test]
+async fn one_caller_cannot_fill_the_bucket_with_bytes() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let mut settings = settings("b", kind, 1000, "50%");
+        settings.capacity_bytes = 10_000;
+        let bucket = open(&redis, settings).await;
+        let of_size = |caller: &str, bytes: usize| Submission { body: vec![b'x'; bytes].into(), ..of(caller) };
+        let mut admitted_bytes = 0;
+        let over = loop {
+            match bucket.admit(of_size("alice", 1000)).await.unwrap() {
+                Admission::Admitted(_) => admitted_bytes += 1000,
+                Admission::Refused(refused) => break refused,
+            }
+        };
+        assert_eq!((admitted_bytes, over.reason), (4000, Reason::ShareTaken), "{kind:?}");
+        assert!(over.retry_after.is_some());
+        // A smaller one of hers has room, and so has another caller.
+        submit(&bucket, of_size("alice", 100)).await;
+        submit(&bucket, of_size("bob", 4000)).await;
+        // Who holds nothing may hold one job, however large.
+        submit(&bucket, of_size("carol", 200)).await;
+        let replica = join(&bucket, "a").await;
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        submit(&bucket, of_size("alice", 900)).await;
+        assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+
+        bucket.purge().await.unwrap();
+        submit(&bucket, of_size("alice", 9000)).await;
+        assert_eq!(refused(bucket.admit(of_size("alice", 1)).await).reason, Reason::ShareTaken);
+        bucket.purge().await.unwrap();
+        assert_eq!(holders(&redis.store().await, &bucket).await, counted([]));
+    }
 }
 
 #[tokio::test]
@@ -236,7 +278,7 @@ async fn a_replay_keeps_the_share_of_each_caller() {
 }
 
 #[tokio::test]
-async fn a_batch_costs_one_write_for_each_caller() {
+async fn a_batch_costs_two_writes_for_each_caller() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 100, "50%")).await;
     admitted(bucket.admit(of("alice")).await);
@@ -249,8 +291,8 @@ async fn a_batch_costs_one_write_for_each_caller() {
         redis.calls("hincrby").await - before
     };
     let of_the_tally = spent(10, None).await;
-    assert_eq!(spent(10, Some("alice")).await, of_the_tally + 1);
-    assert_eq!(spent(1, Some("alice")).await, of_the_tally + 1);
+    assert_eq!(spent(10, Some("alice")).await, of_the_tally + 2);
+    assert_eq!(spent(1, Some("alice")).await, of_the_tally + 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

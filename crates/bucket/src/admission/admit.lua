@@ -9,9 +9,9 @@
 --       counted (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
---       7 ms to keep idempotency keys after their jobs' end  8 the most of them  9 ms to keep the token
---       10 which planning of its caller this is
---       11 number of an entry's fields, then their names; then per job:
+--       7 the most bytes of one caller  8 ms to keep idempotency keys after their jobs' end  9 the most of them
+--       10 ms to keep the token  11 which planning of its caller this is
+--       12 number of an entry's fields, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
 --         its eta), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due` and `expires`,
@@ -33,14 +33,14 @@ local ONCE = 9
 local answered = redis.call('GET', TOKEN)
 if answered then return cmsgpack.unpack(answered) end
 
-local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', ARGV[5], ARGV[10]
+local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', ARGV[5], ARGV[11]
 local changed = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local most_of_one = tonumber(ARGV[6])
-local key_ms, most_keys, token_ttl = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9]
+local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
+local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 11, 7
+local NAMES, WORDS = 12, 7
 local fields = tonumber(ARGV[NAMES])
 local due_at, expires_at
 for i = 1, fields do
@@ -52,7 +52,7 @@ local pace = pace_read(PACE)
 local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs)
 local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
-local waiting, found = level - pending, level
+local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}
 
 local function refuse(reason, retry_us)
@@ -60,9 +60,9 @@ local function refuse(reason, retry_us)
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
 end
 
--- An answer, with what was said about its caller.
+-- An answer, with what was said about its caller. One that has its share of bytes has no room for a job.
 local function tell(answer, holding, verdict)
-  answer[#answer + 1] = holding and holding.held or -1
+  answer[#answer + 1] = holding and (answer[1] == 'max_share' and holding.most or holding.held) or -1
   answer[#answer + 1] = holding and holding.most or -1
   if verdict then answer[#answer + 1] = limit_report(verdict) end
   return answer
@@ -100,13 +100,15 @@ local function wait_to_leave(jobs)
 end
 
 -- µs until all limits and the share let pass, at least `full`; nil: never.
-local function wait_for_all(verdict, holding, full)
+local function wait_for_all(verdict, holding, full, size)
   local wait = full or 0
   if verdict and not verdict.allowed then
     if verdict.retry < 0 then return nil end
     wait = math.max(wait, verdict.retry)
   end
-  if has_its_share(holding) then wait = math.max(wait, wait_for_share(METER, pace, look, level, holding)) end
+  if has_its_share(holding, size) then
+    wait = math.max(wait, wait_for_share(METER, pace, look, level, holding, size))
+  end
   return wait
 end
 
@@ -155,12 +157,12 @@ local function admit(first, last)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
-  local holding = holding_of(most_of_one, HOLDERS, caller, found)
+  local holding = holding_of(most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found)
   local denied = verdict and not verdict.allowed
   if denied then limit_charge(verdict) end
-  if denied or has_its_share(holding) then
+  if denied or has_its_share(holding, size) then
     local reason = denied and 'caller_limit' or 'max_share'
-    return tell(refuse(reason, wait_for_all(verdict, holding, full)), holding, verdict)
+    return tell(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
   end
   if full then return refuse('bucket_full', full) end
   local keys_full = once > 0 and key_room_in(KEYS[ONCE + once])
@@ -174,7 +176,7 @@ local function admit(first, last)
   local id = put(last, size, due, deadline or lifetime and now_ms + lifetime)
   if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
   if verdict then limit_charge(verdict) end
-  count_held(caller, 1)
+  count_held(caller, 1, size)
   if holding then holding.held = holding.held + 1 end
   return tell({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end

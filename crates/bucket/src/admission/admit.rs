@@ -131,7 +131,7 @@ impl Core {
         let plans: Vec<Vec<u8>> = plannings.last().iter().flat_map(|planning| &planning.plans).map(&mut pack).collect();
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_level(keys.into_keys()));
         call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
-        call.arg(&paced[..]).arg(settings.share_of_one());
+        call.arg(&paced[..]).arg(&settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(plannings.len());
         let names = match self.kind {

@@ -1,29 +1,38 @@
--- The share of the room that one caller may hold.
+-- The share of the room that one caller may hold, in jobs and in bytes.
 -- needs: callers, eta
 local held_before = {}
 
--- How many jobs a caller holds, with those of this script. `level` is what the script found in the bucket.
-local function held_by_caller(holders, caller, level)
-  if not held_before[caller] then
-    local counted = tonumber(redis.call('HGET', holders, caller) or 0)
-    held_before[caller] = counted
-    -- Nobody holds more than there is: somebody deleted jobs by hand.
-    if counted > level then count_held(caller, level - counted) end
-  end
-  return held_before[caller] + (held_more[caller] or 0)
+-- What a caller had in the bucket when the script began. Nobody has more than there is: somebody deleted jobs by hand.
+local function read_held(holders, caller, level, bytes)
+  if held_before[caller] then return held_before[caller] end
+  local counted = redis.call('HMGET', holders, caller, bytes_of(caller))
+  local jobs, all = tonumber(counted[1] or 0), tonumber(counted[2] or 0)
+  held_before[caller] = { jobs = jobs, bytes = all }
+  count_held(caller, math.min(0, level - jobs), math.min(0, bytes - all))
+  return held_before[caller]
 end
 
--- How many jobs a caller holds, and the most that it may; nil where that isn't bounded (0), or nobody's.
-local function holding_of(most, holders, caller, level)
+-- What a caller has, with the jobs of this script, and the most that it may have, of jobs and of bytes; nil where that
+-- isn't bounded (0), or nobody's. `level` and `bytes` are what the script found in the bucket.
+local function holding_of(most, most_bytes, holders, caller, level, bytes)
   if most == 0 or not caller or caller == '' then return nil end
-  return { held = held_by_caller(holders, caller, level), most = most }
+  local before = read_held(holders, caller, level, bytes)
+  local more = held_more[caller]
+  return {
+    held = before.jobs + more.jobs, most = most, bytes = before.bytes + more.bytes, most_bytes = most_bytes,
+  }
 end
 
-local function has_its_share(holding)
-  return holding and holding.held >= holding.most
+-- Whether a job of `size` bytes would be more than its share. Who has nothing there may have one job, however large.
+local function has_its_share(holding, size)
+  if not holding or holding.held == 0 then return false end
+  return holding.held >= holding.most or holding.bytes + size > holding.most_bytes
 end
 
--- µs until a caller that has its share may hold one more: its own jobs may be behind all others.
-local function wait_for_share(meter, pace, look, level, holding)
-  return wait_for_room(meter, pace, look, level, level - holding.most + 1)
+-- µs until a caller that has its share may have a job of `size` bytes: its own jobs may be behind all others. How many
+-- of them may stay is counted as if all had the mean size.
+local function wait_for_share(meter, pace, look, level, holding, size)
+  local beside = math.floor((holding.most_bytes - size) * holding.held / math.max(1, holding.bytes))
+  local stay = math.max(0, math.min(holding.most - 1, holding.held - 1, beside))
+  return wait_for_room(meter, pace, look, level, math.max(1, level - stay))
 end

@@ -1,15 +1,29 @@
--- How many jobs of the bucket each caller holds: hash `holders`, caller → jobs; who holds none isn't there. A job
--- without a caller is nobody's, nor is one that counts no bytes: somebody added it by hand.
+-- What each caller has in the bucket: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (no caller has
+-- a space in it); who has none isn't there. A job without a caller is nobody's, nor is one that counts no bytes:
+-- somebody added it by hand.
+-- needs: now
 local held_more = {}
 
--- `jobs` more for a caller, or less.
-local function count_held(caller, jobs)
-  if caller and caller ~= '' then held_more[caller] = (held_more[caller] or 0) + jobs end
+-- Jobs and bytes more for a caller, or less.
+local function count_held(caller, jobs, bytes)
+  if not caller or caller == '' then return end
+  local more = held_more[caller] or { jobs = 0, bytes = 0 }
+  more.jobs, more.bytes = more.jobs + jobs, more.bytes + bytes
+  held_more[caller] = more
 end
 
--- To be called once, last: one write for each caller, however many jobs.
+local function bytes_of(caller)
+  return caller .. ' bytes'
+end
+
+local function add_held(holders, field, more)
+  if more ~= 0 and redis.call('HINCRBY', holders, field, whole(more)) < 1 then redis.call('HDEL', holders, field) end
+end
+
+-- To be called once, last: two writes for each caller, however many jobs.
 local function write_holders(holders)
-  for caller, jobs in pairs(held_more) do
-    if jobs ~= 0 and redis.call('HINCRBY', holders, caller, jobs) < 1 then redis.call('HDEL', holders, caller) end
+  for caller, more in pairs(held_more) do
+    add_held(holders, caller, more.jobs)
+    add_held(holders, bytes_of(caller), more.bytes)
   end
 end

@@ -202,7 +202,7 @@ impl Core {
         let plan = pace::pack(force.pace.as_ref(), &mut index);
         let mut call = REPLAY.of(self.kind).on(&keys.and_level(index.into_keys()));
         call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
-        call.arg(&plan[..]).arg(settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call
     }
 

@@ -16,7 +16,7 @@ local function record(keys, id, outcome, result, size, caller)
   if size > 0 then
     -- Of a job that Redis lost, nothing was counted any more.
     count_bytes(keys, 'bytes', -size)
-    count_held(caller, -1)
+    count_held(caller, -1, -size)
   end
 end
 

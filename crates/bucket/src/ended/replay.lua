@@ -5,15 +5,16 @@
 --       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's
 --       takers are counted (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
---       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
---       7 ms until the new job is due (0: at once)
+--       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 the most bytes of one caller
+--       8 ms until the new job is due (0: at once)
 -- Result  { 'changed', … } | { 'absent' } | { 'admitted', new id, level, eta in ms }
 --         { 'bucket_full' | 'max_share', retry after in ms, level }
 local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7] }
 local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
 local CONTROL, HOLDERS = KEYS[5], KEYS[8]
 local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local plan, most_of_one, delay = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local plan, delay = ARGV[5], tonumber(ARGV[8])
+local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
 local changed = control_read(CONTROL, version)
 if changed then return changed end
 local letter = redis.call('HGET', keys.letters, job)
@@ -41,9 +42,9 @@ if level >= capacity or bytes + size > capacity_bytes then
   return { 'bucket_full', math.ceil(wait / 1000), level }
 end
 local caller = size > 0 and caller_of(entry)
-local holding = holding_of(most_of_one, HOLDERS, caller, level)
-if has_its_share(holding) then
-  return { 'max_share', math.ceil(wait_for_share(METER, pace, look, level, holding) / 1000), level }
+local holding = holding_of(most_of_one, most_bytes_of_one, HOLDERS, caller, level, bytes)
+if has_its_share(holding, size) then
+  return { 'max_share', math.ceil(wait_for_share(METER, pace, look, level, holding, size) / 1000), level }
 end
 local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, delay)
 local id = append(keys, entry)
@@ -54,7 +55,7 @@ delete_letter(keys, letter, found[2])
 redis.call('HINCRBY', TALLY, 'accepted', 1)
 redis.call('HINCRBY', TALLY, 'replayed', 1)
 redis.call('HINCRBY', TALLY, 'bytes', whole(size))
-count_held(caller, 1)
+count_held(caller, 1, size)
 write_holders(HOLDERS)
 meter_count(METER, 'accepted', 1)
 return { 'admitted', id, level + 1, math.floor(eta) }

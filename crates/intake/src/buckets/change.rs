@@ -52,7 +52,7 @@ pub(crate) struct Patch {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Size>)]
     capacity_bytes: Option<Option<Size>>,
-    /// The largest share of the capacity for one caller's jobs.
+    /// The largest share of the capacity, in jobs and in bytes, for one caller's jobs.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<formats::Share>, inline)]
     max_share: Option<Option<Share>>,

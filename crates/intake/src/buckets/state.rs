@@ -25,7 +25,7 @@ pub(crate) struct BucketState {
     capacity: u64,
     bytes: u64,
     capacity_bytes: u64,
-    /// The largest share of the capacity for one caller's jobs; null: all of it.
+    /// The largest share of the capacity, in jobs and in bytes, for one caller's jobs; null: all of it.
     #[schema(value_type = Option<String>, required)]
     max_share: Option<Share>,
     /// The rate limits of submissions.

@@ -190,7 +190,11 @@ impl Model {
             level: self.level(),
             capacity: self.capacity,
             max_share: self.max_share,
-            holders: self.callers().into_iter().map(|(caller, jobs)| (caller.to_string(), jobs)).collect(),
+            holders: self
+                .callers()
+                .into_iter()
+                .flat_map(|(caller, (jobs, bytes))| [(caller.to_string(), jobs), (format!("{caller} bytes"), bytes)])
+                .collect(),
             bytes: self.bytes(),
             waiting: self.waiting().len() as u64,
             in_flight: self.in_flight().len() as u64,

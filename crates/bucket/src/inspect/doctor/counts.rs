@@ -15,14 +15,17 @@ static TOTALS: Scripts = Scripts::new("totals", include_str!("totals.lua"));
 
 /// While jobs come and go, all are counted this many times.
 const TRIES: usize = 3;
-/// Callers whose jobs are counted again in one call.
+/// Fields of `holders` that are counted again in one call.
 const CALLERS: usize = 500;
+/// The end of the field that has a caller's bytes.
+const BYTES: &str = " bytes";
 
 /// What the jobs of a bucket count.
 #[derive(Default, PartialEq, Eq)]
 pub(super) struct Count {
     bytes: u64,
-    by_caller: HashMap<String, i64>,
+    /// The fields of `holders`, as admission/callers.lua names them.
+    held: HashMap<String, i64>,
     /// A job that moves meanwhile may be met twice.
     seen: HashSet<String>,
 }
@@ -34,7 +37,8 @@ impl Count {
         }
         self.bytes += bytes;
         if !caller.is_empty() {
-            *self.by_caller.entry(caller).or_default() += 1;
+            *self.held.entry(format!("{caller}{BYTES}")).or_default() += i64::try_from(bytes).unwrap_or(i64::MAX);
+            *self.held.entry(caller).or_default() += 1;
         }
     }
 }
@@ -60,7 +64,7 @@ impl Core {
                 self.examine_jobs(false, &mut Found::default()).await?
             };
             first = false;
-            let held = self.counted_by_caller().await?;
+            let held = self.counted_as_held().await?;
             let after = self.totals("", "", &[]).await?;
             if before.moment != after.moment {
                 last = None;
@@ -95,8 +99,8 @@ impl Core {
         let all = vec![keys.jobs(), keys.tally(), keys.holders()];
         let mut call = TOTALS.of(self.kind).on(&keys.and_takers(all));
         call.arg(moment).arg(bytes);
-        for (caller, jobs) in more {
-            call.arg(caller).arg(*jobs);
+        for (field, more) in more {
+            call.arg(field).arg(*more);
         }
         let mut reply = Reply::new("totals", self.store.run::<Value>(&call).await?)?;
         Ok(Totals {
@@ -116,11 +120,11 @@ impl Core {
     }
 
     /// As `holders` has it.
-    async fn counted_by_caller(&self) -> Result<HashMap<String, i64>, BucketError> {
+    async fn counted_as_held(&self) -> Result<HashMap<String, i64>, BucketError> {
         let (mut counted, mut cursor) = (HashMap::new(), 0);
         loop {
             let (next, pairs) = self.scan(&self.keys.holders(), cursor).await?;
-            counted.extend(pairs.into_iter().map(|(caller, jobs)| (caller, jobs.parse().unwrap_or(0))));
+            counted.extend(pairs.into_iter().map(|(field, held)| (field, held.parse().unwrap_or(0))));
             if next == 0 {
                 return Ok(counted);
             }
@@ -139,11 +143,11 @@ impl Core {
     }
 }
 
-/// By caller: how many jobs more than are counted it holds.
+/// By field: how much more the jobs come to than is counted.
 fn difference(count: &Count, counted: HashMap<String, i64>) -> Vec<(String, i64)> {
-    let mut more = count.by_caller.clone();
-    for (caller, jobs) in counted {
-        *more.entry(caller).or_default() -= jobs;
+    let mut more = count.held.clone();
+    for (field, held) in counted {
+        *more.entry(field).or_default() -= held;
     }
     more.retain(|_, more| *more != 0);
     more.into_iter().collect()
@@ -154,8 +158,9 @@ fn report(count: &Count, totals: &Totals, more: &[(String, i64)], found: &mut Fo
         let example = format!("{} counted, {} found", totals.bytes, count.bytes);
         found.one(FindingKind::BytesMiscounted, example);
     }
-    for (caller, more) in more {
+    for (field, more) in more {
+        let (caller, of) = field.strip_suffix(BYTES).map_or((field.as_str(), ""), |caller| (caller, BYTES));
         let word = if *more > 0 { "more" } else { "less" };
-        found.one(FindingKind::HoldersMiscounted, format!("{caller} holds {} {word}", more.unsigned_abs()));
+        found.one(FindingKind::HoldersMiscounted, format!("{caller} holds {}{of} {word}", more.unsigned_abs()));
     }
 }

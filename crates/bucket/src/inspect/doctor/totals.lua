@@ -4,8 +4,8 @@
 -- needs: at_maxmemory, now, kind/count
 -- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 where a list's takers are counted (hash)
 -- ARGV  1 the moment at which the jobs were counted ('': they weren't)
---       2 the bytes that they count ('': leave these), then pairs: a caller, how many jobs more than are counted it
---       holds
+--       2 the bytes that they count ('': leave these), then pairs: a field of callers.lua, by how much it is more
+--       than is counted
 -- Result  { this moment: the same text as long as no job comes, goes or, in a list, moves; bytes as they are counted
 --           jobs that are lost, 1 when this moment is still that of the count }
 local JOBS, TALLY, HOLDERS = KEYS[1], KEYS[2], KEYS[3]

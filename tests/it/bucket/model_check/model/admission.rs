@@ -40,7 +40,7 @@ impl Model {
         if bytes > self.capacity_bytes {
             return self.refuse(Reason::NeverFits);
         }
-        if self.has_its_share(offer.caller) {
+        if self.has_its_share(offer.caller, bytes) {
             return self.refuse(Reason::ShareTaken);
         }
         if !self.has_room_for(bytes) {
@@ -64,19 +64,21 @@ impl Model {
         self.level() < self.capacity && self.bytes() + bytes <= self.capacity_bytes
     }
 
-    /// By number of jobs, none of which is nobody's.
-    pub(super) fn callers(&self) -> BTreeMap<char, u64> {
-        let mut callers = BTreeMap::new();
-        for caller in self.jobs.values().filter_map(|job| job.caller) {
-            *callers.entry(caller).or_default() += 1;
+    /// Jobs and bytes of each caller, nobody's left out.
+    pub(super) fn callers(&self) -> BTreeMap<char, (u64, u64)> {
+        let mut callers = BTreeMap::<_, (u64, u64)>::new();
+        for (caller, bytes) in self.jobs.values().filter_map(|job| job.caller.zip(Some(job.bytes))) {
+            let held = callers.entry(caller).or_default();
+            *held = (held.0 + 1, held.1 + bytes);
         }
         callers
     }
 
-    pub(super) fn has_its_share(&self, caller: Option<char>) -> bool {
+    pub(super) fn has_its_share(&self, caller: Option<char>, more: u64) -> bool {
         let Some((caller, share)) = caller.zip(self.max_share) else { return false };
-        let most = (self.capacity * share / 100).max(1);
-        self.callers().get(&caller).is_some_and(|held| *held >= most)
+        let most = |of: u64| (of * share / 100).max(1);
+        let held = self.callers().get(&caller).copied();
+        held.is_some_and(|(jobs, bytes)| jobs >= most(self.capacity) || bytes + more > most(self.capacity_bytes))
     }
 
     pub(super) fn add_by_hand(&mut self, entry: Entry) -> Answer {

@@ -31,7 +31,7 @@ impl Model {
         if !self.has_room_for(bytes) {
             return refused(Reason::BucketFull);
         }
-        if self.has_its_share(caller) {
+        if self.has_its_share(caller, bytes) {
             return refused(Reason::ShareTaken);
         }
         self.letters.remove(place);
