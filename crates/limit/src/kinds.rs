@@ -18,7 +18,7 @@ pub(crate) use self::rule::{Reader, Rule};
 use crate::policy::tier::{Align, Kind, Tier};
 use crate::policy::wire::{Packed, Phase};
 
-/// Names the rules by codes and joins their files. One function makes the rules, each
+/// Names the rules by codes, in Rust and in Lua, and joins the files of the rules. One function makes the rules, each
 /// only where a plan has a tier of its kind: making all of them costs each script.
 macro_rules! rules {
     ($($name:ident = $code:literal),*; $($file:literal),*) => {
@@ -27,6 +27,7 @@ macro_rules! rules {
         pub(crate) const RULES: &str = concat!(
             include_str!("kinds.lua"),
             "\nlocal function limit_kind(code)\n",
+            $("  local ", stringify!($name), " = ", $code, "\n",)*
             $(include_str!($file),)*
             "end\n",
         );
