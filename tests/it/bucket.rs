@@ -7,4 +7,5 @@ mod model_check;
 mod overrides;
 mod pace;
 mod pagination;
+mod run_time_settings;
 mod take;

@@ -6,6 +6,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{Retry, Submission};
 use dripfeed_store::{Durability, Store};
+use serde_json::Value;
 
 use crate::redis_server::TestRedis;
 
@@ -47,6 +48,11 @@ pub fn settings(name: &str) -> BucketSettings {
         client_address: ClientAddress::Dropped,
         durability: Durability::Everysec,
     }
+}
+
+/// One setting changed at run time, by the name and in the form that the API has for it; null restores it.
+pub fn changed(name: &str, value: impl Into<Value>) -> Changes {
+    Changes::of(name, value).expect("a setting")
 }
 
 pub fn job(body: impl Into<String>) -> Submission {

@@ -7,7 +7,7 @@ use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
 use dripfeed_store::{Durability, Facts, Store};
 
-use crate::buckets::{self, DELIVERED, buried, join, settle, submit, take, take_one, takes_nothing};
+use crate::buckets::{self, DELIVERED, buried, changed, join, settle, submit, take, take_one, takes_nothing};
 
 /// Of a bucket that buries what its replica died of.
 #[must_use]
@@ -72,7 +72,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     bucket.pause().await.unwrap();
     bucket.resume().await.unwrap();
     for capacity in [Some(7), None] {
-        bucket.change(&Changes { capacity: Some(capacity), ..Changes::default() }).await.unwrap();
+        bucket.change(&changed("capacity", capacity)).await.unwrap();
     }
     bucket.census().await.unwrap();
     let page = bucket.outcomes(None, None, None, 1).await.unwrap();

@@ -20,7 +20,7 @@ const OF_REDIS: [&str; 22] = [
 ];
 
 /// What a file stands in when it isn't joined: the kinds of limits are the statements of one function of `code`.
-const IN_LIMIT_KIND: &str = "crates/limit/src/rules/kinds/";
+const IN_LIMIT_KIND: &str = "crates/limit/src/kinds/";
 
 struct File {
     /// From the root of the workspace on.

@@ -7,12 +7,9 @@
 --   cut    ms when it was cut;  why: 'refusals' or 'timeouts';  grows: ms from which on it grows back
 --   unsent  µs until which calls that were granted may still be made; kept where that may be after the end of their
 --   window
--- needs: now
-local PACE_WHOLE = 1000
+-- needs: now, pace_constants
 -- In how many ms a thousandth grows back: half of the rate in less than a minute.
 local PACE_GROWTH = 100
--- The longest µs that a grant may be used after it, as in permit.rs.
-local PACE_LATEST = 10000000
 
 local function pace_read(key)
   local s = redis.call('HMGET', key, 'hold', 'new', 'speed', 'cut', 'grows', 'why', 'unsent')

@@ -6,6 +6,7 @@ pub(crate) mod constants;
 #[cfg(feature = "planted-bugs")]
 pub(crate) mod fault_injection;
 pub(crate) mod keys;
+pub(crate) mod pace_constants;
 pub(crate) mod redis_bucket;
 pub(crate) mod reply;
 pub(crate) mod scripts;

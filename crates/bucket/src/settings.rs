@@ -5,6 +5,8 @@ pub(crate) mod keep;
 pub(crate) mod limits;
 pub(crate) mod overrides;
 pub(crate) mod pace_tiers;
+pub(crate) mod run_time_settings;
+pub(crate) mod setting_kind;
 pub(crate) mod worst_case;
 
 use std::time::Duration;

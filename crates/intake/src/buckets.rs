@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod list;
+pub(crate) mod patch;
 pub(crate) mod pause;
 pub(crate) mod purge;
 pub(crate) mod state;

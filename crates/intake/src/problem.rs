@@ -39,6 +39,12 @@ impl Problem {
         Self { code, detail, more: Box::default(), fields: Vec::new() }
     }
 
+    /// What is wrong with a member of a body, by its path.
+    pub(crate) fn bad_member(member: &str, reason: &str) -> Self {
+        let place = Place { member: Some(member.to_owned()), ..Place::default() };
+        Self::new(Code::BadMember, reason).at(place)
+    }
+
     pub(crate) fn unknown_bucket() -> Self {
         Self::new(Code::UnknownBucket, "no bucket with this name is configured; GET /v1/buckets lists the buckets")
     }

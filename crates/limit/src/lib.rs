@@ -34,7 +34,7 @@
 //! ```
 //!
 //! A decision is one script call in Redis, whatever the number of policies and tiers, and all or nothing: a refused
-//! request is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is in `rules/kinds/`, a
+//! request is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is in `kinds/`, a
 //! file each; scripts of others decide in one go with what else they do by joining [`lua::FRAGMENTS`] and packing a
 //! [`Plan`].
 //!
@@ -43,6 +43,7 @@
 
 mod decide;
 mod error;
+mod kinds;
 mod layer;
 mod limiter;
 pub mod load;

@@ -4,9 +4,8 @@
 mod pace;
 mod policy;
 mod sla;
-mod tier;
 
-pub use self::tier::FIXED_ALIGN;
+pub use crate::kinds::FIXED_ALIGN;
 pub use crate::policy::calendar::CALENDAR_PERIODS;
 
 use std::fmt;

@@ -1,37 +1,11 @@
 //! The rules, for a replica that judges on its own: while Redis is away, or between two looks at it. The same as in
-//! `rules/`, state for state; a test holds them against each other.
+//! Lua, state for state; a test holds them against each other.
 
-mod bucket;
-mod concurrent;
-mod log;
-mod rule;
-mod sliding;
-mod window;
-
-use self::rule::{Reader, Rule};
-use self::window::{Calendar, Epoch, First, Window};
 use crate::decide::verdict::{Left, ScopeVerdict};
 use crate::decide::wait::Wait;
-use crate::policy::tier::{Align, Kind, Tier};
-use crate::policy::wire::{Phase, code};
-
-fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
-    let (limit, period) = (tier.limit(), tier.period_us());
-    Some(match tier.kind() {
-        Kind::Bucket { .. } | Kind::Gate => {
-            let (limit, unit) = tier.drain();
-            Box::new(bucket::Bucket::new(limit, unit, tier.most()))
-        }
-        Kind::Fixed(Align::Epoch { .. }) => Box::new(Window::new(limit, Epoch { period, offset: phase.offset })),
-        Kind::Fixed(Align::Calendar(_)) => Box::new(Window::new(limit, Calendar { borders: phase.borders })),
-        Kind::Fixed(Align::First) => Box::new(Window::new(limit, First::new(period))),
-        Kind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
-        Kind::Log { min_gap_us, count_denied } => Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied)),
-        Kind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),
-        // The queue is in Redis.
-        Kind::Backlog => return None,
-    })
-}
+use crate::kinds::{self, Reader, Rule};
+use crate::policy::tier::Tier;
+use crate::policy::wire::Phase;
 
 /// All tiers of one scope.
 #[derive(Debug)]
@@ -43,7 +17,7 @@ pub(crate) struct LocalScope {
 impl LocalScope {
     /// A scope that was never seen.
     pub(crate) fn new<'t>(tiers: impl IntoIterator<Item = (&'t Tier, Phase)>) -> Self {
-        let tier = |(tier, phase): (&Tier, Phase)| Some((code(tier.kind()), rule(tier, phase)?));
+        let tier = |(tier, phase): (&Tier, Phase)| Some((kinds::code(tier.kind()), kinds::rule(tier, phase)?));
         Self { last: 0, tiers: tiers.into_iter().filter_map(tier).collect() }
     }
 

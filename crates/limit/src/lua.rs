@@ -4,6 +4,8 @@
 
 use dripfeed_store::Fragments;
 
+use crate::kinds::RULES;
+
 /// By their names, and the functions that scripts call:
 ///
 /// - `now` sets `now_us`, the Redis clock. A script whose own tables come first may have another fragment of this name.
@@ -15,7 +17,7 @@ use dripfeed_store::Fragments;
 pub const FRAGMENTS: &Fragments = &[
     ("now", include_str!("now.lua")),
     ("rules/arithmetic", include_str!("rules/arithmetic.lua")),
-    ("rules/kinds", KINDS),
+    ("rules/kinds", RULES),
     ("rules/migrate", include_str!("rules/migrate.lua")),
     ("rules/scope", include_str!("rules/scope.lua")),
     ("rules/plan", include_str!("rules/plan.lua")),
@@ -24,17 +26,3 @@ pub const FRAGMENTS: &Fragments = &[
     ("rules/pace", include_str!("rules/pace.lua")),
     ("rules/eta", include_str!("rules/eta.lua")),
 ];
-
-/// One function makes the rules, each only where a plan has a tier of its kind: making all of them costs each script.
-const KINDS: &str = concat!(
-    include_str!("rules/kinds.lua"),
-    "\nlocal function limit_kind(code)\n",
-    include_str!("rules/kinds/bucket.lua"),
-    include_str!("rules/kinds/fixed.lua"),
-    include_str!("rules/kinds/fixed_first.lua"),
-    include_str!("rules/kinds/sliding.lua"),
-    include_str!("rules/kinds/log.lua"),
-    include_str!("rules/kinds/concurrent.lua"),
-    include_str!("rules/kinds/backlog.lua"),
-    "end\n",
-);

@@ -3,6 +3,7 @@
 pub(crate) mod calendar;
 pub(crate) mod consistency;
 pub(crate) mod cost;
+mod fingerprint;
 pub(crate) mod keys;
 pub(crate) mod matching;
 pub(crate) mod policies;
@@ -187,7 +188,7 @@ impl Policy {
         {
             return Err(BadPolicy::Sync(sync));
         }
-        let fingerprint = wire::fingerprint(&tiers_in_store);
+        let fingerprint = fingerprint::fingerprint(&tiers_in_store);
         let keep_ms = keep_ms(&settings, &tiers_in_store);
         Ok(Self { settings, tiers_in_store, fingerprint, keep_ms })
     }
@@ -195,7 +196,7 @@ impl Policy {
     /// Of tiers that need no more than there is: without a part to spread windows by, in Redis alone.
     pub(crate) fn of_pace(tiers: Vec<Tier>) -> Self {
         let settings = PolicySettings::new(PolicyId::pace(), tiers);
-        let (fingerprint, keep_ms) = (wire::fingerprint(&settings.tiers), keep_ms(&settings, &settings.tiers));
+        let (fingerprint, keep_ms) = (fingerprint::fingerprint(&settings.tiers), keep_ms(&settings, &settings.tiers));
         Self { tiers_in_store: settings.tiers.clone(), settings, fingerprint, keep_ms }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{Ending, State, Submission};
-use dripfeed_tests::buckets::{self, admitted, join, open, refused, submit, take, take_one, takes_nothing};
+use dripfeed_tests::buckets::{self, admitted, changed, join, open, refused, submit, take, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
 #[tokio::test]
@@ -156,11 +156,7 @@ async fn the_pace_is_shared_and_held() {
     let mut last = take(&b, 2).await;
     assert_eq!(last.len(), 1);
     assert!(takes_nothing(&a).await);
-    let changes = Changes {
-        leak: LeakChanges { rate: Some(Some("1000/s".parse().unwrap())), ..LeakChanges::default() },
-        ..Changes::default()
-    };
-    bucket.change(&changes).await.unwrap();
+    bucket.change(&changed("leak.rate", "1000/s")).await.unwrap();
     b.settle(last.remove(0).claim, Settlement::Hold { wait: Some(Duration::from_mins(1)) }).await.unwrap();
     assert!(takes_nothing(&a).await);
     let census = bucket.census().await.unwrap();

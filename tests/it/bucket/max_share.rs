@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Share, Submission};
+use dripfeed_job::Submission;
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{
-    self, DELIVERED, admitted, buried, join, open, refused, settle, submit, take, take_one, takes_nothing,
+    self, DELIVERED, admitted, buried, changed, join, open, refused, settle, submit, take, take_one, takes_nothing,
 };
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
 
@@ -27,10 +27,6 @@ fn settings(name: &str, kind: Kind, capacity: u64, share: &str) -> BucketSetting
 
 fn of(caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job("meat") }
-}
-
-fn share(text: &str) -> Changes {
-    Changes { max_share: Some(Some(text.parse::<Share>().expect("a share"))), ..Changes::default() }
 }
 
 /// How many jobs each caller holds. All of the same size here: so are their bytes.
@@ -126,10 +122,9 @@ async fn a_share_is_of_the_capacity_in_force_and_at_least_one_job() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 100, "2.5%")).await;
     assert_eq!(admit_many(&bucket, "alice", 5).await, 2);
-    let capacity = |capacity| Changes { capacity: Some(Some(capacity)), ..Changes::default() };
-    bucket.change(&capacity(200)).await.unwrap();
+    bucket.change(&changed("capacity", 200)).await.unwrap();
     assert_eq!(admit_many(&bucket, "alice", 5).await, 3);
-    bucket.change(&capacity(20)).await.unwrap();
+    bucket.change(&changed("capacity", 20)).await.unwrap();
     assert_eq!((admit_many(&bucket, "alice", 1).await, admit_many(&bucket, "bob", 2).await), (0, 1));
     assert_eq!(bucket.purge().await.unwrap(), 6);
     assert_eq!(admit_many(&bucket, "alice", 5).await, 1);
@@ -143,12 +138,12 @@ async fn a_share_that_is_set_at_run_time_counts_what_is_there_and_holds_at_once_
         let [one, other] = [0, 1].map(|_| open(&redis, settings(name, kind, 10, "")));
         let (one, other) = (one.await, other.await);
         assert_eq!(admit_many(&one, "alice", 6).await, 6);
-        one.change(&share("50%")).await.unwrap();
+        one.change(&changed("max_share", "50%")).await.unwrap();
         assert_eq!((admit_many(&other, "alice", 1).await, admit_many(&other, "bob", 1).await), (0, 1));
         assert_eq!(one.census().await.unwrap().max_share, "50%".parse().ok());
-        one.change(&share("70%")).await.unwrap();
+        one.change(&changed("max_share", "70%")).await.unwrap();
         assert_eq!(admit_many(&other, "alice", 3).await, 1);
-        one.change(&Changes { max_share: Some(None), ..Changes::default() }).await.unwrap();
+        one.change(&changed("max_share", Value::Null)).await.unwrap();
         assert_eq!(admit_many(&other, "alice", 3).await, 2);
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, open, settle, submit, take, takes_nothing};
+use dripfeed_tests::buckets::{
+    self, DELIVERED, admitted, changed, job, join, open, settle, submit, take, takes_nothing,
+};
 use dripfeed_tests::machine;
 use dripfeed_tests::redis_server::TestRedis;
 use serde_json::{Value as Json, json};
@@ -28,10 +30,6 @@ async fn with_jobs(redis: &TestRedis, settings: BucketSettings, jobs: usize) -> 
         admitted(answer);
     }
     bucket
-}
-
-fn leak(changes: LeakChanges) -> Changes {
-    Changes { leak: changes, ..Changes::default() }
 }
 
 /// Takes without an end, and settles nothing.
@@ -153,23 +151,23 @@ async fn the_eta_counts_the_windows_ahead() {
 #[tokio::test]
 async fn a_changed_pace_keeps_what_was_consumed() {
     let redis = TestRedis::start().await;
-    let year = |limit: u64| Some(Some(tiers(json!([{ "kind": "fixed", "limit": limit, "period": "366d" }]))));
+    let year = |limit: u64| changed("leak.tiers", json!([{ "kind": "fixed", "limit": limit, "period": "366d" }]));
     let bucket = with_jobs(&redis, paced(Some("1/366d"), 8, PaceTiers::default()), 20).await;
     let replicas = [join(&bucket, "a").await, join(&open(&redis, (*bucket.settings()).clone()).await, "b").await];
     assert_eq!(take(&replicas[0], 5).await.len(), 5);
     // A tier that is new has lost nothing; the burst is what was left.
-    bucket.change(&leak(LeakChanges { tiers: year(6), ..LeakChanges::default() })).await.unwrap();
+    bucket.change(&year(6)).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 3);
-    bucket.change(&leak(LeakChanges { rate: Some("1000000/s".parse().ok()), ..LeakChanges::default() })).await.unwrap();
+    bucket.change(&changed("leak.rate", "1000000/s")).await.unwrap();
     sleep(Duration::from_millis(1)).await;
     assert_eq!(take(&replicas[0], 20).await.len(), 1);
     sleep(Duration::from_millis(1)).await;
     assert_eq!(take(&replicas[1], 1).await.len(), 1);
     assert_eq!(take(&replicas[0], 20).await.len(), 1);
     assert!(takes_nothing(&replicas[1]).await, "six of six");
-    bucket.change(&leak(LeakChanges { tiers: year(7), ..LeakChanges::default() })).await.unwrap();
+    bucket.change(&year(7)).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 1);
-    bucket.change(&leak(LeakChanges { tiers: Some(None), ..LeakChanges::default() })).await.unwrap();
+    bucket.change(&changed("leak.tiers", json!(null))).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().pace.target.unwrap().text, "1000000/s");
 }
 
@@ -331,13 +329,11 @@ async fn a_rate_that_is_not_adaptive_stays_what_it_is() {
     refuse(&a, taken).await;
     assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
     // Until it is.
-    let on = LeakChanges { adaptive: Some(Some(true)), ..LeakChanges::default() };
-    bucket.change(&leak(on)).await.unwrap();
+    bucket.change(&changed("leak.adaptive", true)).await.unwrap();
     let taken = take(&b, 1).await;
     refuse(&b, taken).await;
     assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
-    let off = LeakChanges { adaptive: Some(Some(false)), ..LeakChanges::default() };
-    bucket.change(&leak(off)).await.unwrap();
+    bucket.change(&changed("leak.adaptive", false)).await.unwrap();
     assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
 }
 

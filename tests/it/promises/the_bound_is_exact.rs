@@ -8,12 +8,13 @@ use std::time::Duration;
 use dripfeed_bucket::Reason;
 use dripfeed_job::entry;
 use dripfeed_store::Store;
-use dripfeed_tests::buckets::{self, admitted, open, refused, submit};
+use dripfeed_tests::buckets::{self, admitted, changed, open, refused, submit};
 use dripfeed_tests::client::Client;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Upstream};
 use futures::future::join_all;
+use serde_json::Value;
 use tokio::sync::watch;
 
 const REQUESTS: u64 = 20_000;
@@ -111,12 +112,11 @@ async fn nothing_is_admitted_above_a_capacity_that_was_lowered_below_the_level()
     for answer in bucket.admit_many((0..80).map(|n| buckets::job(n.to_string())).collect()).await {
         admitted(answer);
     }
-    let capacity = |capacity| dripfeed_bucket::Changes { capacity: Some(capacity), ..Default::default() };
-    bucket.change(&capacity(Some(50))).await.unwrap();
+    bucket.change(&changed("capacity", 50)).await.unwrap();
     let full = refused(bucket.admit(buckets::job("x")).await);
     assert_eq!((full.reason, full.level, full.capacity), (Reason::BucketFull, 80, 50));
     assert_eq!(bucket.census().await.unwrap().level, 80, "what was accepted stays");
-    bucket.change(&capacity(None)).await.unwrap();
+    bucket.change(&changed("capacity", Value::Null)).await.unwrap();
     assert_eq!(submit(&bucket, buckets::job("x")).await.level, 81);
 }
 

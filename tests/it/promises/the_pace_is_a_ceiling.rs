@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
 use dripfeed_store::{AppendFsync, Durability, ServerOptions};
-use dripfeed_tests::buckets::{self, admitted, join, open, settle, submit, take, take_one, takes_nothing};
+use dripfeed_tests::buckets::{self, admitted, changed, join, open, settle, submit, take, take_one, takes_nothing};
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::proxy::{Behind, Proxy};
 use dripfeed_tests::redis_server::{RunningRedis, TestRedis};
@@ -309,12 +309,8 @@ async fn a_pace_that_was_lost_grants_nothing() {
 async fn another_rate_holds_at_once_and_gives_no_second_burst() {
     let redis = TestRedis::start().await;
     let (bucket, replica) = spent(&redis, "1/h", 20).await;
-    let rate = |rate: &str| Changes {
-        leak: LeakChanges { rate: Some(rate.parse().ok()), ..LeakChanges::default() },
-        ..Changes::default()
-    };
-    bucket.change(&rate("2/366d")).await.unwrap();
+    bucket.change(&changed("leak.rate", "2/366d")).await.unwrap();
     assert!(takes_nothing(&replica).await);
-    bucket.change(&rate("1000/s")).await.unwrap();
+    bucket.change(&changed("leak.rate", "1000/s")).await.unwrap();
     until("a token", async || !takes_nothing(&replica).await).await;
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_store::{Durability, ErrorKind, RedisSettings, Store};
-use dripfeed_tests::buckets::{self, DELIVERED, buried, job, join, settle, submit, take, take_one, takes_nothing};
+use dripfeed_tests::buckets::{
+    self, DELIVERED, buried, changed, job, join, settle, submit, take, take_one, takes_nothing,
+};
 use dripfeed_tests::cluster::TestCluster;
 use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
@@ -76,7 +78,7 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     bucket.pause().await.unwrap();
     assert!(takes_nothing(&heir).await);
     bucket.resume().await.unwrap();
-    bucket.change(&Changes { capacity: Some(Some(2)), ..Changes::default() }).await.unwrap();
+    bucket.change(&changed("capacity", 2)).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().capacity, 2);
 
     assert_eq!(settle(&heir, take_one(&heir).await, Settlement::GiveBack).await, Settled::Recorded);

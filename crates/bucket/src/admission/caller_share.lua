@@ -23,7 +23,7 @@ local function holding_of(most, most_bytes, holders, caller, level, bytes)
   }
 end
 
--- Whether a job of `size` bytes would be more than its share. Who has nothing there may have one job, however large.
+-- Whether a job of `size` bytes would be more than its share. One without any may have one job, however large.
 local function has_its_share(holding, size)
   if not holding or holding.held == 0 then return false end
   return holding.held >= holding.most or holding.bytes + size > holding.most_bytes

@@ -1,5 +1,5 @@
 -- What each caller has in the bucket: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (no caller has
--- a space in it); who has none isn't there. A job without a caller is nobody's, nor is one that counts no bytes:
+-- a space in it), each only while there are some. A job without a caller is nobody's, nor is one that counts no bytes:
 -- somebody added it by hand.
 -- needs: now
 local held_more = {}

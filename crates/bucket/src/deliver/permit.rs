@@ -34,11 +34,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::script::pace_constants::PACE_LATEST;
+
 /// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
 pub(crate) const PROMPT: Duration = Duration::from_millis(25);
 
-/// The longest `valid`, as in pace.lua; and half of the lease, so that nobody calls who was declared dead meanwhile.
-const LATEST: Duration = Duration::from_secs(10);
+/// The longest `valid`; and half of the lease, so that nobody calls who was declared dead meanwhile.
+const LATEST: Duration = Duration::from_micros(PACE_LATEST);
 
 /// What was seen last is believed: of this many replies at least, and of so long.
 const REPLIES: usize = 8;

@@ -10,8 +10,8 @@
 --       taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.rs)  4 mean µs of these attempts (0: none was called)
 --       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words
---       of the verb, ms to hold the bucket, how the upstream took the call ('answered' | 'refused' | 'late', '' where
---       there was none) and the ms at which its job was taken
+--       of the verb, ms to hold the bucket, how the upstream took the call ('answered', REFUSED_CALL or LATE_CALL, ''
+--       where there was none) and the ms at which its job was taken
 --         complete  record, bytes, caller or ''
 --         park      ms to wait, what it counts: '1' failed, '0' throttled, '' not made, ''
 --         bury      record, reason, ''

@@ -13,6 +13,7 @@ use dripfeed_store::{Call, StoreError};
 use crate::deliver::take::Claim;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
+use crate::script::pace_constants::{LATE_CALL, REFUSED_CALL};
 use crate::script::redis_bucket::Core;
 use crate::script::scripts::Scripts;
 use crate::settings::Leak;
@@ -86,8 +87,8 @@ impl Ended {
     fn taken(&self) -> &'static str {
         match self.settlement {
             _ if !self.was_called() => "",
-            Settlement::Hold { .. } => "refused",
-            _ if self.feedback.timed_out => "late",
+            Settlement::Hold { .. } => REFUSED_CALL,
+            _ if self.feedback.timed_out => LATE_CALL,
             _ => "answered",
         }
     }

@@ -11,6 +11,7 @@ use crate::admission::Reason;
 use crate::error::BucketError;
 use crate::pace::{self, Target};
 use crate::script::constants::PARKED_OWNER;
+use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
 use crate::script::redis_bucket::{Answered, Core};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
@@ -25,8 +26,6 @@ static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 const LEAST_WINDOW_US: u64 = 1_000_000;
 /// Who waits longer for the next token than this sees a bucket that stands still.
 const USED_UP: Duration = Duration::from_secs(2);
-/// The speed of a rate that isn't cut.
-const WHOLE: f64 = 1000.0;
 
 #[derive(Clone, Debug)]
 pub struct Census {
@@ -141,8 +140,8 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         _ if settings.keep.is_held_by(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),
         (_, Some(_)) => (Some(0.0), "held"),
         (Some(_), None) if next_token > USED_UP => (Some(0.0), "used_up"),
-        (Some(target), None) if settings.leak.adaptive && speed < WHOLE => {
-            (Some(target.per_second * speed / WHOLE), slowed_by(&why))
+        (Some(target), None) if settings.leak.adaptive && speed < PACE_WHOLE => {
+            (Some(target.per_second * speed / PACE_WHOLE), slowed_by(&why))
         }
         (Some(target), None) => (Some(target.per_second), "target"),
         (None, None) => (meter.get("settled").map(|text| per_second(text, now_us)), "no_rate"),
@@ -177,7 +176,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
 }
 
 fn slowed_by(why: &str) -> &'static str {
-    if why == "timeouts" { "timeouts" } else { "refusals" }
+    if why == CUT_FOR_TIMEOUTS { "timeouts" } else { "refusals" }
 }
 
 fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {

@@ -1,7 +1,7 @@
 -- How the rate follows what the upstream bears: cut to the share of calls that it takes, growing back on its own
 -- (pace.lua). Counted in the pace's hash: calls, refused and late, since the last cut and faded; from: ms of the last
 -- fading.
--- needs: now, pace
+-- needs: now, pace, pace_constants
 
 -- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one from time to time,
 -- for what others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
@@ -37,7 +37,8 @@ local function remember(key, seen)
   redis.call('HSET', key, 'calls', seen.calls, 'refused', seen.refused, 'late', seen.late, 'from', whole(seen.from))
 end
 
--- `calls`: how the upstream took each ('answered', 'refused', 'late') and when its job was taken. `hold` in ms.
+-- `calls`: how the upstream took each (REFUSED_CALL, LATE_CALL or another word) and when its job was taken.
+-- `hold` in ms.
 local function adapt(key, calls, hold)
   if #calls == 0 then return end
   local pace = pace_read(key)
@@ -46,8 +47,8 @@ local function adapt(key, calls, hold)
   for _, call in ipairs(calls) do
     if call.at > pace.cut then
       seen.calls = seen.calls + 1
-      if call.taken == 'late' then seen.late = seen.late + 1 end
-      if call.taken == 'refused' then seen.refused = seen.refused + 1 end
+      if call.taken == LATE_CALL then seen.late = seen.late + 1 end
+      if call.taken == REFUSED_CALL then seen.refused = seen.refused + 1 end
     end
   end
   remember(key, seen)
@@ -55,6 +56,6 @@ local function adapt(key, calls, hold)
   if seen.refused > refused and seen.refused * REFUSED > seen.calls then
     cut(key, pace, seen.refused / seen.calls, 'refusals', hold)
   elseif seen.late > late and seen.late >= FEW and seen.late * LATE >= seen.calls then
-    cut(key, pace, seen.late / seen.calls, 'timeouts', 0)
+    cut(key, pace, seen.late / seen.calls, CUT_FOR_TIMEOUTS, 0)
   end
 end

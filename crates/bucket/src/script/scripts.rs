@@ -5,6 +5,7 @@ use dripfeed_limit::lua;
 use dripfeed_store::{Fragments, Script};
 
 use crate::script::constants::CONSTANTS;
+use crate::script::pace_constants::PACE_CONSTANTS;
 use crate::settings::Kind;
 
 /// For a script that does the same for both kinds. Our own `now` comes before that of the limits.
@@ -43,6 +44,7 @@ const FRAGMENTS: &Fragments = &[
     ("now", include_str!("now.lua")),
     ("order", include_str!("../ended/order.lua")),
     ("pace", include_str!("../pace.lua")),
+    ("pace_constants", PACE_CONSTANTS),
     ("record", include_str!("../ended/record.lua")),
     ("spend", include_str!("../pace/spend.lua")),
     ("there", include_str!("../inspect/doctor/there.lua")),

@@ -59,9 +59,8 @@ impl InForce {
 
     /// All that follows from what is configured and what was changed is worked out here.
     fn applied(self) -> Self {
-        let settings = self.changes.over(&self.configured);
+        let (settings, limits) = self.changes.over(&self.configured, &self.configured_limits);
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
-        let limits = self.changes.limits.clone().flatten().unwrap_or_else(|| self.configured_limits.clone());
         Self { settings, pace, limits, ..self }
     }
 }

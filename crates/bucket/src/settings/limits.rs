@@ -64,18 +64,6 @@ impl BucketLimits {
     pub(crate) fn are(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
-
-    /// As it is kept in Redis.
-    pub(crate) fn text(&self) -> String {
-        Json::from(self.document()).to_string()
-    }
-
-    /// Reads what is kept in Redis. None, and reported: it can't be read, as when another version has written it.
-    pub(crate) fn of_text(text: &str) -> Option<Self> {
-        let read = serde_json::from_str(text).map_err(|error| error.to_string());
-        let read = read.and_then(|items| Self::read("limits", items).map_err(|error| error.to_string()));
-        read.inspect_err(|error| tracing::error!("limits that were set at run time can't be read: {error}")).ok()
-    }
 }
 
 impl PartialEq for BucketLimits {

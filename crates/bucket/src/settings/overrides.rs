@@ -1,105 +1,90 @@
 //! Settings that were changed at run time, and what they come to over the configured ones.
 
-use dripfeed_job::{Rate, Share};
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
+use crate::settings::BucketSettings;
 use crate::settings::limits::BucketLimits;
-use crate::settings::pace_tiers::PaceTiers;
-use crate::settings::{BucketSettings, Leak};
+use crate::settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
+use crate::settings::setting_kind::{Adjustable, BadSetting, SettingValue};
 
-/// None leaves a setting unchanged; `Some(None)` goes back to the configured one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    pub capacity: Option<Option<u64>>,
-    pub capacity_bytes: Option<Option<u64>>,
-    pub max_share: Option<Option<Share>>,
-    pub limits: Option<Option<BucketLimits>>,
-    pub leak: LeakChanges,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeakChanges {
-    pub rate: Option<Option<Rate>>,
-    pub burst: Option<Option<u64>>,
-    pub tiers: Option<Option<PaceTiers>>,
-    pub adaptive: Option<Option<bool>>,
-    pub concurrency: Option<Option<u32>>,
-    pub max_in_flight: Option<Option<u64>>,
-}
+/// By the setting's name: a value, or None to go back to the configured one. What isn't in it stays unchanged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes(BTreeMap<&'static str, Option<SettingValue>>);
 
 impl Changes {
+    /// One change: of the setting with this name, to a value in the form of the API; null goes back.
+    ///
+    /// # Errors
+    /// When there is no such setting, or what is wrong with the value.
+    pub fn of(name: &str, value: impl Into<Json>) -> Result<Self, BadSetting> {
+        let mut changes = Self::default();
+        let setting =
+            RunTimeSetting::named(name).ok_or_else(|| BadSetting::Value(format!("there is no setting `{name}`")))?;
+        changes.set(setting, value.into())?;
+        Ok(changes)
+    }
+
+    /// As [`Changes::of`].
+    ///
+    /// # Errors
+    /// What is wrong with the value.
+    pub fn set(&mut self, setting: &'static RunTimeSetting, value: Json) -> Result<(), BadSetting> {
+        let read = (!value.is_null()).then(|| setting.kind.read(setting.name, value)).transpose()?;
+        self.0.insert(setting.name, read);
+        Ok(())
+    }
+
+    /// These, and over them `later` ones.
+    #[must_use]
+    pub fn and(mut self, later: Self) -> Self {
+        self.0.extend(later.0);
+        self
+    }
+
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Each change, as the API prints it.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static RunTimeSetting, Option<&Json>)> {
+        let json = |name| self.0.get(name).map(|value| value.as_ref().map(|value| &value.json));
+        RUN_TIME_SETTINGS.iter().filter_map(move |setting| Some((setting, json(setting.name)?)))
+    }
+
+    /// The configured settings and limits with these changes.
+    #[must_use]
+    pub fn over(&self, settings: &BucketSettings, limits: &BucketLimits) -> (BucketSettings, BucketLimits) {
+        let mut to = Adjustable { settings: settings.clone(), limits: limits.clone() };
+        self.0.values().flatten().for_each(|value| (value.put)(&mut to));
+        (to.settings, to.limits)
+    }
+
     /// The fields of the control hash: a value to set, or None to go back.
-    pub(crate) fn fields(&self) -> Vec<(&'static str, Option<String>)> {
-        let text = |value: Option<Option<u64>>| value.map(|value| value.map(|number| number.to_string()));
-        let leak = &self.leak;
-        [
-            ("capacity", text(self.capacity)),
-            ("capacity_bytes", text(self.capacity_bytes)),
-            ("max_share", self.max_share.map(|share| share.map(|share| share.to_string()))),
-            ("limits", self.limits.as_ref().map(|limits| limits.as_ref().map(BucketLimits::text))),
-            ("rate", leak.rate.map(|rate| rate.map(|rate| rate.to_string()))),
-            ("burst", text(leak.burst)),
-            (
-                "tiers",
-                leak.tiers.as_ref().map(|tiers| tiers.as_ref().map(|tiers| Json::from(tiers.written()).to_string())),
-            ),
-            ("adaptive", leak.adaptive.map(|adaptive| adaptive.map(|adaptive| adaptive.to_string()))),
-            ("concurrency", text(leak.concurrency.map(|value| value.map(u64::from)))),
-            ("max_in_flight", text(leak.max_in_flight)),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, Option<String>)> {
+        self.iter().map(|(setting, value)| (setting.place().1, value.map(text)))
     }
 
-    /// Reads the control hash: the settings that are changed now.
+    /// Reads the control hash: the settings that are changed now. What can't be read, as when another version has
+    /// written it, is left as configured.
     pub(crate) fn read(fields: &[(String, String)]) -> Self {
-        let get = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
-        let number = |name| get(name).and_then(|value| value.parse().ok()).map(Some);
-        Self {
-            capacity: number("capacity"),
-            capacity_bytes: number("capacity_bytes"),
-            max_share: get("max_share").and_then(|share| share.parse().ok()).map(Some),
-            limits: get("limits").and_then(BucketLimits::of_text).map(Some),
-            leak: LeakChanges {
-                rate: get("rate").and_then(|rate| rate.parse().ok()).map(Some),
-                burst: number("burst"),
-                tiers: get("tiers").and_then(read_tiers).map(Some),
-                adaptive: get("adaptive").and_then(|value| value.parse().ok()).map(Some),
-                concurrency: get("concurrency").and_then(|value| value.parse().ok()).map(Some),
-                max_in_flight: number("max_in_flight"),
-            },
+        let mut changes = Self::default();
+        for setting in &RUN_TIME_SETTINGS {
+            let field = fields.iter().find(|(field, _)| field == setting.place().1);
+            let Some((name, text)) = field else { continue };
+            let read = setting.kind.json_of_text(text).map_err(|error| error.to_string());
+            let set = read.and_then(|json| changes.set(setting, json).map_err(|error| error.to_string()));
+            if let Err(error) = set {
+                tracing::error!("{name} that was set at run time can't be read: {error}");
+            }
         }
+        changes
     }
 }
 
-fn read_tiers(text: &str) -> Option<PaceTiers> {
-    PaceTiers::read("tiers", serde_json::from_str(text).ok()?).ok()
-}
-
-impl Changes {
-    /// The configured settings with these changes.
-    pub(crate) fn over(&self, configured: &BucketSettings) -> BucketSettings {
-        BucketSettings {
-            capacity: self.capacity.flatten().unwrap_or(configured.capacity),
-            capacity_bytes: self.capacity_bytes.flatten().unwrap_or(configured.capacity_bytes),
-            max_share: self.max_share.flatten().or(configured.max_share),
-            leak: self.leak.over(&configured.leak),
-            ..configured.clone()
-        }
-    }
-}
-
-impl LeakChanges {
-    fn over(&self, configured: &Leak) -> Leak {
-        Leak {
-            rate: self.rate.flatten().or(configured.rate),
-            burst: self.burst.flatten().unwrap_or(configured.burst),
-            tiers: self.tiers.clone().flatten().unwrap_or_else(|| configured.tiers.clone()),
-            adaptive: self.adaptive.flatten().unwrap_or(configured.adaptive),
-            concurrency: self.concurrency.flatten().unwrap_or(configured.concurrency),
-            max_in_flight: self.max_in_flight.flatten().or(configured.max_in_flight),
-            ..configured.clone()
-        }
-    }
+/// As it is kept in Redis.
+fn text(json: &Json) -> String {
+    json.as_str().map_or_else(|| json.to_string(), str::to_owned)
 }

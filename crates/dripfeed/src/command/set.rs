@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use clap::Args;
+use dripfeed_bucket::{RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
 use dripfeed_job::BucketName;
 use dripfeed_limit::load;
 use http::Method;
@@ -15,55 +16,55 @@ use crate::exit::Failure;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     bucket: BucketName,
-    /// capacity=50, capacity_bytes=64MiB, max_share=25%, leak.rate=10/s, leak.burst=10, leak.concurrency=5,
-    /// leak.max_in_flight=20, leak.adaptive=false, leak.tiers='[{"kind":"fixed","limit":10000,"period":"1d"}]',
-    /// limits=@FILE with a list of policies in YAML or JSON; an empty value restores the configured one
-    #[arg(required = true, value_name = "KEY=VALUE")]
+    #[arg(required = true, value_name = "KEY=VALUE", help = settings())]
     changes: Vec<Change>,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
 
-/// One setting, by the name and in the form that the API has for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One setting, in the form that the API has for it.
+#[derive(Clone, Debug)]
 struct Change {
-    key: &'static str,
+    setting: &'static RunTimeSetting,
     value: Json,
 }
-
-const NUMBERS: [&str; 4] = ["capacity", "leak.burst", "leak.concurrency", "leak.max_in_flight"];
-const TEXTS: [&str; 3] = ["capacity_bytes", "max_share", "leak.rate"];
-const SWITCHES: [&str; 1] = ["leak.adaptive"];
-const LISTS: [&str; 2] = ["leak.tiers", "limits"];
 
 impl FromStr for Change {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').ok_or("write it as key=value")?;
-        let named = |known: &[&'static str]| known.iter().copied().find(|name| *name == key.trim());
+        let (name, value) = text.split_once('=').ok_or("write it as key=value")?;
+        let setting = RunTimeSetting::named(name.trim()).ok_or_else(|| {
+            let names: Vec<&str> = RUN_TIME_SETTINGS.iter().map(|setting| setting.name).collect();
+            format!("unknown setting: use one of {}", names.join(", "))
+        })?;
         let value = value.trim();
-        let change = |key, read: &dyn Fn() -> Result<Json, String>| {
-            let value = if value.is_empty() { Json::Null } else { read()? };
-            Ok(Self { key, value })
-        };
-        if let Some(key) = named(&NUMBERS) {
-            return change(key, &|| {
-                value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is not a whole number"))
-            });
-        }
-        if let Some(key) = named(&TEXTS) {
-            return change(key, &|| Ok(Json::from(value)));
-        }
-        if let Some(key) = named(&SWITCHES) {
-            return change(key, &|| value.parse::<bool>().map(Json::from).map_err(|_| "use true or false".to_owned()));
-        }
-        if let Some(key) = named(&LISTS) {
-            return change(key, &|| list(value));
-        }
-        let all = [&NUMBERS[..], &TEXTS, &SWITCHES, &LISTS].concat();
-        Err(format!("unknown setting: use one of {}", all.join(", ")))
+        Ok(Self { setting, value: if value.is_empty() { Json::Null } else { value_of(setting.kind, value)? } })
     }
+}
+
+fn value_of(kind: SettingKind, value: &str) -> Result<Json, String> {
+    match kind {
+        SettingKind::Count(_) | SettingKind::SmallCount(_) => {
+            value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is not a whole number"))
+        }
+        SettingKind::Size(_) | SettingKind::Share(_) | SettingKind::Rate(_) => Ok(Json::from(value)),
+        SettingKind::Switch(_) => value.parse::<bool>().map(Json::from).map_err(|_| "use true or false".to_owned()),
+        SettingKind::PaceTiers(_) | SettingKind::Limits(_) => list(value),
+    }
+}
+
+/// An example of each setting.
+fn settings() -> String {
+    let example = |setting: &RunTimeSetting| match setting.kind {
+        SettingKind::PaceTiers(_) | SettingKind::Limits(_) => format!("{}='{}'", setting.name, setting.example),
+        _ => format!("{}={}", setting.name, setting.example),
+    };
+    let examples: Vec<String> = RUN_TIME_SETTINGS.iter().map(example).collect();
+    format!(
+        "{}; a list may also be @FILE, in YAML or JSON; an empty value restores the configured one",
+        examples.join(", ")
+    )
 }
 
 /// A list, or the name of a file with it; the server reads what is in it.
@@ -82,13 +83,9 @@ pub(super) async fn run(Arguments { bucket, changes, connection }: &Arguments) -
 }
 
 fn document(changes: &[Change]) -> Json {
-    changes.iter().fold(json!({}), |mut document, change| {
-        match change.key.split_once('.') {
-            Some((section, key)) => document[section][key] = change.value.clone(),
-            None => document[change.key] = change.value.clone(),
-        }
-        document
-    })
+    let mut document = json!({});
+    changes.iter().for_each(|change| change.setting.put(&mut document, change.value.clone()));
+    document
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dripfeed_auth::ServiceSet;
-use dripfeed_bucket::{BucketSettings, Kind};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Changes, Kind, RUN_TIME_SETTINGS};
 use dripfeed_job::Rate;
 use dripfeed_store::Durability;
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use super::{Layers, Settings};
@@ -139,6 +140,27 @@ fn buckets_are_laid_over_the_section_defaults() {
     assert_eq!((b.capacity, b.retry.attempts, b.retry.first), (8, 3, Duration::from_secs(2)));
     assert_eq!((list.kind, list.capacity), (Kind::List, 7));
     assert_eq!(list.retry.attempts, 1, "what a list can't do doesn't reach it");
+}
+
+#[test]
+fn every_run_time_setting_is_read_from_a_file_as_at_run_time() {
+    let folder = Folder::new();
+    let read = |bucket: &Json| {
+        let file = json!({ "buckets": { "mail": bucket } }).to_string();
+        load(&layers([folder.file("dripfeed.json", file)]))
+    };
+    let plain = json!({ "upstream": "http://127.0.0.1:1/" });
+    let defaults = bucket(&read(&plain), "mail");
+    for setting in &RUN_TIME_SETTINGS {
+        let value = serde_json::from_str(setting.example).unwrap_or_else(|_| Json::from(setting.example));
+        let mut with_it = plain.clone();
+        setting.put(&mut with_it, value.clone());
+        let settings = read(&with_it);
+        let configured = (bucket(&settings, "mail"), settings.buckets["mail"].limits.clone());
+        let changes = Changes::of(setting.name, value).unwrap();
+        assert_eq!(configured, changes.over(&defaults, &BucketLimits::default()), "{}", setting.name);
+        assert_ne!(configured, (defaults.clone(), BucketLimits::default()), "{}", setting.name);
+    }
 }
 
 #[test]

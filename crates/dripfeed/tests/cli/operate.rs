@@ -1,6 +1,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use dripfeed_bucket::{Changes, RUN_TIME_SETTINGS};
 use dripfeed_store::PrivateServer;
 use tempfile::TempDir;
 
@@ -110,6 +111,31 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     assert!(run(&["buckets", "mail"]).out.contains("0 of 3"));
     assert_eq!(json(&["dead", "mail"]), serde_json::json!([]));
     assert_eq!(run(&["job", "mail", "1-0"]).code, Some(1), "unknown");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn every_run_time_setting_is_set_shown_described_and_restored() {
+    let intake = Intake::start(BUCKET).await;
+    let json = |command: &[&str]| -> serde_json::Value {
+        let ended = run(command);
+        assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.err);
+        serde_json::from_str(&ended.out).unwrap()
+    };
+    let set =
+        |change: String| json(&["set", "mail", &change, "--server", &intake.server, "-o", "json"])["changes"].take();
+    let schemas = json(&["openapi"])["components"]["schemas"].take();
+    for setting in &RUN_TIME_SETTINGS {
+        let name = setting.name;
+        let (section, member) = setting.place();
+        let schema = if section.is_empty() { "Patch" } else { "LeakPatch" };
+        assert!(schemas[schema]["properties"][member].is_object(), "{name} is not described");
+        let changes = set(format!("{name}={}", setting.example));
+        let shown = if section.is_empty() { &changes[member] } else { &changes[section][member] };
+        let read = Changes::of(name, shown.clone()).unwrap();
+        assert_eq!(read.iter().next().unwrap().1, Some(shown), "{name} is not shown as it is read: {changes}");
+        assert_eq!(set(format!("{name}=")), serde_json::json!({}), "{name} is not restored");
+    }
     intake.end().await;
 }
 

@@ -49,7 +49,8 @@ pub(crate) struct BucketState {
     replicas: Vec<ReplicaState>,
     totals: Totals,
     /// Settings changed at run time, by their names in PATCH.
-    changes: Map<String, Value>,
+    #[schema(value_type = std::collections::BTreeMap<String, Value>)]
+    changes: Value,
 }
 
 /// How fast a bucket leaks.
@@ -163,25 +164,12 @@ impl From<ReplicaCensus> for ReplicaState {
 }
 
 /// In the form of PATCH.
-fn changes(changes: &Changes) -> Map<String, Value> {
-    let leak = [
-        ("rate", changes.leak.rate.flatten().map(|rate| rate.to_string().into())),
-        ("burst", changes.leak.burst.flatten().map(Value::from)),
-        ("tiers", changes.leak.tiers.as_ref().and_then(Option::as_ref).map(|tiers| tiers.written().into())),
-        ("adaptive", changes.leak.adaptive.flatten().map(Value::from)),
-        ("concurrency", changes.leak.concurrency.flatten().map(Value::from)),
-        ("max_in_flight", changes.leak.max_in_flight.flatten().map(Value::from)),
-    ];
-    let leak = given(leak);
-    given([
-        ("capacity", changes.capacity.flatten().map(Value::from)),
-        ("capacity_bytes", changes.capacity_bytes.flatten().map(Value::from)),
-        ("max_share", changes.max_share.flatten().map(|share| share.to_string().into())),
-        ("limits", changes.limits.as_ref().and_then(|limits| Some(Value::from(limits.as_ref()?.document())))),
-        ("leak", (!leak.is_empty()).then_some(leak).map(Value::from)),
-    ])
-}
-
-fn given(members: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Map<String, Value> {
-    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+fn changes(changes: &Changes) -> Value {
+    let mut document = Value::Object(Map::new());
+    for (setting, value) in changes.iter() {
+        if let Some(value) = value {
+            setting.put(&mut document, value.clone());
+        }
+    }
+    document
 }

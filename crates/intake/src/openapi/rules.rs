@@ -19,6 +19,13 @@ pub(crate) struct Document {
     policies: Vec<Policy>,
 }
 
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub(crate) enum Limits {
+    List(Vec<Policy>),
+    Document(Document),
+}
+
 /// The rules of a service, as policies or as service levels.
 #[derive(ToSchema)]
 #[schema(as = PublishedRules)]

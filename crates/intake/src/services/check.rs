@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use crate::intake::Intake;
 use crate::openapi::verdict::Verdict;
 use crate::openapi::{parameters, responses};
-use crate::problem::{Code, Place, Problem};
+use crate::problem::Problem;
 use crate::request::access::ServiceAccess;
 use crate::request::{body, json};
 use crate::settings::IntakeSettings;
@@ -93,7 +93,7 @@ pub(crate) struct Check {
 impl Check {
     fn request<'r>(&'r self, headers: &'r HeaderMap, key_id: Option<&'r str>) -> Result<Request<'r>, Problem> {
         if self.cost.is_some_and(|cost| cost >= EXACT) {
-            return Err(bad_member("cost", "use a whole number below 2^53"));
+            return Err(Problem::bad_member("cost", "use a whole number below 2^53"));
         }
         Ok(Request {
             method: &self.method,
@@ -109,22 +109,17 @@ impl Check {
 
     fn headers(&self) -> Result<HeaderMap, Problem> {
         if self.headers.len() > MOST_FIELDS {
-            return Err(bad_member(
+            return Err(Problem::bad_member(
                 "headers",
                 &format!("more than {MOST_FIELDS}: send only those that limits count by"),
             ));
         }
         let header = |(name, value): (&String, &String)| {
-            let bad = |reason| bad_member(&format!("headers.{name}"), reason);
+            let bad = |reason| Problem::bad_member(&format!("headers.{name}"), reason);
             let name: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
             let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("not a valid header value"))?;
             Ok((name, value))
         };
         self.headers.iter().map(header).collect()
     }
-}
-
-fn bad_member(member: &str, reason: &str) -> Problem {
-    let place = Place { member: Some(member.to_owned()), ..Place::default() };
-    Problem::new(Code::BadMember, reason).at(place)
 }

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::kinds;
 use crate::policy::keys::{ScopeKeys, ScopeName};
 use crate::policy::policies::Policies;
 use crate::policy::request::Request;
 use crate::policy::tier::{Align, Kind, Tier};
-use crate::policy::wire::{self, Packed, Phase};
+use crate::policy::wire::{Packed, Phase};
 use crate::policy::{Policy, PolicyId};
 
 const SHADOW: u64 = 1;
@@ -64,7 +65,7 @@ impl Scope {
     fn pack(&self, packed: &mut Packed, place: u64, now_us: u64) {
         let mut tiers = Packed::default();
         for (tier, phase) in self.phases(now_us) {
-            wire::tier(&mut tiers, tier, phase);
+            kinds::pack(&mut tiers, tier, phase);
         }
         let tiers = tiers.into_bytes();
         let shadow = if self.policy.is_shadow() { SHADOW } else { 0 };

@@ -1,6 +1,7 @@
 use serde_json::Value as Json;
 
-use super::{Fault, LoadError, join, shape, tier};
+use super::{Fault, LoadError, join, shape};
+use crate::kinds;
 use crate::policy::MOST_TIERS;
 use crate::policy::tier::{Align, Kind, Tier};
 
@@ -16,7 +17,7 @@ pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError
     for (at, item) in items.into_iter().enumerate() {
         let below = |fault: Fault| Fault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
         let whole = |message: String| vec![Fault { place: String::new(), message }];
-        match shape(item).and_then(|raw| tier::read(&raw).and_then(fit).map_err(whole)) {
+        match shape(item).and_then(|raw| kinds::read(&raw).and_then(fit).map_err(whole)) {
             Ok(tier) => tiers.push(tier),
             Err(found) => faults.extend(found.into_iter().map(below)),
         }

@@ -5,7 +5,8 @@ use http::HeaderName;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Fault, Faults, at_most, keep, shape, tier};
+use super::{Fault, Faults, at_most, keep, shape};
+use crate::kinds;
 use crate::policy::consistency::{Consistency, OnStoreError};
 use crate::policy::cost::Cost;
 use crate::policy::matching::Match;
@@ -24,7 +25,7 @@ struct Raw {
     #[serde(default)]
     key: Vec<String>,
     cost: Option<Json>,
-    tiers: Vec<tier::Raw>,
+    tiers: Vec<kinds::Raw>,
     #[serde(default)]
     consistency: RawConsistency,
     sync: Option<String>,
@@ -92,7 +93,7 @@ pub(super) fn read(item: Json) -> Result<Policy, Faults> {
     let key = key.collect();
     let cost = keep(&mut faults, "cost", cost(raw.cost.as_ref()));
     let tiers = raw.tiers.iter().enumerate();
-    let tiers = tiers.filter_map(|(at, raw)| keep(&mut faults, &format!("tiers[{at}]"), tier::read(raw))).collect();
+    let tiers = tiers.filter_map(|(at, raw)| keep(&mut faults, &format!("tiers[{at}]"), kinds::read(raw))).collect();
     let sync = keep(&mut faults, "sync", sync(raw.sync.as_deref(), raw.consistency));
     let (Some(id), Some(matching), Some(cost), Some(sync), true) = (id, matching, cost, sync, faults.is_empty()) else {
         return Err(faults);

@@ -23,6 +23,10 @@ impl Packed {
         self
     }
 
+    pub(crate) fn limit_and_period(&mut self, tier: &Tier) -> &mut Self {
+        self.number(tier.limit(), 7).number(tier.period_us(), 6)
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -49,67 +53,11 @@ impl Phase {
     }
 }
 
-fn calendar(tier: &Tier) -> Option<&Calendar> {
+pub(crate) fn calendar(tier: &Tier) -> Option<&Calendar> {
     match tier.kind() {
         Kind::Fixed(Align::Calendar(calendar)) => Some(calendar),
         _ => None,
     }
-}
-
-/// The code of a kind's rule in Lua.
-pub(crate) const fn code(kind: &Kind) -> u8 {
-    match kind {
-        Kind::Bucket { .. } | Kind::Gate => 1,
-        Kind::Fixed(Align::Epoch { .. }) => 2,
-        Kind::Fixed(Align::First) => 3,
-        Kind::Fixed(Align::Calendar(_)) => 4,
-        Kind::Sliding => 5,
-        Kind::Log { .. } => 6,
-        Kind::Concurrent => 7,
-        Kind::Backlog => 8,
-    }
-}
-
-pub(crate) fn tier(packed: &mut Packed, tier: &Tier, phase: Phase) {
-    packed.number(code(tier.kind()).into(), 1);
-    match tier.kind() {
-        Kind::Bucket { .. } | Kind::Gate => {
-            let (limit, unit) = tier.drain();
-            packed.number(limit, 7).number(unit, 6).number(tier.most(), 7);
-        }
-        Kind::Fixed(Align::Epoch { .. }) => {
-            packed.number(tier.limit(), 7).number(tier.period_us(), 6).number(phase.offset, 6);
-        }
-        Kind::Fixed(Align::Calendar(_)) => {
-            packed.number(tier.limit(), 7).number(tier.period_us(), 6);
-            for border in phase.borders {
-                packed.number(border, 7);
-            }
-        }
-        Kind::Fixed(Align::First) | Kind::Sliding | Kind::Concurrent => {
-            packed.number(tier.limit(), 7).number(tier.period_us(), 6);
-        }
-        Kind::Log { min_gap_us, count_denied } => {
-            packed.number(tier.limit(), 7).number(tier.period_us(), 6);
-            packed.number(*min_gap_us, 6).number((*count_denied).into(), 1);
-        }
-        Kind::Backlog => {
-            packed.number(tier.limit(), 7);
-        }
-    }
-}
-
-/// Differs, as good as surely, between different lists of tiers; the same in all processes.
-pub(crate) fn fingerprint(tiers: &[Tier]) -> u32 {
-    let mut packed = Packed::default();
-    for each in tiers {
-        tier(&mut packed, each, Phase::default());
-        if let Some(calendar) = calendar(each) {
-            packed.bytes(format!("{:?}{}", calendar.unit(), calendar.zone()).as_bytes());
-        }
-    }
-    let [a, b, c, d, ..] = digest(&packed.into_bytes());
-    u32::from_le_bytes([a, b, c, d])
 }
 
 #[cfg(test)]
@@ -119,33 +67,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::policy::calendar::Unit;
     use crate::policy::scope::KeyPart;
-
-    const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
     fn numbers_are_little_endian_and_never_more_than_lua_holds() {
         let mut packed = Packed::default();
         packed.number(0x01_02, 2).number(u64::MAX, 7);
         assert_eq!(packed.into_bytes(), [2, 1, 255, 255, 255, 255, 255, 255, 31]);
-    }
-
-    #[test]
-    fn other_tiers_have_another_fingerprint() {
-        let bucket = |limit, burst| Tier::bucket(limit, SECOND, burst).unwrap();
-        let zone = |zone| Tier::calendar(1, Calendar::new(Unit::Day, zone).unwrap()).unwrap();
-        let lists = [
-            vec![bucket(10, 10)],
-            vec![bucket(10, 20)],
-            vec![bucket(20, 20)],
-            vec![bucket(10, 10), bucket(10, 10)],
-            vec![Tier::fixed(10, SECOND, Align::First).unwrap()],
-            vec![zone("UTC")],
-            vec![zone("Europe/Berlin")],
-        ];
-        let prints: std::collections::HashSet<u32> = lists.iter().map(|tiers| fingerprint(tiers)).collect();
-        assert_eq!(prints.len(), lists.len());
     }
 
     #[test]

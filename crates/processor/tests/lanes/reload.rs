@@ -1,5 +1,6 @@
-use dripfeed_bucket::{Changes, LeakChanges};
 use dripfeed_job::{Ending, State};
+
+use dripfeed_tests::buckets::changed;
 
 use crate::stage::{Stage, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
@@ -59,8 +60,7 @@ async fn more_slots_are_used_at_once_also_when_all_are_taken() {
         admitted(&bucket, job(body)).await;
     }
     let first = feed.call().await;
-    let wider = LeakChanges { concurrency: Some(Some(3)), ..LeakChanges::default() };
-    bucket.change(&Changes { leak: wider, ..Changes::default() }).await.unwrap();
+    bucket.change(&changed("leak.concurrency", 3)).await.unwrap();
     let others = feed.calls(2).await;
     first.ok();
     for call in others {

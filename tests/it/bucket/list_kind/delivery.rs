@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{Ending, State, Submission};
-use dripfeed_tests::buckets::{self, DELIVERED, buried, join, open, settle, submit, take, take_one, takes_nothing};
+use dripfeed_tests::buckets::{
+    self, DELIVERED, buried, changed, join, open, settle, submit, take, take_one, takes_nothing,
+};
 use dripfeed_tests::redis_server::TestRedis;
 
 use super::{JOBS, bodies, body, elements, settings, state, submit_all};
@@ -105,9 +107,8 @@ async fn pace_pause_and_the_bound_in_flight_hold_over_all_replicas() {
     assert_eq!(take(&a, 5).await.len(), 1, "room for two, a token for one");
     assert!(takes_nothing(&b).await);
 
-    let leak = LeakChanges { rate: Some(Some("1000/s".parse().unwrap())), ..LeakChanges::default() };
     bucket.pause().await.unwrap();
-    bucket.change(&Changes { leak, ..Changes::default() }).await.unwrap();
+    bucket.change(&changed("leak.rate", "1000/s")).await.unwrap();
     assert!(takes_nothing(&b).await);
     bucket.resume().await.unwrap();
     let taken = loop {

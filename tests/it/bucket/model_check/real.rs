@@ -9,7 +9,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{JobId, Share, Start, Submission};
 use dripfeed_store::Store;
-use dripfeed_tests::buckets;
+use dripfeed_tests::buckets::{self, changed};
 use futures::future::join_all;
 use proptest_state_machine::StateMachineTest;
 use tokio::runtime::Runtime;
@@ -132,21 +132,13 @@ impl Real {
             Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(Answer::Forgotten),
             Step::Pause => self.bucket.pause().await.map(|()| Answer::Done),
             Step::Resume => self.bucket.resume().await.map(|()| Answer::Done),
-            Step::SetCapacity(capacity) => {
-                self.change(Changes { capacity: Some(*capacity), ..Changes::default() }).await
-            }
-            Step::SetCapacityBytes(bytes) => {
-                self.change(Changes { capacity_bytes: Some(*bytes), ..Changes::default() }).await
-            }
+            Step::SetCapacity(capacity) => self.change(changed("capacity", *capacity)).await,
+            Step::SetCapacityBytes(bytes) => self.change(changed("capacity_bytes", *bytes)).await,
             Step::SetMaxShare(share) => {
-                self.change(Changes { max_share: Some(share.map(percent)), ..Changes::default() }).await
+                self.change(changed("max_share", share.map(|share| percent(share).to_string()))).await
             }
-            Step::SetMaxInFlight(most) => {
-                self.change_leak(LeakChanges { max_in_flight: Some(*most), ..LeakChanges::default() }).await
-            }
-            Step::SetBurst(burst) => {
-                self.change_leak(LeakChanges { burst: Some(*burst), ..LeakChanges::default() }).await
-            }
+            Step::SetMaxInFlight(most) => self.change(changed("leak.max_in_flight", *most)).await,
+            Step::SetBurst(burst) => self.change(changed("leak.burst", *burst)).await,
             Step::AnHourPasses => Ok(self.an_hour_passes().await),
         };
         answered.expect("Redis answers")
@@ -242,10 +234,6 @@ impl Real {
         self.bucket.change(&changes).await.map(|()| Answer::Done)
     }
 
-    async fn change_leak(&self, leak: LeakChanges) -> Result<Answer, BucketError> {
-        self.change(Changes { leak, ..Changes::default() }).await
-    }
-
     /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is
     /// tested elsewhere. Here they are due at once.
     async fn suspects_are_due(&self) {
@@ -325,13 +313,8 @@ impl Real {
 
     /// Lets everything leak: time passes until nothing is left.
     async fn finish(&mut self) {
-        let fast = LeakChanges {
-            rate: Some("1000000/s".parse().ok()),
-            burst: Some(Some(1000)),
-            max_in_flight: Some(Some(1000)),
-            ..LeakChanges::default()
-        };
-        self.change_leak(fast).await.expect("Redis answers");
+        let fast = changed("leak.rate", "1000000/s").and(changed("leak.burst", 1000));
+        self.change(fast.and(changed("leak.max_in_flight", 1000))).await.expect("Redis answers");
         self.bucket.resume().await.expect("Redis answers");
         for replica in &self.replicas {
             replica.leave().await.expect("Redis answers");

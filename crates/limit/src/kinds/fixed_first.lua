@@ -2,7 +2,7 @@
 --
 -- For a pace, it begins when that call is made at the latest, and grants nothing at its end that could be used after
 -- it; where that would close more than half of it, the next window waits until a period after the last use.
-if code == 3 then
+if code == FIRST then
   local function is_open(tier, now)
     return limit_late * 2 > tier.period or tier.count == 0 or now + 2 * limit_late <= tier.ends
   end
@@ -49,7 +49,7 @@ if code == 3 then
     end,
 
     write = function(tier)
-      return limit_pack('<BI6I7I5', 3, tier.period, tier.starts, tier.count)
+      return limit_pack('<BI6I7I5', FIRST, tier.period, tier.starts, tier.count)
     end,
 
     seldom = function()
@@ -80,6 +80,6 @@ if code == 3 then
       }
     end,
   }
-  limit_rules[3] = rule
+  limit_rules[FIRST] = rule
   return rule
 end

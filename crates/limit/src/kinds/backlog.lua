@@ -1,6 +1,6 @@
 -- `backlog`: the length of a queue, which isn't our state. The script that includes the rules reports it: `queue` has
 -- `length`, and `wait(excess)`, the µs until this many have left.
-if code == 8 then
+if code == BACKLOG then
   local rule
   rule = {
     charge = function() end,
@@ -24,7 +24,7 @@ if code == 8 then
     end,
 
     write = function()
-      return string.char(8)
+      return string.char(BACKLOG)
     end,
 
     seldom = function()
@@ -41,6 +41,6 @@ if code == 8 then
       }
     end,
   }
-  limit_rules[8] = rule
+  limit_rules[BACKLOG] = rule
   return rule
 end

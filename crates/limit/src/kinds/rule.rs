@@ -7,7 +7,7 @@ use crate::decide::wait::Wait;
 use crate::policy::wire::Phase;
 
 /// The state of one tier, and what its kind does with it. Times are µs of the Redis clock.
-pub(super) trait Rule: fmt::Debug + Send {
+pub(crate) trait Rule: fmt::Debug + Send {
     fn advance(&mut self, last: u64, now: u64);
     fn wait(&self, now: u64, n: u64) -> Wait;
     fn charge(&mut self, now: u64, n: u64, lease: u64);
@@ -26,14 +26,14 @@ pub(super) trait Rule: fmt::Debug + Send {
 }
 
 /// Numbers as `struct.pack` writes them.
-pub(super) struct Reader<'p>(&'p [u8]);
+pub(crate) struct Reader<'p>(&'p [u8]);
 
 impl<'p> Reader<'p> {
-    pub(super) fn new(packed: &'p [u8]) -> Self {
+    pub(crate) fn new(packed: &'p [u8]) -> Self {
         Self(packed)
     }
 
-    pub(super) fn number(&mut self, width: usize) -> Option<u64> {
+    pub(crate) fn number(&mut self, width: usize) -> Option<u64> {
         let (bytes, rest) = self.0.split_at_checked(width)?;
         self.0 = rest;
         Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))

@@ -1,6 +1,30 @@
+//! `bucket` and `gate`, with `bucket.lua`.
+
+use super::raw::{Raw, Read, time, told};
 use super::rule::{Reader, Rule, div_up, product};
 use crate::decide::verdict::Left;
 use crate::decide::wait::Wait;
+use crate::policy::tier::Tier;
+use crate::policy::wire::Packed;
+
+pub(super) fn read(raw: &Raw) -> Read<Tier> {
+    raw.only(&["burst"])?;
+    let (limit, period) = raw.limit_per_period()?;
+    told(Tier::bucket(limit, period, raw.burst.unwrap_or(limit)))
+}
+
+pub(super) fn read_gate(raw: &Raw) -> Read<Tier> {
+    raw.only(&[])?;
+    match raw.limit_per(Some(1))? {
+        (1, period) => told(Tier::gate(time(&period)?)),
+        (limit, _) => Err(format!("a gate's limit is 1, not {limit}: use the kind `bucket`")),
+    }
+}
+
+pub(super) fn pack(packed: &mut Packed, tier: &Tier) {
+    let (limit, unit) = tier.drain();
+    packed.number(limit, 7).number(unit, 6).number(tier.most(), 7);
+}
 
 /// A leaky bucket; the level is in units of µs·calls.
 #[derive(Debug)]

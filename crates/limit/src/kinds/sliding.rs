@@ -1,6 +1,16 @@
+//! `sliding`, with `sliding.lua`.
+
+use super::raw::{Raw, Read, told};
 use super::rule::{Reader, Rule, div_up, product};
 use crate::decide::verdict::Left;
 use crate::decide::wait::Wait;
+use crate::policy::tier::Tier;
+
+pub(super) fn read(raw: &Raw) -> Read<Tier> {
+    raw.only(&[])?;
+    let (limit, period) = raw.limit_per_period()?;
+    told(Tier::sliding(limit, period))
+}
 
 /// The count of the window before, weighed by how much of it is still covered, and that of this one.
 #[derive(Debug)]

@@ -1,8 +1,24 @@
+//! `log`, with `log.lua`.
+
 use std::collections::VecDeque;
 
+use super::raw::{Raw, Read, time, told};
 use super::rule::{Reader, Rule};
 use crate::decide::verdict::Left;
 use crate::decide::wait::Wait;
+use crate::policy::tier::Tier;
+use crate::policy::wire::Packed;
+
+pub(super) fn read(raw: &Raw) -> Read<Tier> {
+    raw.only(&["min_gap", "count_denied"])?;
+    let (limit, period) = raw.limit_per_period()?;
+    let gap = raw.min_gap.as_deref().map(time).transpose()?.unwrap_or_default();
+    told(Tier::log(limit, period, gap, raw.count_denied.unwrap_or(false)))
+}
+
+pub(super) fn pack(packed: &mut Packed, tier: &Tier, min_gap_us: u64, count_denied: bool) {
+    packed.limit_and_period(tier).number(min_gap_us, 6).number(count_denied.into(), 1);
+}
 
 /// The time and cost of each call of the last period, the oldest first.
 #[derive(Debug)]

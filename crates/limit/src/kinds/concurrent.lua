@@ -1,5 +1,5 @@
 -- `concurrent`: leases that are out. Each is packed as when it expires, how many it counts for, and its id.
-if code == 7 then
+if code == CONCURRENT then
   local LEASE = 16
 
   local function lease(leases, at)
@@ -63,7 +63,7 @@ if code == 7 then
     end,
 
     write = function(tier)
-      return limit_pack('<BI6I5I4', 7, tier.period, tier.sum, #tier.leases) .. tier.leases
+      return limit_pack('<BI6I5I4', CONCURRENT, tier.period, tier.sum, #tier.leases) .. tier.leases
     end,
 
     seldom = function()
@@ -88,6 +88,6 @@ if code == 7 then
       }
     end,
   }
-  limit_rules[7] = rule
+  limit_rules[CONCURRENT] = rule
   return rule
 end

@@ -1,6 +1,6 @@
 -- `sliding`: the count of the window before, weighed by how much of it the sliding one still covers, and that of this
 -- one. An estimate: it takes the calls of the window before for evenly spread.
-if code == 5 then
+if code == SLIDING then
   local rule
   rule = {
     tier = function(text, at, packed, from, last, now)
@@ -43,7 +43,7 @@ if code == 5 then
     end,
 
     write = function(tier)
-      return limit_pack('<BI6I5I5', 5, tier.period, tier.prev, tier.cur)
+      return limit_pack('<BI6I5I5', SLIDING, tier.period, tier.prev, tier.cur)
     end,
 
     seldom = function()
@@ -75,6 +75,6 @@ if code == 5 then
       }
     end,
   }
-  limit_rules[5] = rule
+  limit_rules[SLIDING] = rule
   return rule
 end

@@ -1,6 +1,6 @@
 -- `bucket` and `gate`: leaky bucket, token bucket and GCRA in one rule. The level is in µs·calls: a call adds one
 -- period, each µs takes `limit` away.
-if code == 1 then
+if code == BUCKET then
   local rule
   rule = {
     tier = function(text, at, packed, from, last, now)
@@ -42,7 +42,7 @@ if code == 1 then
     end,
 
     write = function(tier)
-      return limit_pack('<BI6I7', 1, tier.period, tier.level)
+      return limit_pack('<BI6I7', BUCKET, tier.period, tier.level)
     end,
 
     seldom = function()
@@ -77,6 +77,6 @@ if code == 1 then
       }
     end,
   }
-  limit_rules[1] = rule
+  limit_rules[BUCKET] = rule
   return rule
 end

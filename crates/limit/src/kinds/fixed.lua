@@ -4,7 +4,7 @@
 -- For a pace, a call belongs to the window in which it is made. So a window grants nothing at its end that could be
 -- used after it; where that would close more than half of it, a window begins with the count of the one before, as long
 -- as grants from there may still be used in it.
-if code == 2 or code == 4 then
+if code == EPOCH or code == CALENDAR then
   local function is_open(tier, now)
     return limit_late * 2 > tier.period or now + limit_late <= tier.ends
   end
@@ -63,7 +63,7 @@ if code == 2 or code == 4 then
     tier = nil,
   }
 
-  if code == 2 then
+  if code == EPOCH then
     function rule.tier(text, at, packed, from, last, now)
       local count, limit, period, offset, _ = 0
       limit, period, offset, at = limit_unpack('<I7I6I6', text, at)

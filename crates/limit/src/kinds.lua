@@ -1,5 +1,5 @@
 -- The rules of the kinds. limit_kind(code) makes that of one kind; nil: of one that isn't known here. The files of the
--- kinds are the statements of this function (lua.rs).
+-- kinds are the statements of this function (kinds.rs).
 --
 -- A tier is a table of its settings, from a plan, and its state. What a rule can do:
 --   tier(text, at, packed, from, last, now)

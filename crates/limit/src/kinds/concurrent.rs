@@ -1,6 +1,19 @@
+//! `concurrent`, with `concurrent.lua`.
+
+use super::raw::{NO_LIMIT, Raw, Read, time, told};
 use super::rule::{Reader, Rule};
 use crate::decide::verdict::Left;
 use crate::decide::wait::Wait;
+use crate::policy::tier::Tier;
+
+pub(super) fn read(raw: &Raw) -> Read<Tier> {
+    raw.only(&["lease"])?;
+    if raw.period.is_some() || raw.rate.is_some() {
+        return Err("leases have no period: say how long one lives as `lease`".to_owned());
+    }
+    let lease = raw.lease.as_deref().ok_or("a lease must end some time: say when, as `lease`")?;
+    told(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
+}
 
 /// Leases that are out.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 -- `log`: the time and cost of each call of the last period. Exact, and so the one whose state grows with its limit.
 -- Entries stay packed, of nine bytes each, the oldest first: only those that leave are looked at.
-if code == 6 then
+if code == LOG then
   local ENTRY = 9
 
   local function entry(entries, at)
@@ -72,7 +72,7 @@ if code == 6 then
     end,
 
     write = function(tier)
-      return limit_pack('<BI6I5I4', 6, tier.period, tier.sum, #tier.entries) .. tier.entries
+      return limit_pack('<BI6I5I4', LOG, tier.period, tier.sum, #tier.entries) .. tier.entries
     end,
 
     seldom = function()
@@ -114,6 +114,6 @@ if code == 6 then
       }
     end,
   }
-  limit_rules[6] = rule
+  limit_rules[LOG] = rule
   return rule
 end

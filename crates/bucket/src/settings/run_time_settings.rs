@@ -1,0 +1,106 @@
+//! The settings that can be changed at run time: each stands here once. `PATCH` and its description, `dripfeed set`,
+//! what a bucket shows of its changes, and the hash `control` go by this table. The defaults are in
+//! `config/default.toml`, with those of all settings.
+
+use serde_json::Value as Json;
+
+use crate::settings::setting_kind::SettingKind::{
+    self, Count, Limits, PaceTiers, Rate, Share, Size, SmallCount, Switch,
+};
+
+#[derive(Debug)]
+pub struct RunTimeSetting {
+    /// In the configuration, in `PATCH` and for `dripfeed set`.
+    pub name: &'static str,
+    /// For the API description; empty: the name says it.
+    pub description: &'static str,
+    /// For `dripfeed set`.
+    pub example: &'static str,
+    /// How it is read, and what it sets.
+    pub kind: SettingKind,
+}
+
+pub static RUN_TIME_SETTINGS: [RunTimeSetting; 10] = [
+    RunTimeSetting {
+        name: "capacity",
+        description: "",
+        example: "50",
+        kind: Count(|to, count| to.settings.capacity = count),
+    },
+    RunTimeSetting {
+        name: "capacity_bytes",
+        description: "Bytes, or text with a unit: `64MiB`.",
+        example: "32MiB",
+        kind: Size(|to, bytes| to.settings.capacity_bytes = bytes),
+    },
+    RunTimeSetting {
+        name: "max_share",
+        description: "The largest share of the capacity, in jobs and in bytes, for one caller's jobs.",
+        example: "25%",
+        kind: Share(|to, share| to.settings.max_share = Some(share)),
+    },
+    RunTimeSetting {
+        name: "limits",
+        description: "Rate limits of submissions, as a list or as a document; replaced as a whole. Consumption is kept \
+                      for unchanged ids.",
+        example: r#"[{"id":"each","key":["caller"],"tiers":[{"kind":"gate","period":"1s"}]}]"#,
+        kind: Limits(|to, limits| to.limits = limits),
+    },
+    RunTimeSetting {
+        name: "leak.rate",
+        description: "Calls per time, such as `200/500ms`.",
+        example: "10/s",
+        kind: Rate(|to, rate| to.settings.leak.rate = Some(rate)),
+    },
+    RunTimeSetting {
+        name: "leak.burst",
+        description: "",
+        example: "10",
+        kind: Count(|to, burst| to.settings.leak.burst = burst),
+    },
+    RunTimeSetting {
+        name: "leak.tiers",
+        description: "Further limits that a call must pass besides the rate.",
+        example: r#"[{"kind":"fixed","limit":10000,"period":"1d"}]"#,
+        kind: PaceTiers(|to, tiers| to.settings.leak.tiers = tiers),
+    },
+    RunTimeSetting {
+        name: "leak.adaptive",
+        description: "Whether the rate adapts to the upstream's refusals and timeouts.",
+        example: "false",
+        kind: Switch(|to, adaptive| to.settings.leak.adaptive = adaptive),
+    },
+    RunTimeSetting {
+        name: "leak.concurrency",
+        description: "Per replica.",
+        example: "5",
+        kind: SmallCount(|to, calls| to.settings.leak.concurrency = calls),
+    },
+    RunTimeSetting {
+        name: "leak.max_in_flight",
+        description: "Over all replicas.",
+        example: "20",
+        kind: Count(|to, calls| to.settings.leak.max_in_flight = Some(calls)),
+    },
+];
+
+impl RunTimeSetting {
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        RUN_TIME_SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// The section, such as `leak`, or nothing; and the name in it.
+    #[must_use]
+    pub fn place(&self) -> (&'static str, &'static str) {
+        self.name.split_once('.').unwrap_or(("", self.name))
+    }
+
+    /// Puts a value into a document as `PATCH` takes it.
+    pub fn put(&self, document: &mut Json, value: Json) {
+        match self.place() {
+            ("", name) => document[name] = value,
+            (section, name) => document[section][name] = value,
+        }
+    }
+}

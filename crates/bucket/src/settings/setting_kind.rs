@@ -1,0 +1,167 @@
+//! What a setting that can be changed at run time may be: how it is read, and what it sets.
+
+use std::fmt;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use dripfeed_job::rate::EXACT;
+use dripfeed_job::{Rate, Share, size};
+use dripfeed_limit::LoadError;
+use serde::de::{DeserializeOwned, Error as _, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value as Json;
+use thiserror::Error;
+
+use crate::settings::BucketSettings;
+use crate::settings::limits::BucketLimits;
+use crate::settings::pace_tiers::PaceTiers;
+
+/// What is set at run time.
+pub struct Adjustable {
+    pub(crate) settings: BucketSettings,
+    pub(crate) limits: BucketLimits,
+}
+
+type Set<T> = fn(&mut Adjustable, T);
+
+#[derive(Clone, Copy, Debug)]
+pub enum SettingKind {
+    /// From 1 to 2^53 - 1.
+    Count(Set<u64>),
+    /// From 1 to 65535.
+    SmallCount(Set<u32>),
+    /// Bytes as a number, or as text with a unit.
+    Size(Set<u64>),
+    Share(Set<Share>),
+    Rate(Set<Rate>),
+    Switch(Set<bool>),
+    PaceTiers(Set<PaceTiers>),
+    /// A list of policies, or a document with it.
+    Limits(Set<BucketLimits>),
+}
+
+/// Why a setting can't be changed to a value.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadSetting {
+    #[error("{0}")]
+    Value(String),
+    /// Of a list: all that is wrong, with places that begin with the setting's name.
+    #[error(transparent)]
+    Parts(#[from] LoadError),
+}
+
+/// A value that was read.
+#[derive(Clone)]
+pub(crate) struct SettingValue {
+    /// As the API prints it.
+    pub(crate) json: Json,
+    pub(crate) put: Arc<dyn Fn(&mut Adjustable) + Send + Sync>,
+}
+
+impl SettingValue {
+    fn new<T: Clone + Send + Sync + 'static>(json: impl Into<Json>, value: T, set: Set<T>) -> Self {
+        Self { json: json.into(), put: Arc::new(move |to| set(to, value.clone())) }
+    }
+}
+
+impl PartialEq for SettingValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.json == other.json
+    }
+}
+
+impl fmt::Debug for SettingValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.json.fmt(f)
+    }
+}
+
+impl SettingKind {
+    /// Reads a value that is called `place` in another document.
+    pub(crate) fn read(self, place: &str, json: Json) -> Result<SettingValue, BadSetting> {
+        Ok(match self {
+            Self::Count(set) => value(json).map(|Count(count)| SettingValue::new(count, count, set))?,
+            Self::SmallCount(set) => {
+                let count = value::<NonZeroU16>(json)?.get();
+                SettingValue::new(count, u32::from(count), set)
+            }
+            Self::Size(set) => value(json).map(|Size(bytes)| SettingValue::new(bytes, bytes, set))?,
+            Self::Share(set) => value(json).map(|share: Share| SettingValue::new(share.to_string(), share, set))?,
+            Self::Rate(set) => value(json).map(|rate: Rate| SettingValue::new(rate.to_string(), rate, set))?,
+            Self::Switch(set) => value(json).map(|on: bool| SettingValue::new(on, on, set))?,
+            Self::PaceTiers(set) => {
+                let tiers = PaceTiers::read(place, value(json)?)?;
+                SettingValue::new(Json::from(tiers.written()), tiers, set)
+            }
+            Self::Limits(set) => {
+                let limits = limits(place, json)?;
+                SettingValue::new(Json::from(limits.document()), limits, set)
+            }
+        })
+    }
+
+    /// A value as it is kept in Redis, in JSON.
+    pub(crate) fn json_of_text(self, text: &str) -> Result<Json, serde_json::Error> {
+        match self {
+            Self::Share(_) | Self::Rate(_) => Ok(Json::from(text)),
+            _ => serde_json::from_str(text),
+        }
+    }
+}
+
+fn value<T: DeserializeOwned>(json: Json) -> Result<T, BadSetting> {
+    serde_json::from_value(json).map_err(|error| BadSetting::Value(error.to_string()))
+}
+
+fn limits(place: &str, json: Json) -> Result<BucketLimits, BadSetting> {
+    let bad = |message: &str| Err(BadSetting::Value(message.to_owned()));
+    match json {
+        Json::Array(items) => Ok(BucketLimits::read(place, items)?),
+        Json::Object(mut members) => match (members.remove("policies"), members.is_empty()) {
+            (Some(Json::Array(items)), true) => Ok(BucketLimits::read(&format!("{place}.policies"), items)?),
+            _ => bad("a document has one member `policies`, a list"),
+        },
+        _ => bad("use a list of policies"),
+    }
+}
+
+/// At least 1, and exact in a double.
+struct Count(u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u64::deserialize(deserializer)?;
+        if (1..EXACT).contains(&number) {
+            return Ok(Self(number));
+        }
+        Err(D::Error::invalid_value(Unexpected::Unsigned(number), &"a number from 1 to 2^53 - 1"))
+    }
+}
+
+/// Bytes, at least 1; as a number, or as text with a unit.
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
+
+struct SizeVisitor;
+
+impl Visitor<'_> for SizeVisitor {
+    type Value = Size;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes, from 1 to 2^53 - 1, or text with a unit such as \"64MiB\"")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<Size, E> {
+        let in_range = (1..EXACT).contains(&bytes);
+        in_range.then_some(Size(bytes)).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(bytes), &self))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Size, E> {
+        self.visit_u64(size::parse(text).map_err(E::custom)?)
+    }
+}

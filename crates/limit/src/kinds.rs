@@ -1,0 +1,98 @@
+//! The kinds of limits. In `kinds/` all of a kind stands side by side: how it is read, how it is packed for scripts,
+//! its rule in Lua, and the same rule for a replica that judges on its own. Here is the list of them.
+
+mod backlog;
+mod bucket;
+mod concurrent;
+mod fixed;
+mod log;
+mod raw;
+mod rule;
+mod sliding;
+mod window;
+
+pub use self::fixed::FIXED_ALIGN;
+pub(crate) use self::raw::Raw;
+pub(crate) use self::rule::{Reader, Rule};
+
+use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::wire::{Packed, Phase};
+
+/// Names the rules by codes, in Rust and in Lua, and joins the files of the rules. One function makes the rules, each
+/// only where a plan has a tier of its kind: making all of them costs each script.
+macro_rules! rules {
+    ($($name:ident = $code:literal),*; $($file:literal),*) => {
+        $(const $name: u8 = $code;)*
+
+        pub(crate) const RULES: &str = concat!(
+            include_str!("kinds.lua"),
+            "\nlocal function limit_kind(code)\n",
+            $("  local ", stringify!($name), " = ", $code, "\n",)*
+            $(include_str!($file),)*
+            "end\n",
+        );
+    };
+}
+
+rules! {
+    BUCKET = 1, EPOCH = 2, FIRST = 3, CALENDAR = 4, SLIDING = 5, LOG = 6, CONCURRENT = 7, BACKLOG = 8;
+    "kinds/bucket.lua", "kinds/fixed.lua", "kinds/fixed_first.lua", "kinds/sliding.lua", "kinds/log.lua",
+    "kinds/concurrent.lua", "kinds/backlog.lua"
+}
+
+/// The code of a kind's rule.
+pub(crate) const fn code(kind: &Kind) -> u8 {
+    match kind {
+        Kind::Bucket { .. } | Kind::Gate => BUCKET,
+        Kind::Fixed(Align::Epoch { .. }) => EPOCH,
+        Kind::Fixed(Align::First) => FIRST,
+        Kind::Fixed(Align::Calendar(_)) => CALENDAR,
+        Kind::Sliding => SLIDING,
+        Kind::Log { .. } => LOG,
+        Kind::Concurrent => CONCURRENT,
+        Kind::Backlog => BACKLOG,
+    }
+}
+
+pub(crate) fn read(raw: &Raw) -> Result<Tier, String> {
+    match raw.kind.as_str() {
+        "bucket" => bucket::read(raw),
+        "gate" => bucket::read_gate(raw),
+        "fixed" => fixed::read(raw),
+        "sliding" => sliding::read(raw),
+        "log" => log::read(raw),
+        "concurrent" => concurrent::read(raw),
+        "backlog" => backlog::read(raw),
+        other => Err(format!("`{other}` is no kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
+    }
+}
+
+/// As its rule in Lua reads a tier from a plan.
+pub(crate) fn pack(packed: &mut Packed, tier: &Tier, phase: Phase) {
+    packed.number(code(tier.kind()).into(), 1);
+    match tier.kind() {
+        Kind::Bucket { .. } | Kind::Gate => bucket::pack(packed, tier),
+        Kind::Fixed(align) => fixed::pack(packed, tier, align, phase),
+        Kind::Sliding | Kind::Concurrent => {
+            packed.limit_and_period(tier);
+        }
+        Kind::Log { min_gap_us, count_denied } => log::pack(packed, tier, *min_gap_us, *count_denied),
+        Kind::Backlog => backlog::pack(packed, tier),
+    }
+}
+
+/// The rule of a tier here. None: it can be decided in Redis alone.
+pub(crate) fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
+    let (limit, period) = (tier.limit(), tier.period_us());
+    Some(match tier.kind() {
+        Kind::Bucket { .. } | Kind::Gate => {
+            let (limit, unit) = tier.drain();
+            Box::new(bucket::Bucket::new(limit, unit, tier.most()))
+        }
+        Kind::Fixed(align) => fixed::rule(tier, align, phase),
+        Kind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
+        Kind::Log { min_gap_us, count_denied } => Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied)),
+        Kind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),
+        Kind::Backlog => return None,
+    })
+}

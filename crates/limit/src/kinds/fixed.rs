@@ -1,0 +1,56 @@
+//! `fixed`: how it is read and packed. Its windows are in `window.rs`, and in `fixed.lua` and `fixed_first.lua`.
+
+use super::raw::{Raw, Read, time, told};
+use super::rule::Rule;
+use super::window::{self, Window};
+use crate::policy::calendar::{Calendar, Unit};
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::{Align, Tier};
+use crate::policy::wire::{Packed, Phase};
+
+/// What is read as the `align` of a fixed window, as a regular expression.
+pub const FIXED_ALIGN: &str = r"^(epoch|first|calendar\(.+\))$";
+
+pub(super) fn read(raw: &Raw) -> Read<Tier> {
+    raw.only(&["align", "spread"])?;
+    let (limit, period) = raw.limit_per(None)?;
+    let align = raw.align.as_deref().unwrap_or("epoch");
+    let spread = raw.spread.as_deref().map(|part| told(part.parse::<KeyPart>())).transpose()?;
+    if spread.is_some() && align != "epoch" {
+        return Err("only windows with align `epoch` can be spread".to_owned());
+    }
+    let zone = align.strip_prefix("calendar(").and_then(|zone| zone.strip_suffix(')'));
+    match (align, zone) {
+        ("epoch", _) => told(Tier::fixed(limit, time(&period)?, Align::Epoch { spread })),
+        ("first", _) => told(Tier::fixed(limit, time(&period)?, Align::First)),
+        (_, Some(zone)) => {
+            let unit = told(Unit::parse(&period))?;
+            told(Tier::calendar(limit, told(Calendar::new(unit, zone.trim()))?))
+        }
+        _ => Err(format!("`{align}` is no alignment: use epoch, first, or calendar(<time zone>)")),
+    }
+}
+
+pub(super) fn pack(packed: &mut Packed, tier: &Tier, align: &Align, phase: Phase) {
+    packed.limit_and_period(tier);
+    match align {
+        Align::Epoch { .. } => {
+            packed.number(phase.offset, 6);
+        }
+        Align::First => {}
+        Align::Calendar(_) => {
+            for border in phase.borders {
+                packed.number(border, 7);
+            }
+        }
+    }
+}
+
+pub(super) fn rule(tier: &Tier, align: &Align, phase: Phase) -> Box<dyn Rule> {
+    let (limit, period) = (tier.limit(), tier.period_us());
+    match align {
+        Align::Epoch { .. } => Box::new(Window::new(limit, window::Epoch { period, offset: phase.offset })),
+        Align::First => Box::new(Window::new(limit, window::First::new(period))),
+        Align::Calendar(_) => Box::new(Window::new(limit, window::Calendar { borders: phase.borders })),
+    }
+}

@@ -1,0 +1,75 @@
+//! A tier as it is written: the members of all kinds.
+
+use std::time::Duration;
+
+use dripfeed_job::duration;
+use serde::Deserialize;
+
+/// The members of all kinds. Which of them a kind has is checked where it is read.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Raw {
+    pub(super) kind: String,
+    /// `limit` and `period`, or both in one as `rate`: "10/s".
+    pub(super) limit: Option<u64>,
+    pub(super) period: Option<String>,
+    pub(super) rate: Option<String>,
+    pub(super) burst: Option<u64>,
+    pub(super) align: Option<String>,
+    pub(super) spread: Option<String>,
+    pub(super) min_gap: Option<String>,
+    pub(super) count_denied: Option<bool>,
+    pub(super) lease: Option<String>,
+}
+
+pub(super) type Read<T> = Result<T, String>;
+
+pub(super) const NO_LIMIT: &str = "there is no limit: give `limit` and `period`, or a `rate` such as 10/s";
+
+impl Raw {
+    /// Refuses what has no meaning for this kind, rather than not to heed it.
+    pub(super) fn only(&self, members: &[&str]) -> Read<()> {
+        let given = [
+            ("burst", self.burst.is_some()),
+            ("align", self.align.is_some()),
+            ("spread", self.spread.is_some()),
+            ("min_gap", self.min_gap.is_some()),
+            ("count_denied", self.count_denied.is_some()),
+            ("lease", self.lease.is_some()),
+        ];
+        match given.iter().find(|(name, given)| *given && !members.contains(name)) {
+            Some((name, _)) => Err(format!("`{name}` has no meaning for the kind `{}`", self.kind)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn limit_per_period(&self) -> Read<(u64, Duration)> {
+        let (limit, period) = self.limit_per(None)?;
+        Ok((limit, time(&period)?))
+    }
+
+    /// The limit, and the period as text, with its unit.
+    pub(super) fn limit_per(&self, default_limit: Option<u64>) -> Read<(u64, String)> {
+        match (self.limit, &self.period, &self.rate) {
+            (None, None, Some(rate)) => {
+                let bad = || format!("`{rate}` is no rate: write calls per time, such as 10/s, 200/500ms or 10000/day");
+                let (limit, period) = rate.split_once('/').ok_or_else(bad)?;
+                let limit = limit.trim().parse().map_err(|_| bad())?;
+                // `10/s` is `10/1s`.
+                let one = if period.trim().starts_with(|c: char| c.is_ascii_alphabetic()) { "1" } else { "" };
+                Ok((limit, format!("{one}{}", period.trim())))
+            }
+            (limit, Some(period), None) => Ok((limit.or(default_limit).ok_or(NO_LIMIT)?, period.clone())),
+            (_, None, None) => Err(NO_LIMIT.to_owned()),
+            _ => Err("a limit is given twice: use either `rate`, or `limit` and `period`".to_owned()),
+        }
+    }
+}
+
+pub(super) fn time(text: &str) -> Read<Duration> {
+    told(duration::parse(text))
+}
+
+pub(super) fn told<T, E: ToString>(result: Result<T, E>) -> Read<T> {
+    result.map_err(|error| error.to_string())
+}

@@ -1,0 +1,99 @@
+//! Each setting that can be changed at run time is enforced from then on, also by processes that didn't change it.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_job::Submission;
+use dripfeed_tests::buckets::{
+    self, DELIVERED, changed, job, join, open, refused, settle, submit, take, take_one, takes_nothing,
+};
+use dripfeed_tests::redis_server::TestRedis;
+use serde_json::json;
+
+/// The second of two submissions by one caller.
+async fn second_is_refused(bucket: &Bucket) -> Reason {
+    let submission = |body: &str| Submission { caller: Some("shop".to_owned()), ..job(body) };
+    submit(bucket, submission("1")).await;
+    refused(bucket.admit(submission("2")).await).reason
+}
+
+/// How many of three jobs are handed out at once.
+async fn taken_at_once(bucket: &Bucket, replica: &Replica) -> usize {
+    for n in 0..3 {
+        submit(bucket, job(n.to_string())).await;
+    }
+    let taken = take(replica, 3).await.len();
+    assert!(taken == 3 || takes_nothing(replica).await);
+    taken
+}
+
+/// Changes it, and looks at what another process does then.
+async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
+    let name = setting.name;
+    let mut configured = buckets::settings(&name.replace('.', "-"));
+    if name == "leak.burst" {
+        configured.leak.rate = "1/366d".parse().ok();
+    } else if name == "leak.adaptive" {
+        configured.leak.rate = "1000/s".parse().ok();
+    }
+    let (operator, other) = (open(redis, configured.clone()).await, open(redis, configured).await);
+    let replica = join(&other, "a").await;
+    let change = async |value: serde_json::Value| operator.change(&changed(name, value)).await.expect("Redis answers");
+    match name {
+        "capacity" => {
+            change(json!(1)).await;
+            assert_eq!(second_is_refused(&other).await, Reason::BucketFull);
+        }
+        "capacity_bytes" => {
+            let large = || job("x".repeat(2000));
+            submit(&other, large()).await;
+            change(json!("3kB")).await;
+            assert_eq!(refused(other.admit(large()).await).reason, Reason::BucketFull);
+        }
+        "max_share" => {
+            change(json!("1%")).await;
+            assert_eq!(second_is_refused(&other).await, Reason::ShareTaken);
+        }
+        "limits" => {
+            change(json!([{ "id": "each", "tiers": [{ "kind": "gate", "period": "1d" }] }])).await;
+            assert_eq!(second_is_refused(&other).await, Reason::CallerLimit);
+        }
+        "leak.rate" => {
+            change(json!("1/366d")).await;
+            assert_eq!(taken_at_once(&other, &replica).await, 1);
+        }
+        "leak.burst" => {
+            change(json!(2)).await;
+            assert_eq!(taken_at_once(&other, &replica).await, 2);
+        }
+        "leak.tiers" => {
+            change(json!([{ "kind": "fixed", "limit": 2, "period": "366d", "align": "first" }])).await;
+            assert_eq!(taken_at_once(&other, &replica).await, 2);
+        }
+        "leak.adaptive" => {
+            change(json!(false)).await;
+            submit(&other, job("1")).await;
+            settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(Duration::ZERO) }).await;
+            assert_eq!(other.census().await.expect("Redis answers").pace.effective_per_s, Some(1000.0));
+        }
+        "leak.concurrency" => {
+            change(json!(7)).await;
+            submit(&other, job("1")).await;
+            settle(&replica, take_one(&replica).await, DELIVERED).await;
+            assert_eq!(replica.concurrency(), 7);
+        }
+        "leak.max_in_flight" => {
+            change(json!(2)).await;
+            assert_eq!(taken_at_once(&other, &replica).await, 2);
+        }
+        _ => panic!("show here that {name} is enforced"),
+    }
+}
+
+#[tokio::test]
+async fn every_run_time_setting_is_enforced_once_it_is_changed() {
+    let redis = TestRedis::start().await;
+    for setting in &RUN_TIME_SETTINGS {
+        is_enforced(&redis, setting).await;
+    }
+}
