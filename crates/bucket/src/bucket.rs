@@ -19,7 +19,7 @@ use crate::inspect::doctor::{Examination, Finding};
 use crate::inspect::find::JobView;
 use crate::inspect::pagination::{Cursor, Page};
 use crate::operate::cancel::Cancel;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::settings::BucketSettings;
 use crate::settings::limits::BucketLimits;
 use crate::settings::overrides::Changes;
@@ -27,7 +27,7 @@ use crate::settings::overrides::Changes;
 /// A bounded queue in front of one upstream. Cheap to clone; lives in a tokio runtime.
 #[derive(Clone)]
 pub struct Bucket {
-    core: Arc<Core>,
+    redis_bucket: Arc<RedisBucket>,
     name: BucketName,
     admissions: Admissions,
     waiting: Waiting,
@@ -38,8 +38,13 @@ impl Bucket {
     #[must_use]
     pub fn new(store: Store, settings: BucketSettings) -> Self {
         let name = settings.name.clone();
-        let core = Arc::new(Core::new(store, settings));
-        Self { admissions: admit::start(core.clone()), waiting: Waiting::new(core.clone()), name, core }
+        let redis_bucket = Arc::new(RedisBucket::new(store, settings));
+        Self {
+            admissions: admit::start(redis_bucket.clone()),
+            waiting: Waiting::new(redis_bucket.clone()),
+            name,
+            redis_bucket,
+        }
     }
 
     #[must_use]
@@ -50,31 +55,31 @@ impl Bucket {
     /// As configured; changes made at run time are reported by the census.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
-        self.core.settings()
+        self.redis_bucket.settings()
     }
 
     /// What an admitted job survives, by what Redis was last found to give.
     #[must_use]
     pub fn durability(&self) -> Durability {
-        self.core.store.durability()
+        self.redis_bucket.store.durability()
     }
 
     /// Other settings from now on; name, kind and key stay what they were.
     pub fn reconfigure(&self, settings: BucketSettings) {
-        self.core.reconfigure(settings);
+        self.redis_bucket.reconfigure(settings);
     }
 
     /// Judges submissions by these limits from now on, unless others were set at run time; what was consumed of a limit
     /// that stays is kept.
     pub fn limit_by(&self, limits: &BucketLimits) {
-        self.core.limit_by(limits);
+        self.redis_bucket.limit_by(limits);
     }
 
     /// Whether submissions are judged by a limit of this name, [`crate::MAX_SHARE`] included, as far as this process
     /// knows.
     #[must_use]
     pub fn is_limited_by(&self, name: &str) -> bool {
-        let force = self.core.in_force();
+        let force = self.redis_bucket.in_force();
         match name {
             MAX_SHARE => force.settings.max_share.is_some(),
             _ => force.limits.policies().iter().any(|policy| policy.id().as_str() == name),
@@ -89,8 +94,8 @@ impl Bucket {
     /// [`StoreError::certainty`](dripfeed_store::StoreError::certainty) says whether the job may be stored. For a
     /// submission that this kind of bucket can't do, and while the process ends.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
-        self.core.refuse_unsupported(&submission)?;
-        let asked = self.core.ask(submission, origin).await?;
+        self.redis_bucket.refuse_unsupported(&submission)?;
+        let asked = self.redis_bucket.ask(submission, origin).await?;
         self.admissions.put(asked).await.unwrap_or(Err(BucketError::Closing))
     }
 
@@ -103,8 +108,8 @@ impl Bucket {
         let mut asked = Vec::with_capacity(submissions.len());
         let mut places = Vec::with_capacity(submissions.len());
         for submission in submissions {
-            let place = match self.core.refuse_unsupported(&submission) {
-                Ok(()) => self.core.ask(submission, origin.clone()).await.map(|entry| asked.push(entry)),
+            let place = match self.redis_bucket.refuse_unsupported(&submission) {
+                Ok(()) => self.redis_bucket.ask(submission, origin.clone()).await.map(|entry| asked.push(entry)),
                 Err(unsupported) => Err(unsupported),
             };
             places.push(place);
@@ -120,7 +125,8 @@ impl Bucket {
         &self,
         jobs: Vec<(Submission, Option<u64>)>,
     ) -> Vec<Result<Judgement, BucketError>> {
-        let sound = jobs.iter().map(|(submission, _)| self.core.refuse_unsupported(submission)).collect::<Vec<_>>();
+        let sound =
+            jobs.iter().map(|(submission, _)| self.redis_bucket.refuse_unsupported(submission)).collect::<Vec<_>>();
         let asked = jobs.into_iter().zip(&sound).filter(|(_, sound)| sound.is_ok());
         let asked = asked.map(|((submission, deadline_ms), _)| Asked::accepted(submission, deadline_ms));
         let mut judged = self.admissions.put_all(asked.collect()).await.into_iter();
@@ -147,7 +153,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
-        self.core.find(id).await
+        self.redis_bucket.find(id).await
     }
 
     /// `state` None: all that is in the bucket, oldest first.
@@ -160,7 +166,7 @@ impl Bucket {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
-        self.core.jobs(state, after, limit).await
+        self.redis_bucket.jobs(state, after, limit).await
     }
 
     /// Ends a job that isn't in flight.
@@ -168,7 +174,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
-        self.core.cancel(id).await
+        self.redis_bucket.cancel(id).await
     }
 
     /// Brings back jobs that nobody would ever take, such as parked ones without a due time; what was found of them.
@@ -176,7 +182,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
-        self.core.mend_jobs().await
+        self.redis_bucket.mend_jobs().await
     }
 
     /// The level, the measured rates and the replicas.
@@ -184,7 +190,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn census(&self) -> Result<Census, BucketError> {
-        self.core.census().await
+        self.redis_bucket.census().await
     }
 
     /// Nothing leaks until `resume`; submissions are admitted until the bucket is full.
@@ -192,7 +198,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn pause(&self) -> Result<(), BucketError> {
-        self.core.pause(true).await
+        self.redis_bucket.pause(true).await
     }
 
     /// Ends a pause.
@@ -200,7 +206,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn resume(&self) -> Result<(), BucketError> {
-        self.core.pause(false).await
+        self.redis_bucket.pause(false).await
     }
 
     /// Cancels all that waits or is parked when it begins; returns how many.
@@ -208,7 +214,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
     pub async fn purge(&self) -> Result<u64, BucketError> {
-        self.core.purge().await
+        self.redis_bucket.purge().await
     }
 
     /// In force at once, on all replicas and intakes, also for what is in the bucket.
@@ -216,7 +222,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
-        self.core.change(changes).await
+        self.redis_bucket.change(changes).await
     }
 
     /// Oldest first.
@@ -229,7 +235,7 @@ impl Bucket {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<DeadLetter>, BucketError> {
-        self.core.dead_letters(filter, after, limit).await
+        self.redis_bucket.dead_letters(filter, after, limit).await
     }
 
     /// By the id of the job that died.
@@ -237,7 +243,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
-        self.core.dead_letter(id).await
+        self.redis_bucket.dead_letter(id).await
     }
 
     /// The letter becomes a new job, if there is room.
@@ -245,7 +251,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
-        self.core.replay(id, Duration::ZERO).await
+        self.redis_bucket.replay(id, Duration::ZERO).await
     }
 
     /// Those that match, oldest first, as far as there is room, at most at `rate`.
@@ -253,7 +259,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
     pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
-        self.core.replay_many(filter, rate).await
+        self.redis_bucket.replay_many(filter, rate).await
     }
 
     /// Whether there was such a letter.
@@ -261,7 +267,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
-        self.core.delete_dead(id).await
+        self.redis_bucket.delete_dead(id).await
     }
 
     /// In the order in which the jobs ended.
@@ -275,7 +281,7 @@ impl Bucket {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<EndedJob>, BucketError> {
-        self.core.outcomes(since_ms, ending, after, limit).await
+        self.redis_bucket.outcomes(since_ms, ending, after, limit).await
     }
 
     /// Which invariants don't hold in Redis; with `repair`, they do afterwards, as far as that is possible. Reads every
@@ -284,7 +290,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
-        self.core.examine(mend).await
+        self.redis_bucket.examine(mend).await
     }
 
     /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:
@@ -293,7 +299,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
-        self.core.denied().await
+        self.redis_bucket.denied().await
     }
 
     /// How the jobs of the last `window` ended: counts and latencies.
@@ -301,7 +307,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn report(&self, window: Duration) -> Result<Report, BucketError> {
-        self.core.report(window).await
+        self.redis_bucket.report(window).await
     }
 
     /// None: it has not ended within the time.
@@ -318,7 +324,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
-        self.core.declare_dead(consumer.as_str()).await
+        self.redis_bucket.declare_dead(consumer.as_str()).await
     }
 
     /// Forgets ended work beyond what is kept. To be called periodically: nothing else does in a bucket where nothing
@@ -327,7 +333,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn enforce_retention(&self) -> Result<Retention, BucketError> {
-        self.core.enforce_retention().await
+        self.redis_bucket.enforce_retention().await
     }
 
     /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
@@ -335,6 +341,6 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
-        self.core.clone().join(consumer, lease, life).await
+        self.redis_bucket.clone().join(consumer, lease, life).await
     }
 }

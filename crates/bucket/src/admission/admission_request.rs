@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::admission::parsing::parse;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::settings::limits::BucketLimits;
 
 /// What limits may count by, beside the submission itself.
@@ -67,7 +67,7 @@ impl Planning {
     }
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn ask(&self, submission: Submission, origin: Arc<Origin>) -> Result<Asked, BucketError> {
         let limits = self.in_force().limits.clone();
         let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);

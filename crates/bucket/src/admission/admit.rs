@@ -18,7 +18,7 @@ use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::SCRIPT_BYTES;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -42,17 +42,17 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 pub(crate) type Admissions = Batches<Asked, Result<Judgement, BucketError>>;
 
-pub(crate) fn start(core: Arc<Core>) -> Admissions {
+pub(crate) fn start(redis_bucket: Arc<RedisBucket>) -> Admissions {
     let weigh = |asked: &Asked| asked.submission.body.len();
     Batches::start(LIMITS, weigh, move |asked: Vec<Asked>| {
-        let core = core.clone();
+        let redis_bucket = redis_bucket.clone();
         async move {
             #[cfg(feature = "planted-bugs")]
             if let Some(answers) = crate::script::fault_injection::answered_before_write(asked.len()) {
-                tokio::spawn(async move { core.admit(&asked).await });
+                tokio::spawn(async move { redis_bucket.admit(&asked).await });
                 return answers.into_iter().map(Ok).collect();
             }
-            match core.admit(&asked).await {
+            match redis_bucket.admit(&asked).await {
                 Ok(judged) => judged.into_iter().map(Ok).collect(),
                 Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
             }
@@ -60,7 +60,7 @@ pub(crate) fn start(core: Arc<Core>) -> Admissions {
     })
 }
 
-impl Core {
+impl RedisBucket {
     /// One script call, asked again under the same token while its outcome is unknown.
     async fn admit(&self, asked: &[Asked]) -> Result<Vec<Judgement>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));

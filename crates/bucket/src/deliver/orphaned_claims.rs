@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
 static SCRIPTS: Scripts = Scripts::new("orphaned_claims", include_str!("orphaned_claims.lua"));
@@ -111,7 +111,7 @@ impl Drop for Hold {
     }
 }
 
-impl Core {
+impl RedisBucket {
     /// Where there is doubt, returns what `consumer` holds beyond `held`. `takes` counts its takes, and such questions.
     pub(crate) async fn give_back_strays(
         &self,

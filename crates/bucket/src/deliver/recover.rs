@@ -9,7 +9,7 @@ use redis::Value;
 
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -80,7 +80,7 @@ impl Watch {
     }
 }
 
-impl Core {
+impl RedisBucket {
     /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
     pub(crate) async fn beat(&self, consumer: &str, watch: &mut Watch) -> Result<Recovery, BucketError> {
         let Some(others) = self.heartbeat(consumer).await? else {

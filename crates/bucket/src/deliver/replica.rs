@@ -13,7 +13,7 @@ use crate::deliver::settle::{self, Ended, Feedback, Settled, Settlement, Settlem
 use crate::deliver::take::{Asking, Claim, Idle, Take};
 use crate::deliver::take_size::Appetite;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
 static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
@@ -56,7 +56,7 @@ pub enum Life {
 pub struct Replica(Arc<Member>);
 
 struct Member {
-    core: Arc<Core>,
+    redis_bucket: Arc<RedisBucket>,
     consumer: Consumer,
     lease: Duration,
     settlements: Settlements,
@@ -72,7 +72,7 @@ struct Member {
     expired: AtomicU64,
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn join(
         self: Arc<Self>,
         consumer: Consumer,
@@ -91,7 +91,7 @@ impl Core {
         self.store.run::<String>(&call).await?;
         Ok(Replica(Arc::new(Member {
             settlements: settle::start(self.clone(), consumer.as_str().to_owned()),
-            core: self,
+            redis_bucket: self,
             consumer,
             lease,
             doorbell: Doorbell::default(),
@@ -120,13 +120,13 @@ impl Replica {
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let consumer = member.consumer.as_str();
-        member.core.give_back_strays(consumer, &member.held, &member.takes).await?;
+        member.redis_bucket.give_back_strays(consumer, &member.held, &member.takes).await?;
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let most = member.appetite.of(most);
         let asking = Asking { consumer, number, most, before, held: &member.held, lateness: &member.lateness };
-        let taking = member.core.take(&asking).await;
+        let taking = member.redis_bucket.take(&asking).await;
         let taking = taking.inspect_err(|error| {
             // Without an answer, jobs may be ours that we know nothing of.
             member.held.doubt();
@@ -154,9 +154,11 @@ impl Replica {
 
     /// Until it may be worth taking again. May be dropped at any time.
     pub async fn wait(&self, idle: &Idle) {
-        let core = &self.0.core;
+        let redis_bucket = &self.0.redis_bucket;
         match &idle.bell {
-            Some(last_id) => self.0.doorbell.wait(&core.store, &core.keys.jobs(), last_id, idle.wait).await,
+            Some(last_id) => {
+                self.0.doorbell.wait(&redis_bucket.store, &redis_bucket.keys.jobs(), last_id, idle.wait).await;
+            }
             None => tokio::time::sleep(idle.wait).await,
         }
     }
@@ -197,7 +199,7 @@ impl Replica {
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn beat(&self) -> Result<Recovery, BucketError> {
         let mut watch = self.0.watch.lock().await;
-        self.0.core.beat(self.0.consumer.as_str(), &mut watch).await
+        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch).await
     }
 
     /// How often to `beat`.
@@ -211,12 +213,12 @@ impl Replica {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; then the lease runs out instead.
     pub async fn leave(&self) -> Result<(), BucketError> {
-        self.0.core.take_over(self.0.consumer.as_str(), "*").await.map(drop)
+        self.0.redis_bucket.take_over(self.0.consumer.as_str(), "*").await.map(drop)
     }
 
     /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
-        self.0.core.in_force().settings.leak.concurrency
+        self.0.redis_bucket.in_force().settings.leak.concurrency
     }
 }

@@ -13,7 +13,7 @@ use dripfeed_store::{Call, StoreError};
 use crate::deliver::take::Claim;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::SCRIPT_BYTES;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 use crate::settings::Leak;
 
@@ -109,11 +109,11 @@ impl Ended {
 /// An ended attempt that comes back is one that Redis refuses to settle, alone: nothing of it was changed.
 pub(crate) type Settlements = Batches<Ended, Result<Settled, Box<Ended>>>;
 
-pub(crate) fn start(core: Arc<Core>, consumer: String) -> Settlements {
+pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
     let numbers = Arc::new(AtomicU64::new(0));
     Batches::start(LIMITS, weigh, move |batch: Vec<Ended>| {
-        let (core, consumer, numbers) = (core.clone(), consumer.clone(), numbers.clone());
-        async move { core.settle_in_parts(&consumer, &numbers, batch).await }
+        let (redis_bucket, consumer, numbers) = (redis_bucket.clone(), consumer.clone(), numbers.clone());
+        async move { redis_bucket.settle_in_parts(&consumer, &numbers, batch).await }
     })
 }
 
@@ -129,7 +129,7 @@ fn weigh(ended: &Ended) -> usize {
     }
 }
 
-impl Core {
+impl RedisBucket {
     /// In one call. Where Redis refuses that time and again, in halves, until the job that can't be settled stands
     /// alone: the others don't wait for it.
     async fn settle_in_parts(

@@ -12,7 +12,7 @@ use crate::deliver::orphaned_claims::{Held, Hold};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
 use crate::pace;
-use crate::script::redis_bucket::{Answered, Core};
+use crate::script::redis_bucket::{Answered, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -112,7 +112,7 @@ pub(crate) struct Taking {
     pub(crate) expired: u64,
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn take(&self, asking: &Asking<'_>) -> Result<Taking, BucketError> {
         let (asked, lateness) = (Instant::now(), asking.lateness);
         let paced = lateness.valid();

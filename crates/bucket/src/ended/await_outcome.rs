@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::ended::outcomes::{EndedJob, parse};
 use crate::error::BucketError;
 use crate::script::batches::{Batches, Limits};
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("await_outcome", SHARED, include_str!("await_outcome.lua"));
@@ -32,7 +32,7 @@ type Lookups = Batches<JobId, Result<Option<EndedJob>, BucketError>>;
 /// Those who wait for jobs of one bucket. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Waiting {
-    core: Arc<Core>,
+    redis_bucket: Arc<RedisBucket>,
     lookups: Lookups,
     bells: Arc<Bells>,
 }
@@ -46,27 +46,27 @@ struct Bells {
 }
 
 impl Waiting {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        let looking = core.clone();
+    pub(crate) fn new(redis_bucket: Arc<RedisBucket>) -> Self {
+        let looking = redis_bucket.clone();
         let lookups = Batches::start(
             LIMITS,
             |_| 1,
             move |ids: Vec<JobId>| {
-                let core = looking.clone();
+                let redis_bucket = looking.clone();
                 async move {
-                    match core.look_and_register(&ids).await {
+                    match redis_bucket.look_and_register(&ids).await {
                         Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
                         Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
                     }
                 }
             },
         );
-        Self { core, lookups, bells: Arc::default() }
+        Self { redis_bucket, lookups, bells: Arc::default() }
     }
 
     /// None when the job hasn't ended within the time.
     pub(crate) async fn wait(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
-        self.bells.listen(|| self.core.store.subscribe(&self.core.keys.notices()));
+        self.bells.listen(|| self.redis_bucket.store.subscribe(&self.redis_bucket.keys.notices()));
         let place = self.bells.enter(id);
         let ended = async {
             loop {
@@ -144,7 +144,7 @@ async fn ring(bells: Weak<Bells>, mut subscription: Subscription) {
     }
 }
 
-impl Core {
+impl RedisBucket {
     async fn look_and_register(&self, ids: &[JobId]) -> Result<Vec<Option<EndedJob>>, BucketError> {
         let mut call = SCRIPT.on(&[self.keys.outcomes(), self.keys.notices()]);
         call.arg(ms_up(REGISTERED));

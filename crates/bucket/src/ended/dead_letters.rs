@@ -13,7 +13,7 @@ use crate::admission::{Admitted, Reason, Refused};
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::pace;
-use crate::script::redis_bucket::{Answered, Core};
+use crate::script::redis_bucket::{Answered, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::{SHARED, Scripts};
 use crate::settings::Kind;
@@ -81,7 +81,7 @@ pub struct ReplayedMany {
     pub left: u64,
 }
 
-impl Core {
+impl RedisBucket {
     /// A page ends early when the letters in it have as many bytes as one script may read.
     pub(crate) async fn dead_letters(
         &self,

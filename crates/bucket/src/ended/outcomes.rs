@@ -7,7 +7,7 @@ use dripfeed_store::Script;
 
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
@@ -64,7 +64,7 @@ impl std::str::FromStr for Place {
     }
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn outcome(&self, id: JobId) -> Result<Option<EndedJob>, BucketError> {
         Ok(self.outcomes_of(&[id]).await?.pop().flatten())
     }

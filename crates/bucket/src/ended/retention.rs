@@ -7,7 +7,7 @@ use dripfeed_store::Call;
 use redis::Value;
 
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
@@ -25,7 +25,7 @@ pub struct Retention {
     pub dead_dropped: u64,
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn enforce_retention(&self) -> Result<Retention, BucketError> {
         let mut retention = Retention::default();
         // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before

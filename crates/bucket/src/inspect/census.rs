@@ -11,7 +11,7 @@ use crate::admission::Reason;
 use crate::error::BucketError;
 use crate::pace::{self, Target};
 use crate::script::constants::PARKED_OWNER;
-use crate::script::redis_bucket::{Answered, Core};
+use crate::script::redis_bucket::{Answered, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -85,7 +85,7 @@ pub struct ReplicaCensus {
     pub in_flight: u64,
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn census(&self) -> Result<Census, BucketError> {
         let takers = match self.kind {
             Kind::Stream => Vec::new(),

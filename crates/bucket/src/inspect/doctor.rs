@@ -16,7 +16,7 @@ use finding::Found;
 use kept::Kept;
 
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// What was found, and what couldn't be looked for.
@@ -27,7 +27,7 @@ pub struct Examination {
     pub unchecked: Vec<&'static str>,
 }
 
-impl Core {
+impl RedisBucket {
     /// Brings back each job of this place that nobody would ever take: one by one, so that nothing is changed that a
     /// bucket of this name with another kind or key shares.
     pub(crate) async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {

@@ -5,7 +5,7 @@ use dripfeed_job::{JobId, Outcome, State};
 use crate::ended::outcomes::EndedJob;
 use crate::error::BucketError;
 use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -62,7 +62,7 @@ impl JobView {
     }
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         let found = match self.kind {
             Kind::Stream => self.find_in_stream(id).await?,

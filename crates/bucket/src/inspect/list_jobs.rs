@@ -8,7 +8,7 @@ use crate::error::BucketError;
 use crate::inspect::find::JobView;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -18,7 +18,7 @@ static SCRIPTS: Scripts =
 
 const LIST: &str = "jobs";
 
-impl Core {
+impl RedisBucket {
     /// `state` None: all that is in the bucket. A page ends early when the jobs that were read for it have as many
     /// bytes as one script may read. A list bucket is looked through whole for each page.
     pub(crate) async fn jobs(

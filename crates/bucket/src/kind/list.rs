@@ -4,12 +4,12 @@ use dripfeed_job::{Start, Submission};
 
 use crate::error::BucketError;
 use crate::script::keys::Keys;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-impl Core {
+impl RedisBucket {
     /// A list can't park, so it has no delay and no second attempt.
     pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         match self.kind {
@@ -76,14 +76,14 @@ impl Part {
     /// The answer of the next script; None at the end.
     pub(crate) async fn next(
         &mut self,
-        core: &Core,
+        redis_bucket: &RedisBucket,
         scripts: &'static Scripts,
         args: &[&str],
     ) -> Result<Option<Reply>, BucketError> {
         let Some(at) = self.at else { return Ok(None) };
-        let mut call = scripts.of(Kind::List).on(&[core.keys.tally(), self.list.clone()]);
+        let mut call = scripts.of(Kind::List).on(&[redis_bucket.keys.tally(), self.list.clone()]);
         call.arg(at).arg(&self.consumer).arg(args);
-        let mut reply = Reply::new("look", core.store.run(&call).await?)?;
+        let mut reply = Reply::new("look", redis_bucket.store.run(&call).await?)?;
         self.looked(&mut reply)?;
         Ok(Some(reply))
     }

@@ -3,13 +3,13 @@
 use dripfeed_store::Script;
 
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::SHARED;
 use crate::settings::overrides::Changes;
 
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
-impl Core {
+impl RedisBucket {
     pub(crate) async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
         self.write_control(changes.fields()).await
     }

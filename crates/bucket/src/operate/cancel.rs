@@ -4,7 +4,7 @@ use dripfeed_job::{Ending, JobId, State};
 
 use crate::error::BucketError;
 use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
@@ -22,7 +22,7 @@ pub enum Cancel {
     Unknown,
 }
 
-impl Core {
+impl RedisBucket {
     /// A list bucket is looked through for the job.
     pub(crate) async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
         loop {

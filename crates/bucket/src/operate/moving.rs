@@ -21,7 +21,7 @@ use crate::deliver::recover::{Watch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::BucketPlace;
 use crate::script::constants::SCRIPT_BYTES;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::{BucketSettings, Kind};
@@ -36,7 +36,7 @@ const KEY_DIGITS: usize = 16;
 
 /// Moves all jobs of one place, step by step.
 pub struct Mover {
-    core: Arc<Core>,
+    redis_bucket: Arc<RedisBucket>,
     place: BucketPlace,
     into: Bucket,
     /// The replicas that take here are another bucket's.
@@ -127,10 +127,10 @@ impl Mover {
             deliveries: u32::MAX,
             ..BucketSettings::clone(&into.settings())
         };
-        let core = Arc::new(Core::new(store.clone(), settings));
+        let redis_bucket = Arc::new(RedisBucket::new(store.clone(), settings));
         let (place, into) = (place.clone(), into.clone());
         let at = At::first(place.kind);
-        Self { core, place, into, replicas_are_others, at, later: None, moved: Moved::default() }
+        Self { redis_bucket, place, into, replicas_are_others, at, later: None, moved: Moved::default() }
     }
 
     #[must_use]
@@ -158,7 +158,7 @@ impl Mover {
             }
             for (dead, beats) in watch.look(Instant::now(), consumers.clone()) {
                 let seen = beats.map(|beats| beats.to_string()).unwrap_or_default();
-                if self.core.take_over(&dead, &seen).await?.is_none() {
+                if self.redis_bucket.take_over(&dead, &seen).await?.is_none() {
                     return Ok(Some(dead));
                 }
                 consumers.remove(&dead);
@@ -201,18 +201,18 @@ impl Mover {
     }
 
     async fn page(&self, most: usize) -> Result<Page, BucketError> {
-        let keys = &self.core.keys;
+        let keys = &self.redis_bucket.keys;
         let keys = keys.and_takers(keys.and_parked(vec![keys.jobs(), keys.tally(), keys.replicas()]));
-        let mut call = LEAVING.of(self.core.kind).on(&keys);
+        let mut call = LEAVING.of(self.redis_bucket.kind).on(&keys);
         call.arg(self.at.to_string()).arg(most);
-        let mut reply = Reply::new("leaving", self.core.store.run::<Value>(&call).await?)?;
+        let mut reply = Reply::new("leaving", self.redis_bucket.store.run::<Value>(&call).await?)?;
         let now_ms = reply.count()?;
         let consumers = reply.array()?.fields()?;
         let consumers = consumers.into_iter().map(|(name, beats)| (name, beats.parse().ok())).collect();
         let is_last = reply.text()? == "1";
         let mut jobs = Vec::new();
         while !reply.is_empty() {
-            jobs.push(read(&mut reply.array()?, self.core.kind)?);
+            jobs.push(read(&mut reply.array()?, self.redis_bucket.kind)?);
         }
         Ok(Page { now_ms, consumers, is_last, jobs })
     }
@@ -330,8 +330,8 @@ impl Mover {
         if ended.is_empty() {
             return Ok(());
         }
-        let settings = self.core.settings();
-        let mut call = MOVED.of(self.core.kind).on(&self.core.keys.to_cancel());
+        let settings = self.redis_bucket.settings();
+        let mut call = MOVED.of(self.redis_bucket.kind).on(&self.redis_bucket.keys.to_cancel());
         call.arg(settings.keep.packed()).arg(self.into.name().as_str());
         call.arg(match &self.at {
             At::Id(_) => 0,
@@ -340,7 +340,7 @@ impl Mover {
         for (id, new) in ended {
             call.arg(id.to_string()).arg(new.map(|new| new.to_string()).unwrap_or_default());
         }
-        let gone: u64 = self.core.store.run_durably(&call).await?;
+        let gone: u64 = self.redis_bucket.store.run_durably(&call).await?;
         let expired = ended.iter().filter(|(_, new)| new.is_none()).count() as u64;
         let missing = (ended.len() as u64).saturating_sub(gone);
         self.moved.expired += expired;

@@ -1,7 +1,7 @@
 //! Purge: cancels all that waits or is parked.
 
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
 static SCRIPTS: Scripts =
@@ -10,7 +10,7 @@ static SCRIPTS: Scripts =
 /// Jobs in one call.
 const MOST: u64 = 500;
 
-impl Core {
+impl RedisBucket {
     /// What comes in after it began stays, however long it runs.
     pub(crate) async fn purge(&self) -> Result<u64, BucketError> {
         let settings = self.settings();

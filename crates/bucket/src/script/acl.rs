@@ -5,7 +5,7 @@ use dripfeed_store::{Durability, denied};
 use redis::Cmd;
 
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
@@ -78,7 +78,7 @@ const OF_A_LIST: [&str; 8] = [
     "RPUSH JOBS element",
 ];
 
-impl Core {
+impl RedisBucket {
     /// What the ACL of Redis denies our user of it, in the words of Redis. None: that can't be asked.
     pub(crate) async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
         let of_the_kind = match self.kind {

@@ -27,7 +27,7 @@ pub(crate) enum Answered {
     Durably,
 }
 
-pub(crate) struct Core {
+pub(crate) struct RedisBucket {
     pub(crate) store: Store,
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
@@ -37,7 +37,7 @@ pub(crate) struct Core {
     pub(crate) keyed_looked_at: AtomicU64,
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) fn new(store: Store, settings: BucketSettings) -> Self {
         let kind = settings.kind;
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);

@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::finding::{FindingKind, Found};
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -47,7 +47,7 @@ struct Totals {
     unchanged: bool,
 }
 
-impl Core {
+impl RedisBucket {
     /// Whether the counts could be judged. What is found of single jobs is found the first time that all are counted.
     pub(super) async fn examine_jobs_and_counts(&self, mend: bool, found: &mut Found) -> Result<bool, BucketError> {
         let mut first = true;

@@ -9,7 +9,7 @@ use super::counts::Count;
 use super::finding::{FindingKind, Found};
 use crate::error::BucketError;
 use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::{SHARED, STREAM, Scripts};
 use crate::settings::Kind;
@@ -33,7 +33,7 @@ pub(super) struct Each<'e> {
     pub(super) mend: bool,
 }
 
-impl Core {
+impl RedisBucket {
     /// What all jobs count together.
     pub(super) async fn examine_jobs(&self, mend: bool, found: &mut Found) -> Result<Count, BucketError> {
         match self.kind {

@@ -9,7 +9,7 @@ use redis::Value;
 use super::finding::{FindingKind, Found};
 use super::jobs::Each;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
@@ -61,7 +61,7 @@ struct Counted {
     bytes: u64,
 }
 
-impl Core {
+impl RedisBucket {
     pub(super) async fn examine_outcomes(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
         let keys = [self.keys.outcomes(), self.keys.ended()];
         let each = Each { name: "listed", script: &LISTED, keys: &keys, arguments: &[], mend };

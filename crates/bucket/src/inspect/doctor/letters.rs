@@ -8,14 +8,14 @@ use redis::Value;
 use super::finding::{FindingKind, Found};
 use super::jobs::Each;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
 static BURIED: Script = Script::new("buried", SHARED, include_str!("buried.lua"));
 static INDEXED: Script = Script::new("indexed", SHARED, include_str!("indexed.lua"));
 
-impl Core {
+impl RedisBucket {
     pub(super) async fn examine_letters(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
         let letters: HashSet<String> = self.examine_buried(mend, found).await?.into_keys().collect();
         let keys = [self.keys.dead(), self.keys.letters()];
