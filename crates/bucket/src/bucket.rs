@@ -79,10 +79,10 @@ impl Bucket {
     /// knows.
     #[must_use]
     pub fn is_limited_by(&self, name: &str) -> bool {
-        let force = self.redis_bucket.in_force();
+        let effective = self.redis_bucket.effective_settings();
         match name {
-            MAX_SHARE => force.settings.max_share.is_some(),
-            _ => force.limits.policies().iter().any(|policy| policy.id().as_str() == name),
+            MAX_SHARE => effective.settings.max_share.is_some(),
+            _ => effective.limits.policies().iter().any(|policy| policy.id().as_str() == name),
         }
     }
 

@@ -69,7 +69,7 @@ impl Planning {
 
 impl RedisBucket {
     pub(crate) async fn ask(&self, submission: Submission, origin: Arc<Origin>) -> Result<Asked, BucketError> {
-        let limits = self.in_force().limits.clone();
+        let limits = self.effective_settings().limits.clone();
         let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);
         Ok(Asked { submission, terms: Terms::Limits { origin, limits, plan } })
     }

@@ -22,7 +22,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 
 static SCRIPTS: Scripts = Scripts::new("admit", include_str!("admit.lua"));
 
@@ -69,14 +69,14 @@ impl RedisBucket {
         // An answer may be that to an earlier call, by limits that have changed since.
         let mut plannings: Vec<Planning> = Vec::new();
         loop {
-            let force = self.in_force();
-            if !plannings.last().is_some_and(|last| last.is_by(&force.limits)) {
-                plannings.push(self.plan_all(asked, &force.limits).await?);
+            let effective = self.effective_settings();
+            if !plannings.last().is_some_and(|last| last.is_by(&effective.limits)) {
+                plannings.push(self.plan_all(asked, &effective.limits).await?);
             }
-            let call = self.call(&force, asked, &plannings, &token, unknown.is_some());
+            let call = self.call(&effective, asked, &plannings, &token, unknown.is_some());
             match self.store.run_durably::<Value>(&call).await {
-                Ok(reply) => match self.heed(Reply::new("admit", reply)?)? {
-                    Some(reply) => return read(reply, &plannings, force.settings.capacity),
+                Ok(reply) => match self.learn_overrides(Reply::new("admit", reply)?)? {
+                    Some(reply) => return read(reply, &plannings, effective.settings.capacity),
                     None if started.elapsed() < PATIENCE => continue,
                     None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
                 },
@@ -99,13 +99,13 @@ impl RedisBucket {
 
     fn call(
         &self,
-        force: &InForce,
+        effective: &EffectiveSettings,
         asked: &[Asked],
         plannings: &[Planning],
         token: &str,
         again: bool,
     ) -> Call<'static> {
-        let settings = &force.settings;
+        let settings = &effective.settings;
         let mut once_index = HashMap::new();
         let mut keys = vec![
             self.keys.jobs(),
@@ -126,12 +126,12 @@ impl RedisBucket {
             });
         }
         let mut keys = KeyIndex::after(keys);
-        let paced = pace::pack(force.pace.as_ref(), &mut keys);
+        let paced = pace::pack(effective.pace.as_ref(), &mut keys);
         let now_us = pace::now_us();
         let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
         let plans: Vec<Vec<u8>> = plannings.last().iter().flat_map(|planning| &planning.plans).map(&mut pack).collect();
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_level(keys.into_keys()));
-        call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&effective.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&paced[..]).arg(settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(plannings.len());

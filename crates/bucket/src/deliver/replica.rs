@@ -219,6 +219,6 @@ impl Replica {
     /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
-        self.0.redis_bucket.in_force().settings.leak.concurrency
+        self.0.redis_bucket.effective_settings().settings.leak.concurrency
     }
 }

@@ -201,8 +201,8 @@ impl RedisBucket {
     }
 
     fn settle_call(&self, consumer: &str, number: u64, batch: &[Ended]) -> Call<'static> {
-        let force = self.in_force();
-        let (keys, settings) = (&self.keys, &force.settings);
+        let effective = self.effective_settings();
+        let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -222,7 +222,7 @@ impl RedisBucket {
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
         call.arg(settings.keep.packed());
-        call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && force.pace.is_some()));
+        call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && effective.pace.is_some()));
         for ended in batch {
             match &ended.claim.element {
                 None => call.arg(ended.claim.id.to_string()),

@@ -16,7 +16,7 @@ use crate::script::redis_bucket::{Answered, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 
 static SCRIPTS: Scripts = Scripts::new("take", include_str!("take.lua"));
 
@@ -116,17 +116,20 @@ impl RedisBucket {
     pub(crate) async fn take(&self, asking: &Asking<'_>) -> Result<Taking, BucketError> {
         let (asked, lateness) = (Instant::now(), asking.lateness);
         let paced = lateness.valid();
-        let valid = |force: &InForce| if force.pace.is_some() { paced } else { lateness.longest() };
+        let valid = |effective: &EffectiveSettings| if effective.pace.is_some() { paced } else { lateness.longest() };
         // What could be forgotten isn't called: its caller would be asked to send it again, and two jobs be called.
-        let (force, reply) =
-            self.ask_in_force("take", Answered::Durably, |force| self.take_call(force, asking, valid(force))).await?;
+        let (effective, reply) = self
+            .run_with_settings("take", Answered::Durably, |effective| {
+                self.take_call(effective, asking, valid(effective))
+            })
+            .await?;
         lateness.saw_reply(asked.elapsed());
-        let granting = Granting { asked, valid: valid(&force), lateness };
+        let granting = Granting { asked, valid: valid(&effective), lateness };
         read(reply, self.kind, &granting, asking.held)
     }
 
-    fn take_call(&self, force: &InForce, asking: &Asking<'_>, valid: Duration) -> Call<'static> {
-        let (keys, settings) = (&self.keys, &force.settings);
+    fn take_call(&self, effective: &EffectiveSettings, asking: &Asking<'_>, valid: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -145,9 +148,9 @@ impl RedisBucket {
             keys.notices(),
         ];
         let mut index = KeyIndex::after(common);
-        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let plan = pace::pack(effective.pace.as_ref(), &mut index);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(index.into_keys(), asking.consumer));
-        call.arg(&force.version).arg(asking.consumer).arg(asking.most.min(MOST));
+        call.arg(&effective.version).arg(asking.consumer).arg(asking.most.min(MOST));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(asking.before.elapsed() + JITTER));
         call.arg(settings.keep.packed()).arg(ms_up(settings.leak.max_hold));

@@ -17,7 +17,7 @@ use crate::script::redis_bucket::{Answered, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::{SHARED, Scripts};
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 
 static REPLAY: Scripts = Scripts::new("replay", include_str!("replay.lua"));
 static FORGET: Script = Script::new("forget", SHARED, include_str!("forget.lua"));
@@ -168,9 +168,10 @@ impl RedisBucket {
 
     /// The new job is due after `delay`.
     pub(crate) async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
-        let (force, mut reply) =
-            self.ask_in_force("replay", Answered::Durably, |force| self.replay_call(force, id, delay)).await?;
-        let capacity = force.settings.capacity;
+        let (effective, mut reply) = self
+            .run_with_settings("replay", Answered::Durably, |effective| self.replay_call(effective, id, delay))
+            .await?;
+        let capacity = effective.settings.capacity;
         match reply.text()?.as_str() {
             "absent" => Ok(Replayed::Unknown),
             "admitted" => {
@@ -186,8 +187,8 @@ impl RedisBucket {
         }
     }
 
-    fn replay_call(&self, force: &InForce, id: JobId, delay: Duration) -> Call<'static> {
-        let (keys, settings) = (&self.keys, &force.settings);
+    fn replay_call(&self, effective: &EffectiveSettings, id: JobId, delay: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -199,9 +200,9 @@ impl RedisBucket {
             keys.holders(),
         ];
         let mut index = KeyIndex::after(common);
-        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let plan = pace::pack(effective.pace.as_ref(), &mut index);
         let mut call = REPLAY.of(self.kind).on(&keys.and_level(index.into_keys()));
-        call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call
     }

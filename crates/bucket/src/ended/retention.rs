@@ -59,7 +59,7 @@ impl RedisBucket {
             vec![keys.tally(), keys.outcomes(), keys.ended(), keys.dead(), keys.letters(), keys.key_ends()];
         common.extend([keys.keyed_jobs(), keys.jobs()]);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_takers([common, names].concat()));
-        call.arg(self.in_force().settings.keep.packed()).arg(MOST_KEYS).arg(keyed);
+        call.arg(self.effective_settings().settings.keep.packed()).arg(MOST_KEYS).arg(keyed);
         call
     }
 }

@@ -15,7 +15,7 @@ use crate::script::redis_bucket::{Answered, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 use crate::settings::limits::BucketLimits;
 use crate::settings::overrides::Changes;
 
@@ -91,17 +91,18 @@ impl RedisBucket {
             Kind::Stream => Vec::new(),
             Kind::List => self.takers().await?,
         };
-        let (force, reply) =
-            self.ask_in_force("census", Answered::AtOnce, |force| self.census_call(force, &takers)).await?;
-        read(reply, &force)
+        let (effective, reply) = self
+            .run_with_settings("census", Answered::AtOnce, |effective| self.census_call(effective, &takers))
+            .await?;
+        read(reply, &effective)
     }
 
-    fn census_call(&self, force: &InForce, takers: &[String]) -> Call<'static> {
+    fn census_call(&self, effective: &EffectiveSettings, takers: &[String]) -> Call<'static> {
         let keys = &self.keys;
         let common =
             vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
         let mut index = KeyIndex::after(common);
-        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let plan = pace::pack(effective.pace.as_ref(), &mut index);
         let mut all = index.into_keys();
         match self.kind {
             Kind::Stream => all.push(keys.parked()),
@@ -111,12 +112,12 @@ impl RedisBucket {
             }
         }
         let mut call = SCRIPTS.of(self.kind).on(&all);
-        call.arg(&force.version).arg(&plan[..]);
+        call.arg(&effective.version).arg(&plan[..]);
         call
     }
 }
 
-fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
+fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, BucketError> {
     let now_us = reply.count()?;
     let (level, parked, pending, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
     let oldest = reply.text()?.parse::<JobId>().ok();
@@ -134,7 +135,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
     let per_s = |series: &str| meter.get(series).map_or(0.0, |text| per_second(text, now_us));
     let held_for =
         Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
-    let settings = &force.settings;
+    let settings = &effective.settings;
     let target = Target::of(&settings.leak);
     let (effective_per_s, reason) = match (&target, held_for) {
         _ if paused => (Some(0.0), "paused"),
@@ -153,7 +154,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         bytes: total("bytes"),
         capacity_bytes: settings.capacity_bytes,
         max_share: settings.max_share,
-        limits: force.limits.clone(),
+        limits: effective.limits.clone(),
         waiting: level.saturating_sub(pending),
         in_flight: pending.saturating_sub(parked),
         parked,
@@ -165,7 +166,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         pace: Pace { target, effective_per_s, reason, held_for, tokens },
         paused,
         replicas,
-        changes: force.changes.clone(),
+        changes: effective.changes.clone(),
         accepted: total("accepted"),
         refused: Reason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
         ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),

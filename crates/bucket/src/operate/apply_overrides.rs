@@ -1,4 +1,4 @@
-//! Changes settings at run time, under a new version (see `in_force`).
+//! Changes settings at run time, under a new version (see `effective_settings`).
 
 use dripfeed_store::Script;
 

@@ -97,7 +97,7 @@ impl RedisBucket {
 
     /// What is kept by job beside the stream: of jobs that are in it.
     pub(super) async fn examine_kept_by_job(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
-        let (keys, window) = (&self.keys, self.in_force().settings.keep.keys_ms());
+        let (keys, window) = (&self.keys, self.effective_settings().settings.keep.keys_ms());
         let attempts = (&FAILURES, vec![keys.jobs(), keys.attempts()], vec![]);
         let unburied = (&FAILURES, vec![keys.jobs(), keys.unburied()], vec![]);
         let keyed = (&KEYED, vec![keys.jobs(), keys.keyed_jobs(), keys.key_ends()], vec![window]);
