@@ -72,7 +72,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     bucket.pause().await.unwrap();
     bucket.resume().await.unwrap();
     for capacity in [Some(7), None] {
-        bucket.change(&Changes { capacity: Some(capacity), ..Changes::default() }).await.unwrap();
+        bucket.apply_overrides(&Overrides { capacity: Some(capacity), ..Overrides::default() }).await.unwrap();
     }
     bucket.census().await.unwrap();
     let page = bucket.outcomes(None, None, None, 1).await.unwrap();

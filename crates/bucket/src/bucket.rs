@@ -22,7 +22,7 @@ use crate::operate::cancel::Cancel;
 use crate::script::redis_bucket::RedisBucket;
 use crate::settings::BucketSettings;
 use crate::settings::limits::BucketLimits;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 
 /// A bounded queue in front of one upstream. Cheap to clone; lives in a tokio runtime.
 #[derive(Clone)]
@@ -221,8 +221,8 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
-        self.redis_bucket.change(changes).await
+    pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
+        self.redis_bucket.apply_overrides(overrides).await
     }
 
     /// Oldest first.

@@ -49,7 +49,7 @@ pub use pace::Target;
 pub use script::constants::SCRIPT_BYTES;
 pub use script::scripts::fragments;
 pub use settings::limits::BucketLimits;
-pub use settings::overrides::{Changes, LeakChanges};
+pub use settings::overrides::{LeakOverrides, Overrides};
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::worst_case::INSTALLATION;
 pub use settings::{BucketSettings, Keep, Kind, Leak, WhenDeadFull};

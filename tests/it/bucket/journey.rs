@@ -156,11 +156,11 @@ async fn the_pace_is_shared_and_held() {
     let mut last = take(&b, 2).await;
     assert_eq!(last.len(), 1);
     assert!(takes_nothing(&a).await);
-    let changes = Changes {
-        leak: LeakChanges { rate: Some(Some("1000/s".parse().unwrap())), ..LeakChanges::default() },
-        ..Changes::default()
+    let changes = Overrides {
+        leak: LeakOverrides { rate: Some(Some("1000/s".parse().unwrap())), ..LeakOverrides::default() },
+        ..Overrides::default()
     };
-    bucket.change(&changes).await.unwrap();
+    bucket.apply_overrides(&changes).await.unwrap();
     b.settle(last.remove(0).claim, Settlement::Hold { wait: Some(Duration::from_mins(1)) }).await.unwrap();
     assert!(takes_nothing(&a).await);
     let census = bucket.census().await.unwrap();

@@ -29,8 +29,8 @@ fn of(caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job("meat") }
 }
 
-fn share(text: &str) -> Changes {
-    Changes { max_share: Some(Some(text.parse::<Share>().expect("a share"))), ..Changes::default() }
+fn share(text: &str) -> Overrides {
+    Overrides { max_share: Some(Some(text.parse::<Share>().expect("a share"))), ..Overrides::default() }
 }
 
 async fn holders(store: &Store, bucket: &Bucket) -> BTreeMap<String, u64> {
@@ -84,10 +84,10 @@ async fn a_share_is_of_the_capacity_in_force_and_at_least_one_job() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 100, "2.5%")).await;
     assert_eq!(admit_many(&bucket, "alice", 5).await, 2);
-    let capacity = |capacity| Changes { capacity: Some(Some(capacity)), ..Changes::default() };
-    bucket.change(&capacity(200)).await.unwrap();
+    let capacity = |capacity| Overrides { capacity: Some(Some(capacity)), ..Overrides::default() };
+    bucket.apply_overrides(&capacity(200)).await.unwrap();
     assert_eq!(admit_many(&bucket, "alice", 5).await, 3);
-    bucket.change(&capacity(20)).await.unwrap();
+    bucket.apply_overrides(&capacity(20)).await.unwrap();
     assert_eq!((admit_many(&bucket, "alice", 1).await, admit_many(&bucket, "bob", 2).await), (0, 1));
     assert_eq!(bucket.purge().await.unwrap(), 6);
     assert_eq!(admit_many(&bucket, "alice", 5).await, 1);
@@ -101,12 +101,12 @@ async fn a_share_that_is_set_at_run_time_counts_what_is_there_and_holds_at_once_
         let [one, other] = [0, 1].map(|_| open(&redis, settings(name, kind, 10, "")));
         let (one, other) = (one.await, other.await);
         assert_eq!(admit_many(&one, "alice", 6).await, 6);
-        one.change(&share("50%")).await.unwrap();
+        one.apply_overrides(&share("50%")).await.unwrap();
         assert_eq!((admit_many(&other, "alice", 1).await, admit_many(&other, "bob", 1).await), (0, 1));
         assert_eq!(one.census().await.unwrap().max_share, "50%".parse().ok());
-        one.change(&share("70%")).await.unwrap();
+        one.apply_overrides(&share("70%")).await.unwrap();
         assert_eq!(admit_many(&other, "alice", 3).await, 1);
-        one.change(&Changes { max_share: Some(None), ..Changes::default() }).await.unwrap();
+        one.apply_overrides(&Overrides { max_share: Some(None), ..Overrides::default() }).await.unwrap();
         assert_eq!(admit_many(&other, "alice", 3).await, 2);
     }
 }

@@ -5,12 +5,12 @@ use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted, job, join, open, refused, submit, take, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
-fn capacity(jobs: u64) -> Changes {
-    Changes { capacity: Some(Some(jobs)), ..Changes::default() }
+fn capacity(jobs: u64) -> Overrides {
+    Overrides { capacity: Some(Some(jobs)), ..Overrides::default() }
 }
 
-fn leak(leak: LeakChanges) -> Changes {
-    Changes { leak, ..Changes::default() }
+fn leak(leak: LeakOverrides) -> Overrides {
+    Overrides { leak, ..Overrides::default() }
 }
 
 /// How many scripts were called by now.
@@ -25,19 +25,20 @@ async fn a_change_holds_for_those_who_have_not_heard_of_it() {
     let redis = TestRedis::start().await;
     let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
     submit(&intake, job("1")).await;
-    operator.change(&capacity(2)).await.unwrap();
+    operator.apply_overrides(&capacity(2)).await.unwrap();
     assert_eq!(submit(&intake, job("2")).await.capacity, 2);
     assert_eq!(refused(intake.admit(job("3")).await).reason, Reason::BucketFull);
 
     let replica = join(&open(&redis, buckets::settings("b")).await, "a").await;
-    let slow = LeakChanges { rate: Some("1/366d".parse().ok()), concurrency: Some(Some(7)), ..LeakChanges::default() };
-    operator.change(&leak(slow)).await.unwrap();
+    let slow =
+        LeakOverrides { rate: Some("1/366d".parse().ok()), concurrency: Some(Some(7)), ..LeakOverrides::default() };
+    operator.apply_overrides(&leak(slow)).await.unwrap();
     // A pace that there was not before begins with its burst.
     assert_eq!(take(&replica, 2).await.len(), 1);
     assert!(takes_nothing(&replica).await);
     assert_eq!(replica.concurrency(), 7);
-    let back = LeakChanges { rate: Some(None), concurrency: Some(None), ..LeakChanges::default() };
-    operator.change(&leak(back)).await.unwrap();
+    let back = LeakOverrides { rate: Some(None), concurrency: Some(None), ..LeakOverrides::default() };
+    operator.apply_overrides(&leak(back)).await.unwrap();
     assert_eq!(take(&replica, 2).await.len(), 1);
     assert_eq!(replica.concurrency(), 10);
 }
@@ -52,7 +53,7 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
             submit(bucket, job("before")).await;
         }
         if !others_know {
-            operator.change(&capacity(50)).await.unwrap();
+            operator.apply_overrides(&capacity(50)).await.unwrap();
         }
         for bucket in &others {
             let before = calls(&store).await;
@@ -66,7 +67,7 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
 async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
     let redis = TestRedis::start().await;
     let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
-    operator.change(&capacity(2)).await.unwrap();
+    operator.apply_overrides(&capacity(2)).await.unwrap();
     assert_eq!(submit(&intake, job("1")).await.capacity, 2);
     // What was changed stays so over what is configured; the rest is as configured now.
     let configured = BucketSettings { capacity: 30, capacity_bytes: 9000, ..buckets::settings("b") };
@@ -76,6 +77,6 @@ async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
     redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
     assert_eq!(submit(&intake, job("3")).await.capacity, 30);
     // The same change again, where Redis has forgotten the first.
-    operator.change(&capacity(2)).await.unwrap();
+    operator.apply_overrides(&capacity(2)).await.unwrap();
     assert_eq!(admitted(intake.admit(job("4")).await).capacity, 2);
 }

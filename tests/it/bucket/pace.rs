@@ -30,8 +30,8 @@ async fn with_jobs(redis: &TestRedis, settings: BucketSettings, jobs: usize) -> 
     bucket
 }
 
-fn leak(changes: LeakChanges) -> Changes {
-    Changes { leak: changes, ..Changes::default() }
+fn leak(changes: LeakOverrides) -> Overrides {
+    Overrides { leak: changes, ..Overrides::default() }
 }
 
 /// Takes without an end, and settles nothing.
@@ -158,18 +158,21 @@ async fn a_changed_pace_keeps_what_was_consumed() {
     let replicas = [join(&bucket, "a").await, join(&open(&redis, (*bucket.settings()).clone()).await, "b").await];
     assert_eq!(take(&replicas[0], 5).await.len(), 5);
     // A tier that is new has lost nothing; the burst is what was left.
-    bucket.change(&leak(LeakChanges { tiers: year(6), ..LeakChanges::default() })).await.unwrap();
+    bucket.apply_overrides(&leak(LeakOverrides { tiers: year(6), ..LeakOverrides::default() })).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 3);
-    bucket.change(&leak(LeakChanges { rate: Some("1000000/s".parse().ok()), ..LeakChanges::default() })).await.unwrap();
+    bucket
+        .apply_overrides(&leak(LeakOverrides { rate: Some("1000000/s".parse().ok()), ..LeakOverrides::default() }))
+        .await
+        .unwrap();
     sleep(Duration::from_millis(1)).await;
     assert_eq!(take(&replicas[0], 20).await.len(), 1);
     sleep(Duration::from_millis(1)).await;
     assert_eq!(take(&replicas[1], 1).await.len(), 1);
     assert_eq!(take(&replicas[0], 20).await.len(), 1);
     assert!(takes_nothing(&replicas[1]).await, "six of six");
-    bucket.change(&leak(LeakChanges { tiers: year(7), ..LeakChanges::default() })).await.unwrap();
+    bucket.apply_overrides(&leak(LeakOverrides { tiers: year(7), ..LeakOverrides::default() })).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 1);
-    bucket.change(&leak(LeakChanges { tiers: Some(None), ..LeakChanges::default() })).await.unwrap();
+    bucket.apply_overrides(&leak(LeakOverrides { tiers: Some(None), ..LeakOverrides::default() })).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().pace.target.unwrap().text, "1000000/s");
 }
 
@@ -331,13 +334,13 @@ async fn a_rate_that_is_not_adaptive_stays_what_it_is() {
     refuse(&a, taken).await;
     assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
     // Until it is.
-    let on = LeakChanges { adaptive: Some(Some(true)), ..LeakChanges::default() };
-    bucket.change(&leak(on)).await.unwrap();
+    let on = LeakOverrides { adaptive: Some(Some(true)), ..LeakOverrides::default() };
+    bucket.apply_overrides(&leak(on)).await.unwrap();
     let taken = take(&b, 1).await;
     refuse(&b, taken).await;
     assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
-    let off = LeakChanges { adaptive: Some(Some(false)), ..LeakChanges::default() };
-    bucket.change(&leak(off)).await.unwrap();
+    let off = LeakOverrides { adaptive: Some(Some(false)), ..LeakOverrides::default() };
+    bucket.apply_overrides(&leak(off)).await.unwrap();
     assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
 }
 

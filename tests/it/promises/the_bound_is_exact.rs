@@ -111,12 +111,12 @@ async fn nothing_is_admitted_above_a_capacity_that_was_lowered_below_the_level()
     for answer in bucket.admit_many((0..80).map(|n| buckets::job(n.to_string())).collect()).await {
         admitted(answer);
     }
-    let capacity = |capacity| dripfeed_bucket::Changes { capacity: Some(capacity), ..Default::default() };
-    bucket.change(&capacity(Some(50))).await.unwrap();
+    let capacity = |capacity| dripfeed_bucket::Overrides { capacity: Some(capacity), ..Default::default() };
+    bucket.apply_overrides(&capacity(Some(50))).await.unwrap();
     let full = refused(bucket.admit(buckets::job("x")).await);
     assert_eq!((full.reason, full.level, full.capacity), (Reason::BucketFull, 80, 50));
     assert_eq!(bucket.census().await.unwrap().level, 80, "what was accepted stays");
-    bucket.change(&capacity(None)).await.unwrap();
+    bucket.apply_overrides(&capacity(None)).await.unwrap();
     assert_eq!(submit(&bucket, buckets::job("x")).await.level, 81);
 }
 

@@ -309,12 +309,12 @@ async fn a_pace_that_was_lost_grants_nothing() {
 async fn another_rate_holds_at_once_and_gives_no_second_burst() {
     let redis = TestRedis::start().await;
     let (bucket, replica) = spent(&redis, "1/h", 20).await;
-    let rate = |rate: &str| Changes {
-        leak: LeakChanges { rate: Some(rate.parse().ok()), ..LeakChanges::default() },
-        ..Changes::default()
+    let rate = |rate: &str| Overrides {
+        leak: LeakOverrides { rate: Some(rate.parse().ok()), ..LeakOverrides::default() },
+        ..Overrides::default()
     };
-    bucket.change(&rate("2/366d")).await.unwrap();
+    bucket.apply_overrides(&rate("2/366d")).await.unwrap();
     assert!(takes_nothing(&replica).await);
-    bucket.change(&rate("1000/s")).await.unwrap();
+    bucket.apply_overrides(&rate("1000/s")).await.unwrap();
     until("a token", async || !takes_nothing(&replica).await).await;
 }

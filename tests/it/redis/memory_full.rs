@@ -76,7 +76,7 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     bucket.pause().await.unwrap();
     assert!(takes_nothing(&heir).await);
     bucket.resume().await.unwrap();
-    bucket.change(&Changes { capacity: Some(Some(2)), ..Changes::default() }).await.unwrap();
+    bucket.apply_overrides(&Overrides { capacity: Some(Some(2)), ..Overrides::default() }).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().capacity, 2);
 
     assert_eq!(settle(&heir, take_one(&heir).await, Settlement::GiveBack).await, Settled::Recorded);

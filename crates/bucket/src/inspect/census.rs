@@ -17,7 +17,7 @@ use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 use crate::settings::effective_settings::EffectiveSettings;
 use crate::settings::limits::BucketLimits;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 
 static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
@@ -50,7 +50,7 @@ pub struct Census {
     pub paused: bool,
     pub replicas: Vec<ReplicaCensus>,
     /// What was changed at run time and differs from the configuration.
-    pub changes: Changes,
+    pub overrides: Overrides,
     /// Since the bucket began.
     pub accepted: u64,
     pub refused: Vec<(Reason, u64)>,
@@ -166,7 +166,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         pace: Pace { target, effective_per_s, reason, held_for, tokens },
         paused,
         replicas,
-        changes: effective.changes.clone(),
+        overrides: effective.overrides.clone(),
         accepted: total("accepted"),
         refused: Reason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
         ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),

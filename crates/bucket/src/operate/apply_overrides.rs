@@ -5,13 +5,13 @@ use dripfeed_store::Script;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::SHARED;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
 impl RedisBucket {
-    pub(crate) async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
-        self.write_control(changes.fields()).await
+    pub(crate) async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
+        self.write_control(overrides.fields()).await
     }
 
     pub(crate) async fn pause(&self, paused: bool) -> Result<(), BucketError> {

@@ -13,7 +13,7 @@ use crate::script::keys::Keys;
 use crate::script::reply::Reply;
 use crate::settings::effective_settings::{EffectiveSettings, SettingsCache};
 use crate::settings::limits::BucketLimits;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 use crate::settings::{BucketSettings, Kind};
 
 /// Who asks again so often in vain asks while settings change without end.
@@ -94,8 +94,8 @@ impl RedisBucket {
         reply.text()?;
         let fields = reply.array()?.fields()?;
         let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
-        let (version, changes) = (version.unwrap_or_default(), Changes::read(&fields));
-        self.settings_cache.set(|before| before.changed(version.clone(), changes.clone()));
+        let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields));
+        self.settings_cache.set(|before| before.changed(version.clone(), overrides.clone()));
         Ok(None)
     }
 }

@@ -12,13 +12,13 @@ use dripfeed_limit::Plan;
 use crate::pace;
 use crate::settings::BucketSettings;
 use crate::settings::limits::BucketLimits;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 
 #[derive(Clone, Debug)]
 pub(crate) struct EffectiveSettings {
     /// Of the changes. Empty: nothing was changed yet.
     pub(crate) version: String,
-    pub(crate) changes: Changes,
+    pub(crate) overrides: Overrides,
     pub(crate) configured: Arc<BucketSettings>,
     /// The configured ones, changed.
     pub(crate) settings: BucketSettings,
@@ -34,7 +34,7 @@ impl EffectiveSettings {
     fn new(configured: BucketSettings, pace_key: String) -> Self {
         let effective = Self {
             version: String::new(),
-            changes: Changes::default(),
+            overrides: Overrides::default(),
             settings: configured.clone(),
             configured: Arc::new(configured),
             pace: None,
@@ -53,15 +53,15 @@ impl EffectiveSettings {
         Self { configured_limits, ..self }.applied()
     }
 
-    pub(crate) fn changed(self, version: String, changes: Changes) -> Self {
-        Self { version, changes, ..self }.applied()
+    pub(crate) fn changed(self, version: String, overrides: Overrides) -> Self {
+        Self { version, overrides, ..self }.applied()
     }
 
     /// All that follows from what is configured and what was changed is worked out here.
     fn applied(self) -> Self {
-        let settings = self.changes.over(&self.configured);
+        let settings = self.overrides.over(&self.configured);
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
-        let limits = self.changes.limits.clone().flatten().unwrap_or_else(|| self.configured_limits.clone());
+        let limits = self.overrides.limits.clone().flatten().unwrap_or_else(|| self.configured_limits.clone());
         Self { settings, pace, limits, ..self }
     }
 }

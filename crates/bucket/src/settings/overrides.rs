@@ -9,16 +9,16 @@ use crate::settings::{BucketSettings, Leak};
 
 /// None leaves a setting unchanged; `Some(None)` goes back to the configured one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct Overrides {
     pub capacity: Option<Option<u64>>,
     pub capacity_bytes: Option<Option<u64>>,
     pub max_share: Option<Option<Share>>,
     pub limits: Option<Option<BucketLimits>>,
-    pub leak: LeakChanges,
+    pub leak: LeakOverrides,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeakChanges {
+pub struct LeakOverrides {
     pub rate: Option<Option<Rate>>,
     pub burst: Option<Option<u64>>,
     pub tiers: Option<Option<PaceTiers>>,
@@ -27,7 +27,7 @@ pub struct LeakChanges {
     pub max_in_flight: Option<Option<u64>>,
 }
 
-impl Changes {
+impl Overrides {
     /// The fields of the control hash: a value to set, or None to go back.
     pub(crate) fn fields(&self) -> Vec<(&'static str, Option<String>)> {
         let text = |value: Option<Option<u64>>| value.map(|value| value.map(|number| number.to_string()));
@@ -61,7 +61,7 @@ impl Changes {
             capacity_bytes: number("capacity_bytes"),
             max_share: get("max_share").and_then(|share| share.parse().ok()).map(Some),
             limits: get("limits").and_then(BucketLimits::of_text).map(Some),
-            leak: LeakChanges {
+            leak: LeakOverrides {
                 rate: get("rate").and_then(|rate| rate.parse().ok()).map(Some),
                 burst: number("burst"),
                 tiers: get("tiers").and_then(read_tiers).map(Some),
@@ -77,7 +77,7 @@ fn read_tiers(text: &str) -> Option<PaceTiers> {
     PaceTiers::read("tiers", serde_json::from_str(text).ok()?).ok()
 }
 
-impl Changes {
+impl Overrides {
     /// The configured settings with these changes.
     pub(crate) fn over(&self, configured: &BucketSettings) -> BucketSettings {
         BucketSettings {
@@ -90,7 +90,7 @@ impl Changes {
     }
 }
 
-impl LeakChanges {
+impl LeakOverrides {
     fn over(&self, configured: &Leak) -> Leak {
         Leak {
             rate: self.rate.flatten().or(configured.rate),

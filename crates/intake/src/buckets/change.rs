@@ -4,7 +4,7 @@ use std::fmt;
 
 use axum::body::Body;
 use axum::extract::State;
-use dripfeed_bucket::{Bucket, BucketLimits, Changes, Leak, LeakChanges, PaceTiers};
+use dripfeed_bucket::{Bucket, BucketLimits, Leak, LeakOverrides, Overrides, PaceTiers};
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{Rate, Share, size};
 use serde::de::{Error as _, Unexpected, Visitor};
@@ -37,7 +37,7 @@ pub(crate) async fn change(
     if changes.leak.rate.is_some() || changes.leak.burst.is_some() {
         check_burst_fits(&bucket, &changes).await?;
     }
-    bucket.change(&changes).await?;
+    bucket.apply_overrides(&changes).await?;
     BucketState::of(&bucket).await.map(axum::Json)
 }
 
@@ -113,7 +113,7 @@ struct Target {
 }
 
 impl Patch {
-    fn changes(self) -> Result<Changes, Problem> {
+    fn changes(self) -> Result<Overrides, Problem> {
         if self.leak.rate.is_some() && self.pace.target.is_some() && self.leak.rate != self.pace.target {
             return Err(bad_member(
                 "pace.target",
@@ -121,12 +121,12 @@ impl Patch {
             ));
         }
         let number = |wish: Option<Option<Count>>| wish.map(|count| count.map(|count| count.0));
-        Ok(Changes {
+        Ok(Overrides {
             capacity: number(self.capacity),
             capacity_bytes: self.capacity_bytes.map(|size| size.map(|size| size.0)),
             max_share: self.max_share,
             limits: self.limits.map(|limits| limits.map(read_limits).transpose()).transpose()?,
-            leak: LeakChanges {
+            leak: LeakOverrides {
                 rate: self.leak.rate.or(self.pace.target),
                 burst: number(self.leak.burst),
                 tiers: self.leak.tiers.map(read_tiers).transpose()?,
@@ -159,8 +159,8 @@ fn read_tiers(tiers: Option<Vec<Json>>) -> Result<Option<PaceTiers>, Problem> {
 }
 
 /// Rate and burst must fit, whichever of them is changed.
-async fn check_burst_fits(bucket: &Bucket, changes: &Changes) -> Result<(), Problem> {
-    let now = bucket.census().await?.changes.leak;
+async fn check_burst_fits(bucket: &Bucket, changes: &Overrides) -> Result<(), Problem> {
+    let now = bucket.census().await?.overrides.leak;
     let configured = &bucket.settings().leak;
     let rate = changes.leak.rate.unwrap_or(now.rate.flatten()).or(configured.rate);
     let burst = changes.leak.burst.unwrap_or(now.burst.flatten()).unwrap_or(configured.burst);
@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    fn changes(text: &str) -> Result<Changes, Json> {
+    fn changes(text: &str) -> Result<Overrides, Json> {
         let problem = |problem: Problem| serde_json::to_value(&problem).unwrap();
         json::read::<Patch>(text.as_bytes()).and_then(Patch::changes).map_err(problem)
     }
@@ -245,7 +245,7 @@ mod tests {
     fn every_setting_can_be_changed() {
         let text = r#"{"capacity": 50, "capacity_bytes": "64MiB", "max_share": "12.5%",
             "leak": {"rate": "10/s", "burst": 10, "adaptive": false, "concurrency": 5, "max_in_flight": 20}}"#;
-        let leak = LeakChanges {
+        let leak = LeakOverrides {
             rate: Some("10/s".parse().ok()),
             burst: Some(Some(10)),
             tiers: None,
@@ -255,14 +255,14 @@ mod tests {
         };
         let (capacity, capacity_bytes) = (Some(Some(50)), Some(Some(64 << 20)));
         let max_share = Some("12.5%".parse().ok());
-        let all = Changes { capacity, capacity_bytes, max_share, leak, ..Changes::default() };
+        let all = Overrides { capacity, capacity_bytes, max_share, leak, ..Overrides::default() };
         assert_eq!(changes(text).unwrap(), all);
         assert_eq!(changes(r#"{"capacity_bytes": 1000}"#).unwrap().capacity_bytes, Some(Some(1000)));
     }
 
     #[test]
     fn omitted_settings_stay_and_null_restores() {
-        assert_eq!(changes("{}").unwrap(), Changes::default());
+        assert_eq!(changes("{}").unwrap(), Overrides::default());
         let back = changes(r#"{"capacity": null, "capacity_bytes": null, "pace": {"target": null}}"#).unwrap();
         assert_eq!((back.capacity, back.capacity_bytes, back.leak.rate), (Some(None), Some(None), Some(None)));
     }

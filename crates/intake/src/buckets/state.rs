@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{Bucket, Census, Changes, Pace, Reason, ReplicaCensus};
+use dripfeed_bucket::{Bucket, Census, Overrides, Pace, Reason, ReplicaCensus};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{BucketName, Share};
 use serde::Serialize;
@@ -131,7 +131,7 @@ impl BucketState {
             paused: census.paused,
             replicas: census.replicas.into_iter().map(ReplicaState::from).collect(),
             totals,
-            changes: changes(&census.changes),
+            changes: changes(&census.overrides),
         }
     }
 }
@@ -163,7 +163,7 @@ impl From<ReplicaCensus> for ReplicaState {
 }
 
 /// In the form of PATCH.
-fn changes(changes: &Changes) -> Map<String, Value> {
+fn changes(changes: &Overrides) -> Map<String, Value> {
     let leak = [
         ("rate", changes.leak.rate.flatten().map(|rate| rate.to_string().into())),
         ("burst", changes.leak.burst.flatten().map(Value::from)),

@@ -1,4 +1,4 @@
-use dripfeed_bucket::{Changes, LeakChanges};
+use dripfeed_bucket::{LeakOverrides, Overrides};
 use dripfeed_job::{Ending, State};
 
 use crate::stage::{Stage, Work, admitted, job, outcome, settings};
@@ -59,8 +59,8 @@ async fn more_slots_are_used_at_once_also_when_all_are_taken() {
         admitted(&bucket, job(body)).await;
     }
     let first = feed.call().await;
-    let wider = LeakChanges { concurrency: Some(Some(3)), ..LeakChanges::default() };
-    bucket.change(&Changes { leak: wider, ..Changes::default() }).await.unwrap();
+    let wider = LeakOverrides { concurrency: Some(Some(3)), ..LeakOverrides::default() };
+    bucket.apply_overrides(&Overrides { leak: wider, ..Overrides::default() }).await.unwrap();
     let others = feed.calls(2).await;
     first.ok();
     for call in others {

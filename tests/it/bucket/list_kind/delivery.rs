@@ -105,9 +105,9 @@ async fn pace_pause_and_the_bound_in_flight_hold_over_all_replicas() {
     assert_eq!(take(&a, 5).await.len(), 1, "room for two, a token for one");
     assert!(takes_nothing(&b).await);
 
-    let leak = LeakChanges { rate: Some(Some("1000/s".parse().unwrap())), ..LeakChanges::default() };
+    let leak = LeakOverrides { rate: Some(Some("1000/s".parse().unwrap())), ..LeakOverrides::default() };
     bucket.pause().await.unwrap();
-    bucket.change(&Changes { leak, ..Changes::default() }).await.unwrap();
+    bucket.apply_overrides(&Overrides { leak, ..Overrides::default() }).await.unwrap();
     assert!(takes_nothing(&b).await);
     bucket.resume().await.unwrap();
     let taken = loop {

@@ -133,19 +133,19 @@ impl Real {
             Step::Pause => self.bucket.pause().await.map(|()| Answer::Done),
             Step::Resume => self.bucket.resume().await.map(|()| Answer::Done),
             Step::SetCapacity(capacity) => {
-                self.change(Changes { capacity: Some(*capacity), ..Changes::default() }).await
+                self.change(Overrides { capacity: Some(*capacity), ..Overrides::default() }).await
             }
             Step::SetCapacityBytes(bytes) => {
-                self.change(Changes { capacity_bytes: Some(*bytes), ..Changes::default() }).await
+                self.change(Overrides { capacity_bytes: Some(*bytes), ..Overrides::default() }).await
             }
             Step::SetMaxShare(share) => {
-                self.change(Changes { max_share: Some(share.map(percent)), ..Changes::default() }).await
+                self.change(Overrides { max_share: Some(share.map(percent)), ..Overrides::default() }).await
             }
             Step::SetMaxInFlight(most) => {
-                self.change_leak(LeakChanges { max_in_flight: Some(*most), ..LeakChanges::default() }).await
+                self.change_leak(LeakOverrides { max_in_flight: Some(*most), ..LeakOverrides::default() }).await
             }
             Step::SetBurst(burst) => {
-                self.change_leak(LeakChanges { burst: Some(*burst), ..LeakChanges::default() }).await
+                self.change_leak(LeakOverrides { burst: Some(*burst), ..LeakOverrides::default() }).await
             }
             Step::AnHourPasses => Ok(self.an_hour_passes().await),
         };
@@ -238,12 +238,12 @@ impl Real {
         }))
     }
 
-    async fn change(&self, changes: Changes) -> Result<Answer, BucketError> {
-        self.bucket.change(&changes).await.map(|()| Answer::Done)
+    async fn change(&self, changes: Overrides) -> Result<Answer, BucketError> {
+        self.bucket.apply_overrides(&changes).await.map(|()| Answer::Done)
     }
 
-    async fn change_leak(&self, leak: LeakChanges) -> Result<Answer, BucketError> {
-        self.change(Changes { leak, ..Changes::default() }).await
+    async fn change_leak(&self, leak: LeakOverrides) -> Result<Answer, BucketError> {
+        self.change(Overrides { leak, ..Overrides::default() }).await
     }
 
     /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is
@@ -325,11 +325,11 @@ impl Real {
 
     /// Lets everything leak: time passes until nothing is left.
     async fn finish(&mut self) {
-        let fast = LeakChanges {
+        let fast = LeakOverrides {
             rate: Some("1000000/s".parse().ok()),
             burst: Some(Some(1000)),
             max_in_flight: Some(Some(1000)),
-            ..LeakChanges::default()
+            ..LeakOverrides::default()
         };
         self.change_leak(fast).await.expect("Redis answers");
         self.bucket.resume().await.expect("Redis answers");
