@@ -12,7 +12,7 @@ use crate::deliver::orphaned_claims::{Held, Hold};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
 use crate::pace;
-use crate::script::redis_bucket::{Answered, RedisBucket};
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -119,7 +119,7 @@ impl RedisBucket {
         let valid = |effective: &EffectiveSettings| if effective.pace.is_some() { paced } else { lateness.longest() };
         // What could be forgotten isn't called: its caller would be asked to send it again, and two jobs be called.
         let (effective, reply) = self
-            .run_with_settings("take", Answered::Durably, |effective| {
+            .run_with_settings("take", WaitFor::Durability, |effective| {
                 self.take_call(effective, asking, valid(effective))
             })
             .await?;

@@ -13,7 +13,7 @@ use crate::admission::{Admitted, Reason, Refused};
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::pace;
-use crate::script::redis_bucket::{Answered, RedisBucket};
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::{SHARED, Scripts};
 use crate::settings::Kind;
@@ -169,7 +169,7 @@ impl RedisBucket {
     /// The new job is due after `delay`.
     pub(crate) async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
         let (effective, mut reply) = self
-            .run_with_settings("replay", Answered::Durably, |effective| self.replay_call(effective, id, delay))
+            .run_with_settings("replay", WaitFor::Durability, |effective| self.replay_call(effective, id, delay))
             .await?;
         let capacity = effective.settings.capacity;
         match reply.text()?.as_str() {

@@ -11,7 +11,7 @@ use crate::admission::Reason;
 use crate::error::BucketError;
 use crate::pace::{self, Target};
 use crate::script::constants::PARKED_OWNER;
-use crate::script::redis_bucket::{Answered, RedisBucket};
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -91,9 +91,8 @@ impl RedisBucket {
             Kind::Stream => Vec::new(),
             Kind::List => self.takers().await?,
         };
-        let (effective, reply) = self
-            .run_with_settings("census", Answered::AtOnce, |effective| self.census_call(effective, &takers))
-            .await?;
+        let (effective, reply) =
+            self.run_with_settings("census", WaitFor::Reply, |effective| self.census_call(effective, &takers)).await?;
         read(reply, &effective)
     }
 

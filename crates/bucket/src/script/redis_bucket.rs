@@ -21,10 +21,10 @@ const TRIES: usize = 10;
 
 /// When the answer of a script counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Answered {
-    AtOnce,
+pub(crate) enum WaitFor {
+    Reply,
     /// Once what was written is as safe as the configured durability says.
-    Durably,
+    Durability,
 }
 
 pub(crate) struct RedisBucket {
@@ -69,15 +69,15 @@ impl RedisBucket {
     pub(crate) async fn run_with_settings(
         &self,
         script: &'static str,
-        answered: Answered,
+        wait_for: WaitFor,
         call: impl Fn(&EffectiveSettings) -> Call<'static>,
     ) -> Result<(Arc<EffectiveSettings>, Reply), BucketError> {
         for _ in 0..TRIES {
             let effective = self.effective_settings();
             let call = call(&effective);
-            let reply: Value = match answered {
-                Answered::AtOnce => self.store.run(&call).await?,
-                Answered::Durably => self.store.run_durably(&call).await?,
+            let reply: Value = match wait_for {
+                WaitFor::Reply => self.store.run(&call).await?,
+                WaitFor::Durability => self.store.run_durably(&call).await?,
             };
             if let Some(reply) = self.learn_overrides(Reply::new(script, reply)?)? {
                 return Ok((effective, reply));
