@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::deliver::doorbell::Doorbell;
-use crate::deliver::orphaned_claims::Held;
+use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::recover::{Recovery, Watch, beat_interval};
 use crate::deliver::settle::{self, Ended, Feedback, Settled, Settlement, Settlements};
@@ -62,7 +62,7 @@ struct Member {
     settlements: Settlements,
     doorbell: Doorbell,
     watch: tokio::sync::Mutex<Watch>,
-    held: Held,
+    open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
     appetite: Appetite,
@@ -96,7 +96,7 @@ impl RedisBucket {
             lease,
             doorbell: Doorbell::default(),
             watch: tokio::sync::Mutex::new(Watch::new(lease)),
-            held: Held::default(),
+            open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
             appetite: Appetite::default(),
@@ -120,16 +120,17 @@ impl Replica {
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let consumer = member.consumer.as_str();
-        member.redis_bucket.give_back_strays(consumer, &member.held, &member.takes).await?;
+        member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let most = member.appetite.of(most);
-        let asking = Asking { consumer, number, most, before, held: &member.held, lateness: &member.lateness };
+        let asking =
+            Asking { consumer, number, most, before, open_claims: &member.open_claims, lateness: &member.lateness };
         let taking = member.redis_bucket.take(&asking).await;
         let taking = taking.inspect_err(|error| {
             // Without an answer, jobs may be ours that we know nothing of.
-            member.held.doubt();
+            member.open_claims.doubt();
             if matches!(error, BucketError::Store(error) if error.is_unanswered()) {
                 member.appetite.unanswered(most);
             }
@@ -143,7 +144,7 @@ impl Replica {
     /// A claim may have been lost before it was settled: what this replica holds without knowing it is returned with
     /// the next take.
     pub fn doubt(&self) {
-        self.0.held.doubt();
+        self.0.open_claims.doubt();
     }
 
     /// Jobs that this replica found past their deadline, and so ended, since this was last asked.

@@ -144,14 +144,14 @@ impl RedisBucket {
         while let Some(mut part) = parts.pop() {
             let number = numbers.fetch_add(1, Ordering::Relaxed) + 1;
             for ended in &mut part {
-                ended.claim.hold.settle_in(number);
+                ended.claim.guard.join_batch(number);
             }
             if let Ok(settled) = self.settle(consumer, number, &part).await {
                 answers.extend(part.iter().map(|_| Ok(settled)));
                 continue;
             }
             for ended in &mut part {
-                ended.claim.hold.keep();
+                ended.claim.guard.leave_batch();
             }
             if part.len() > 1 {
                 let rest = part.split_off(part.len() / 2);

@@ -8,7 +8,7 @@ use dripfeed_job::{Job, JobId, Unreadable, element, entry};
 use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
-use crate::deliver::orphaned_claims::{Held, Hold};
+use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
 use crate::pace;
@@ -61,7 +61,7 @@ pub struct Claim {
     pub(crate) taken: Instant,
     /// The same by the Redis clock, in ms.
     pub(crate) taken_ms: u64,
-    pub(crate) hold: Hold,
+    pub(crate) guard: ClaimGuard,
 }
 
 impl Claim {
@@ -94,7 +94,7 @@ pub(crate) struct Asking<'a> {
     /// When this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what may have
     /// leaked since.
     pub(crate) before: Instant,
-    pub(crate) held: &'a Held,
+    pub(crate) open_claims: &'a OpenClaims,
     pub(crate) lateness: &'a Lateness,
 }
 
@@ -125,7 +125,7 @@ impl RedisBucket {
             .await?;
         lateness.saw_reply(asked.elapsed());
         let granting = Granting { asked, valid: valid(&effective), lateness };
-        read(reply, self.kind, &granting, asking.held)
+        read(reply, self.kind, &granting, asking.open_claims)
     }
 
     fn take_call(&self, effective: &EffectiveSettings, asking: &Asking<'_>, valid: Duration) -> Call<'static> {
@@ -163,7 +163,12 @@ fn us(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn read(mut reply: Reply, kind: Kind, granting: &Granting<'_>, held: &Held) -> Result<Taking, BucketError> {
+fn read(
+    mut reply: Reply,
+    kind: Kind,
+    granting: &Granting<'_>,
+    open_claims: &OpenClaims,
+) -> Result<Taking, BucketError> {
     match reply.text()?.as_str() {
         "fenced" => Ok(Taking { take: Take::Fenced, expired: 0 }),
         "idle" => {
@@ -177,7 +182,7 @@ fn read(mut reply: Reply, kind: Kind, granting: &Granting<'_>, held: &Held) -> R
             let (expired, taken_ms) = (reply.count()?, reply.count()?);
             let mut jobs = Vec::new();
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply.array()?, kind, granting, taken_ms, held)?);
+                jobs.push(read_job(&mut reply.array()?, kind, granting, taken_ms, open_claims)?);
             }
             Ok(Taking { take: Take::Jobs(jobs), expired })
         }
@@ -190,7 +195,7 @@ fn read_job(
     kind: Kind,
     granting: &Granting<'_>,
     taken_ms: u64,
-    held: &Held,
+    open_claims: &OpenClaims,
 ) -> Result<Taken, BucketError> {
     let id = reply.parse::<JobId>()?;
     let (job, bytes, size, element) = match kind {
@@ -216,7 +221,7 @@ fn read_job(
         caller,
         taken: Instant::now(),
         taken_ms,
-        hold: held.hold(id.to_string().into()),
+        guard: open_claims.add(id.to_string().into()),
     };
     Ok(Taken { claim, permit, job })
 }
