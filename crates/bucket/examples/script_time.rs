@@ -7,7 +7,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Consumer, Kind, Life, Replica, SCRIPT_BYTES, Settlement, Take, Taken};
+use dripfeed_bucket::{
+    Bucket, BucketSettings, ClaimedJob, Consumer, Kind, Life, Replica, SCRIPT_BYTES, Settlement, Take,
+};
 use dripfeed_job::{Start, Submission};
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets;
@@ -78,7 +80,7 @@ impl Bench {
     }
 
     /// Empty when there is nothing to be called now.
-    async fn take(&self) -> Result<Vec<Taken>, Failed> {
+    async fn take(&self) -> Result<Vec<ClaimedJob>, Failed> {
         match self.replica.take(WANTED).await? {
             Take::Jobs(jobs) => Ok(jobs),
             Take::Idle(_) | Take::Fenced => Ok(Vec::new()),

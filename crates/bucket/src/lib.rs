@@ -30,7 +30,7 @@ pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;
 pub use deliver::replica::{Consumer, Life, Replica};
 pub use deliver::settle::{Feedback, Settled, Settlement};
-pub use deliver::take::{Claim, Idle, Take, Taken};
+pub use deliver::take::{Claim, ClaimedJob, Idle, Take};
 pub use ended::dead_letters::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
 pub use ended::outcomes::{EndedJob, Latency, Report};
 pub use ended::retention::Retention;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
-use dripfeed_bucket::{Claim, Feedback, Permit, Replica, Settled, Settlement, Taken};
+use dripfeed_bucket::{Claim, ClaimedJob, Feedback, Permit, Replica, Settled, Settlement};
 use dripfeed_job::{Ending, Job};
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -15,8 +15,8 @@ use crate::lane_context::LaneContext;
 use crate::settlement;
 
 /// Takes one job to the end of this attempt.
-pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: Taken) {
-    let Taken { claim, permit, job } = taken;
+pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: ClaimedJob) {
+    let ClaimedJob { claim, permit, job } = taken;
     context.metrics().taken(claim.id());
     let (settlement, feedback) = match job {
         Ok(job) => {

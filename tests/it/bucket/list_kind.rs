@@ -33,11 +33,11 @@ async fn state(bucket: &Bucket, id: JobId) -> Option<State> {
     bucket.find(id).await.expect("Redis answers").map(|job| job.state)
 }
 
-fn body(taken: &Taken) -> &[u8] {
+fn body(taken: &ClaimedJob) -> &[u8] {
     taken.job.as_ref().expect("a job").body.as_ref()
 }
 
-fn bodies(taken: &[Taken]) -> Vec<&[u8]> {
+fn bodies(taken: &[ClaimedJob]) -> Vec<&[u8]> {
     taken.iter().map(body).collect()
 }
 

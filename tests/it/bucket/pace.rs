@@ -189,7 +189,7 @@ fn fast() -> BucketSettings {
 
 const REFUSED: Settlement = Settlement::Hold { wait: Some(Duration::ZERO) };
 
-async fn refuse(replica: &Replica, calls: Vec<Taken>) {
+async fn refuse(replica: &Replica, calls: Vec<ClaimedJob>) {
     let refusals = calls.into_iter().map(|taken| settle(replica, taken, REFUSED));
     futures::future::join_all(refusals).await;
 }

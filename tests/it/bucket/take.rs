@@ -26,7 +26,7 @@ fn large() -> Submission {
 }
 
 /// As a replica sees it.
-fn bytes(jobs: &[Taken]) -> usize {
+fn bytes(jobs: &[ClaimedJob]) -> usize {
     jobs.iter().map(|taken| taken.job.as_ref().unwrap().body.len()).sum()
 }
 

@@ -1,7 +1,7 @@
 //! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a
 //! bounded number of deliveries; everything else goes on.
 
-use dripfeed_bucket::{Replica, Settled, Take, Taken};
+use dripfeed_bucket::{ClaimedJob, Replica, Settled, Take};
 use dripfeed_job::{Ending, State};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -65,7 +65,7 @@ async fn jobs_that_die_with_the_one_that_kills_are_told_apart_from_it() {
     assert_eq!((census.level, census.dead), (0, 1));
 }
 
-async fn take_when_due(replica: &Replica) -> Vec<Taken> {
+async fn take_when_due(replica: &Replica) -> Vec<ClaimedJob> {
     loop {
         match replica.take(10).await.unwrap() {
             Take::Jobs(jobs) => return jobs,

@@ -10,7 +10,7 @@ use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::recover::{Recovery, Watch, beat_interval};
 use crate::deliver::settle::{self, Ended, Feedback, Settled, Settlement, Settlements};
-use crate::deliver::take::{Asking, Claim, Idle, Take};
+use crate::deliver::take::{Claim, Idle, Take, TakeRequest};
 use crate::deliver::take_size::Appetite;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
@@ -125,10 +125,16 @@ impl Replica {
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let most = member.appetite.of(most);
-        let asking =
-            Asking { consumer, number, most, before, open_claims: &member.open_claims, lateness: &member.lateness };
-        let taking = member.redis_bucket.take(&asking).await;
-        let taking = taking.inspect_err(|error| {
+        let request = TakeRequest {
+            consumer,
+            number,
+            most,
+            before,
+            open_claims: &member.open_claims,
+            lateness: &member.lateness,
+        };
+        let reply = member.redis_bucket.take(&request).await;
+        let reply = reply.inspect_err(|error| {
             // Without an answer, jobs may be ours that we know nothing of.
             member.open_claims.doubt();
             if matches!(error, BucketError::Store(error) if error.is_unanswered()) {
@@ -136,9 +142,9 @@ impl Replica {
             }
         })?;
         member.appetite.answered();
-        member.expired.fetch_add(taking.expired, Ordering::Relaxed);
+        member.expired.fetch_add(reply.expired, Ordering::Relaxed);
         *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
-        Ok(taking.take)
+        Ok(reply.take)
     }
 
     /// A claim may have been lost before it was settled: what this replica holds without knowing it is returned with

@@ -78,7 +78,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     pub(crate) fn new(claim: Claim, settlement: Settlement, feedback: Feedback) -> Self {
-        let lasted = claim.taken.elapsed();
+        let lasted = claim.taken_at.elapsed();
         Self { claim, settlement, feedback, lasted }
     }
 

@@ -208,7 +208,7 @@ impl Real {
             Take::Fenced => return Ok(Answer::Fenced),
         };
         let mut handed = Vec::new();
-        for Taken { claim, job, .. } in taken {
+        for ClaimedJob { claim, job, .. } in taken {
             let (number, failures, readable) = (self.number(claim.id()), claim.failures(), job.is_ok());
             self.claims.insert((replica, number), claim);
             handed.push(Handed { job: number, failures, readable });
