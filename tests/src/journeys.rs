@@ -50,7 +50,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     assert!(bucket.delete_dead(id).await.unwrap());
 
     submit(bucket, buckets::job("returned")).await;
-    settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+    settle(&replica, take_one(&replica).await, Settlement::Requeue).await;
     settle(&replica, take_one(&replica).await, DELIVERED).await;
 
     let expiring = Submission { expires_in: Some(Duration::from_millis(1)), ..buckets::job("late") };
@@ -101,7 +101,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     let replica = join(bucket, "s").await;
     submit(bucket, buckets::job("again")).await;
     settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::ZERO }).await;
-    settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(Duration::from_millis(1)) }).await;
+    settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
     submit(bucket, Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
     // Only who waits for a new entry, and not for the end of a throttle, waits at the doorbell.
     tokio::time::sleep(Duration::from_millis(2)).await;

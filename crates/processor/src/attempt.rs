@@ -43,12 +43,12 @@ async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit
         kept: bucket.keep.answer_bytes,
     };
     if context.is_stopping() || !permit.spend() {
-        return (Settlement::GiveBack, Feedback::default());
+        return (Settlement::Requeue, Feedback::default());
     }
     let begun = Instant::now();
     let called = tokio::select! {
         called = call::call(route.client(), request, bounds) => called,
-        () = context.out_of_time() => return (Settlement::GiveBack, Feedback::default()),
+        () = context.out_of_time() => return (Settlement::Requeue, Feedback::default()),
     };
     match called {
         Ok(called) => {
@@ -57,7 +57,7 @@ async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit
         }
         Err(lack) => {
             context.shortage().met(&lack);
-            (Settlement::GiveBack, Feedback::default())
+            (Settlement::Requeue, Feedback::default())
         }
     }
 }
@@ -91,11 +91,11 @@ async fn settle(context: &LaneContext, replica: &Replica, claim: Claim, settleme
             tracing::debug!(%bucket, %job, attempt, ?after, "An attempt failed; the job is parked until the next");
             None
         }
-        Settlement::Hold { wait } => {
+        Settlement::Throttled { wait } => {
             tracing::debug!(%bucket, %job, ?wait, "The upstream asks everyone to wait");
             None
         }
-        Settlement::GiveBack => None,
+        Settlement::Requeue => None,
     };
     match replica.settle_with(claim, settlement, feedback).await {
         Ok(Settled::Recorded) => {

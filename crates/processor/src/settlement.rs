@@ -14,7 +14,7 @@ pub(crate) fn settlement(called: Called, job: &Job, failures: u32, bucket: &Buck
         // Only an answer with a status is a delivery.
         Verdict::Delivered => Settlement::Complete { status: status.unwrap_or_default(), answer: body },
         Verdict::Throttled { retry_after } => {
-            Settlement::Hold { wait: retry_after.map(|wait| wait.min(bucket.leak.max_hold)) }
+            Settlement::Throttled { wait: retry_after.map(|wait| wait.min(bucket.leak.max_hold)) }
         }
         Verdict::Dead(reason) => Settlement::Bury { reason, status, answer: body, called: true },
         Verdict::Failed(why) => {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn being_throttled_holds_the_bucket_for_a_bounded_time() {
         let wait = |answer| match after(answer, 2, None) {
-            Settlement::Hold { wait } => wait,
+            Settlement::Throttled { wait } => wait,
             other => panic!("{other:?}"),
         };
         assert_eq!(wait(status(429, Some(7))), Some(Duration::from_secs(7)));

@@ -161,7 +161,7 @@ async fn the_pace_is_shared_and_held() {
         ..Overrides::default()
     };
     bucket.apply_overrides(&changes).await.unwrap();
-    b.settle(last.remove(0).claim, Settlement::Hold { wait: Some(Duration::from_mins(1)) }).await.unwrap();
+    b.settle(last.remove(0).claim, Settlement::Throttled { wait: Some(Duration::from_mins(1)) }).await.unwrap();
     assert!(takes_nothing(&a).await);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.pace.reason, census.parked, census.in_flight), ("held", 1, 2));

@@ -123,7 +123,7 @@ async fn whichever_way_a_job_leaves_its_caller_gets_the_place_back() {
         assert_eq!(admit_many(&bucket, "alice", 3).await, 3);
         submit(&bucket, of("bob")).await;
         settle(&replica, take_one(&replica).await, DELIVERED).await;
-        settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+        settle(&replica, take_one(&replica).await, Settlement::Requeue).await;
         assert_eq!(held().await, counted([("alice", 2), ("bob", 1)]), "a job that comes back keeps its place");
         let buried_one = take_one(&replica).await;
         let dead = buried_one.claim.id();

@@ -187,7 +187,7 @@ fn fast() -> BucketSettings {
     paced(Some("1000/s"), 1000, PaceTiers::default())
 }
 
-const REFUSED: Settlement = Settlement::Hold { wait: Some(Duration::ZERO) };
+const REFUSED: Settlement = Settlement::Throttled { wait: Some(Duration::ZERO) };
 
 async fn refuse(replica: &Replica, calls: Vec<ClaimedJob>) {
     let refusals = calls.into_iter().map(|taken| settle(replica, taken, REFUSED));

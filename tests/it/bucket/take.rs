@@ -50,7 +50,7 @@ async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
         }
         // Once returned, they are due at once: the same holds for parked ones.
         for taken in jobs {
-            settle(&replica, taken, Settlement::GiveBack).await;
+            settle(&replica, taken, Settlement::Requeue).await;
         }
         assert!(bytes(&take(&replica, 128).await) <= SCRIPT_BYTES);
     }
@@ -142,7 +142,7 @@ async fn after_a_lost_answer_less_is_asked_for() {
             submit(&bucket, job(n.to_string())).await;
         }
         for taken in take(&replica, 2).await {
-            settle(&replica, taken, Settlement::GiveBack).await;
+            settle(&replica, taken, Settlement::Requeue).await;
         }
         proxy.plan("take", Misdeed::Close, 2);
         replica.take(8).await.unwrap_err();
@@ -196,7 +196,7 @@ async fn what_expires_while_it_is_throttled_is_not_recorded_as_never_started() {
         let bucket = open(&redis, kind).await;
         let replica = join(&bucket, "a").await;
         let id = submit(&bucket, Submission { expires_in: Some(LIFETIME), ..job("1") }).await.id;
-        let throttled = Settlement::Hold { wait: Some(Duration::from_millis(1)) };
+        let throttled = Settlement::Throttled { wait: Some(Duration::from_millis(1)) };
         settle(&replica, take_one(&replica).await, throttled).await;
         assert_eq!(bucket.find(id).await.unwrap().map(|found| found.attempts), Some(0));
         passes(&redis, id).await;
@@ -215,7 +215,7 @@ async fn what_was_never_called_expires_as_never_started() {
         let bucket = open(&redis, kind).await;
         let replica = join(&bucket, "a").await;
         let id = submit(&bucket, Submission { expires_in: Some(LIFETIME), ..job("1") }).await.id;
-        settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+        settle(&replica, take_one(&replica).await, Settlement::Requeue).await;
         passes(&redis, id).await;
         let outcome = expired(&bucket, &replica, id).await;
         assert_eq!((outcome.attempts, outcome.reason.as_deref()), (0, Some("not started before its deadline")));

@@ -151,7 +151,7 @@ async fn an_outcome_is_recorded_once_whatever_way_a_job_took() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;
     let job = submit(&bucket, buckets::job("x")).await;
-    for end in [Settlement::Retry { after: Duration::ZERO }, Settlement::GiveBack, buckets::DELIVERED] {
+    for end in [Settlement::Retry { after: Duration::ZERO }, Settlement::Requeue, buckets::DELIVERED] {
         assert_eq!(bucket.outcomes(None, None, None, 10).await.unwrap().items.len(), 0);
         buckets::settle(&replica, take_one(&replica).await, end).await;
     }

@@ -16,8 +16,8 @@ async fn who_lost_its_jobs_changes_nothing_by_any_verb() {
         buckets::DELIVERED,
         buried("I thought it was mine"),
         Settlement::Retry { after: Duration::from_hours(1) },
-        Settlement::Hold { wait: Some(Duration::from_hours(1)) },
-        Settlement::GiveBack,
+        Settlement::Throttled { wait: Some(Duration::from_hours(1)) },
+        Settlement::Requeue,
     ];
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;

@@ -41,7 +41,7 @@ async fn while_the_bucket_holds_or_is_paused_nothing_is_taken() {
     bucket.resume().await.unwrap();
     let first = buckets::take_one(&replica).await;
     let wait = Some(std::time::Duration::from_hours(1));
-    buckets::settle(&replica, first, dripfeed_bucket::Settlement::Hold { wait }).await;
+    buckets::settle(&replica, first, dripfeed_bucket::Settlement::Throttled { wait }).await;
     assert!(takes_nothing(&replica).await);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.waiting, census.in_flight, census.parked), (2, 0, 1));

@@ -276,7 +276,7 @@ async fn an_upstream_is_left_alone_for_as_long_as_it_asked_however_the_clock_is_
         submit(&bucket, buckets::job(job)).await;
     }
     let begun = Instant::now();
-    settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(ASKED) }).await;
+    settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(ASKED) }).await;
     for ahead in [3600, 3590, 86_400, 0, -3600] {
         clock.set_ahead(ahead);
         assert!(takes_nothing(&replica).await, "granted with the clock at {ahead} s");

@@ -79,7 +79,7 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     bucket.apply_overrides(&Overrides { capacity: Some(Some(2)), ..Overrides::default() }).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().capacity, 2);
 
-    assert_eq!(settle(&heir, take_one(&heir).await, Settlement::GiveBack).await, Settled::Recorded);
+    assert_eq!(settle(&heir, take_one(&heir).await, Settlement::Requeue).await, Settled::Recorded);
     let failed = take_one(&heir).await;
     let retry = Settlement::Retry { after: Duration::ZERO };
     assert_eq!(settle(&heir, failed, retry).await, Settled::Recorded);

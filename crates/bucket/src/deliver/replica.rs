@@ -9,7 +9,7 @@ use crate::deliver::doorbell::Doorbell;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::recover::{Recovery, Watch, beat_interval};
-use crate::deliver::settle::{self, Ended, Feedback, Settled, Settlement, Settlements};
+use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
 use crate::deliver::take::{Claim, Idle, Take, TakeRequest};
 use crate::deliver::take_size::Appetite;
 use crate::error::BucketError;
@@ -188,7 +188,7 @@ impl Replica {
         settlement: Settlement,
         feedback: Feedback,
     ) -> Result<Settled, BucketError> {
-        let mut ended = Ended::new(claim, settlement, feedback);
+        let mut ended = EndedAttempt::new(claim, settlement, feedback);
         let mut pause = FIRST_PAUSE_ALONE;
         loop {
             match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {

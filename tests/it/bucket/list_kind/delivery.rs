@@ -57,13 +57,13 @@ async fn what_is_requeued_is_next_and_costs_no_attempt() {
     let replica = join(&bucket, "a").await;
     submit_all(&bucket, &["1", "2"]).await;
     let taken = take_one(&replica).await;
-    settle(&replica, taken, Settlement::GiveBack).await;
+    settle(&replica, taken, Settlement::Requeue).await;
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.waiting, census.in_flight), (2, 2, 0));
     let again = take_one(&replica).await;
     assert_eq!((body(&again), again.claim.failures()), (b"1".as_slice(), 0));
 
-    settle(&replica, again, Settlement::Hold { wait: Some(Duration::from_mins(1)) }).await;
+    settle(&replica, again, Settlement::Throttled { wait: Some(Duration::from_mins(1)) }).await;
     assert!(takes_nothing(&replica).await);
     assert_eq!(bucket.census().await.unwrap().pace.reason, "held");
 }
@@ -75,7 +75,7 @@ async fn a_held_bucket_goes_on_with_the_job_that_was_throttled() {
     let replica = join(&bucket, "a").await;
     submit_all(&bucket, &["1", "2"]).await;
     let throttled = take_one(&replica).await;
-    settle(&replica, throttled, Settlement::Hold { wait: Some(Duration::from_millis(1)) }).await;
+    settle(&replica, throttled, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
     let taken = loop {
         match replica.take(1).await.unwrap() {
             Take::Jobs(mut jobs) => break jobs.remove(0),
@@ -163,7 +163,7 @@ async fn at_maxmemory_jobs_are_still_taken_settled_and_recovered() {
     assert!(bucket.admit(buckets::job("no memory")).await.is_err());
     let mut taken = take(&a, 4).await;
     settle(&a, taken.remove(0), DELIVERED).await;
-    settle(&a, taken.remove(0), Settlement::GiveBack).await;
+    settle(&a, taken.remove(0), Settlement::Requeue).await;
     settle(&a, taken.remove(0), buried("no luck")).await;
     let recovery = bucket.declare_dead(a.consumer()).await.unwrap().unwrap();
     assert_eq!(recovery.recovered, 1);

@@ -73,7 +73,7 @@ async fn jobs_are_listed_by_id_page_by_page() {
     let mut ids: Vec<JobId> = answers.into_iter().map(|answer| admitted(answer).id).collect();
     ids.sort();
     for taken in take(&replica, 20).await.into_iter().skip(10) {
-        settle(&replica, taken, Settlement::GiveBack).await;
+        settle(&replica, taken, Settlement::Requeue).await;
     }
     for (wanted, expected) in [
         (None, &ids[..]),

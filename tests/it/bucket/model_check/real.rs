@@ -377,9 +377,9 @@ fn settlement(end: End) -> Settlement {
         End::Complete => Settlement::Complete { status: 200, answer: None },
         End::RetryAtOnce => Settlement::Retry { after: Duration::ZERO },
         End::RetryInAnHour => Settlement::Retry { after: HOUR },
-        End::HoldForNothing => Settlement::Hold { wait: Some(Duration::ZERO) },
-        End::HoldForAnHour => Settlement::Hold { wait: Some(HOUR) },
-        End::GiveBack => Settlement::GiveBack,
+        End::ThrottledForNothing => Settlement::Throttled { wait: Some(Duration::ZERO) },
+        End::ThrottledForAnHour => Settlement::Throttled { wait: Some(HOUR) },
+        End::Requeue => Settlement::Requeue,
         End::Bury { called } => Settlement::Bury { reason: "no luck".into(), status: None, answer: None, called },
     }
 }

@@ -66,9 +66,9 @@ pub enum End {
     RetryAtOnce,
     RetryInAnHour,
     /// The upstream asked to wait for no time at all.
-    HoldForNothing,
-    HoldForAnHour,
-    GiveBack,
+    ThrottledForNothing,
+    ThrottledForAnHour,
+    Requeue,
     Bury {
         called: bool,
     },

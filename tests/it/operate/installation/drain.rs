@@ -75,7 +75,7 @@ async fn jobs_that_were_in_flight_parked_or_forgotten_are_drained_as_well() {
     // One is claimed by a replica that died, one was parked and has lost its due time.
     let dead = join(&bucket, "dead").await;
     let forgotten = take_one(&dead).await;
-    settle(&dead, forgotten, Settlement::GiveBack).await;
+    settle(&dead, forgotten, Settlement::Requeue).await;
     service.redis::<u64>("DEL dripfeed:{mail}:parked").await;
     let _held = take_one(&dead).await;
 
@@ -142,7 +142,7 @@ async fn two_places_of_one_name_lose_each_others_due_times_so_they_are_not_serve
     let (of_old, of_new) = (join(&old, "old").await, join(&new, "new").await);
     let id = units::submit(&old, units::job("parked")).await.id;
     let taken = take_one(&of_old).await;
-    settle(&of_old, taken, Settlement::GiveBack).await;
+    settle(&of_old, taken, Settlement::Requeue).await;
     assert_eq!(old.census().await.expect("Redis answers").parked, 1);
 
     // The replica of the new place finds the due time, and no job under it.

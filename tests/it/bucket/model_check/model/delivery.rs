@@ -112,8 +112,8 @@ impl Model {
                 self.jobs.entry(number).and_modify(|job| job.failures += 1);
                 self.park(number, if end == End::RetryAtOnce { at_once } else { in_an_hour });
             }
-            End::GiveBack | End::HoldForNothing => self.park(number, at_once),
-            End::HoldForAnHour => {
+            End::Requeue | End::ThrottledForNothing => self.park(number, at_once),
+            End::ThrottledForAnHour => {
                 self.hold = 1;
                 self.park(number, in_an_hour);
             }
