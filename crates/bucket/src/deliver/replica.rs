@@ -11,7 +11,7 @@ use crate::deliver::permit::Lateness;
 use crate::deliver::recover::{Recovery, Watch, beat_interval};
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
 use crate::deliver::take::{Claim, Idle, Take, TakeRequest};
-use crate::deliver::take_size::Appetite;
+use crate::deliver::take_size::TakeSize;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
@@ -65,7 +65,7 @@ struct Member {
     open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
-    appetite: Appetite,
+    take_size: TakeSize,
     /// When the group was joined, or jobs last asked for.
     asked: Mutex<Instant>,
     /// Jobs found past their deadline, not reported yet.
@@ -99,7 +99,7 @@ impl RedisBucket {
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
-            appetite: Appetite::default(),
+            take_size: TakeSize::default(),
             asked: Mutex::new(joined),
             expired: AtomicU64::new(0),
         })))
@@ -124,7 +124,7 @@ impl Replica {
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = member.appetite.of(most);
+        let most = member.take_size.of(most);
         let request = TakeRequest {
             consumer,
             number,
@@ -138,10 +138,10 @@ impl Replica {
             // Without an answer, jobs may be ours that we know nothing of.
             member.open_claims.doubt();
             if matches!(error, BucketError::Store(error) if error.is_unanswered()) {
-                member.appetite.unanswered(most);
+                member.take_size.unanswered(most);
             }
         })?;
-        member.appetite.answered();
+        member.take_size.answered();
         member.expired.fetch_add(reply.expired, Ordering::Relaxed);
         *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
         Ok(reply.take)
