@@ -4,7 +4,7 @@ use std::time::Duration;
 use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
 use dripfeed_store::{Durability, Store};
 
-use crate::admission::admission_request::{Asked, Origin};
+use crate::admission::admission_request::{AdmissionRequest, Origin};
 use crate::admission::admit::{self, Admissions};
 use crate::admission::{Admission, Judgement, MAX_SHARE};
 use crate::deliver::recover::Recovery;
@@ -95,8 +95,8 @@ impl Bucket {
     /// submission that this kind of bucket can't do, and while the process ends.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
         self.redis_bucket.refuse_unsupported(&submission)?;
-        let asked = self.redis_bucket.ask(submission, origin).await?;
-        self.admissions.put(asked).await.unwrap_or(Err(BucketError::Closing))
+        let request = self.redis_bucket.admission_request(submission, origin).await?;
+        self.admissions.put(request).await.unwrap_or(Err(BucketError::Closing))
     }
 
     /// Each judged on its own, appended and answered in order.
@@ -105,16 +105,20 @@ impl Bucket {
         submissions: Vec<Submission>,
         origin: Arc<Origin>,
     ) -> Vec<Result<Judgement, BucketError>> {
-        let mut asked = Vec::with_capacity(submissions.len());
+        let mut requests = Vec::with_capacity(submissions.len());
         let mut places = Vec::with_capacity(submissions.len());
         for submission in submissions {
             let place = match self.redis_bucket.refuse_unsupported(&submission) {
-                Ok(()) => self.redis_bucket.ask(submission, origin.clone()).await.map(|entry| asked.push(entry)),
+                Ok(()) => self
+                    .redis_bucket
+                    .admission_request(submission, origin.clone())
+                    .await
+                    .map(|request| requests.push(request)),
                 Err(unsupported) => Err(unsupported),
             };
             places.push(place);
         }
-        let mut judged = self.admissions.put_all(asked).await.into_iter();
+        let mut judged = self.admissions.put_all(requests).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
         places.into_iter().map(|place| place.and_then(|()| next())).collect()
     }
@@ -127,9 +131,10 @@ impl Bucket {
     ) -> Vec<Result<Judgement, BucketError>> {
         let sound =
             jobs.iter().map(|(submission, _)| self.redis_bucket.refuse_unsupported(submission)).collect::<Vec<_>>();
-        let asked = jobs.into_iter().zip(&sound).filter(|(_, sound)| sound.is_ok());
-        let asked = asked.map(|((submission, deadline_ms), _)| Asked::accepted(submission, deadline_ms));
-        let mut judged = self.admissions.put_all(asked.collect()).await.into_iter();
+        let requests = jobs.into_iter().zip(&sound).filter(|(_, sound)| sound.is_ok());
+        let requests =
+            requests.map(|((submission, deadline_ms), _)| AdmissionRequest::accepted(submission, deadline_ms));
+        let mut judged = self.admissions.put_all(requests.collect()).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
         sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
     }
