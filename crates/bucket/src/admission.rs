@@ -19,14 +19,14 @@ pub struct Judgement {
     /// None: no limit is for this submission, or something else decided before.
     pub limits: Option<Decision>,
     /// None: the caller isn't known, no share is in force, or something else decided before.
-    pub holding: Option<Holding>,
+    pub caller_share: Option<CallerShare>,
 }
 
 /// The share of the room that a caller has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holding {
+pub struct CallerShare {
     /// Jobs that it has in the bucket, one that was admitted just now included.
-    pub held: u64,
+    pub jobs: u64,
     /// The most that it may have.
     pub most: u64,
 }
@@ -38,8 +38,8 @@ impl Judgement {
         let Admission::Refused(Refused { reason, .. }) = &self.admission else { return Vec::new() };
         let policies = self.limits.iter().flat_map(Decision::violated).map(|verdict| verdict.policy.id().as_str());
         let has_its_share = match reason {
-            Reason::ShareTaken => true,
-            Reason::CallerLimit => self.holding.is_some_and(|holding| holding.held >= holding.most),
+            Reason::ShareUsedUp => true,
+            Reason::CallerLimit => self.caller_share.is_some_and(|caller_share| caller_share.jobs >= caller_share.most),
             _ => return Vec::new(),
         };
         policies.chain(has_its_share.then_some(MAX_SHARE)).collect()
@@ -88,7 +88,7 @@ pub enum Reason {
     /// A limit for the caller, or for what else the bucket's policies count by.
     CallerLimit,
     /// The caller has its share of the room; no policy refuses.
-    ShareTaken,
+    ShareUsedUp,
 }
 
 impl Reason {
@@ -99,14 +99,14 @@ impl Reason {
         Self::DeadlineUnreachable,
         Self::IdempotencyConflict,
         Self::CallerLimit,
-        Self::ShareTaken,
+        Self::ShareUsedUp,
     ];
 
     /// What the scripts and the tally call it.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::NeverFits => "never_fits",
-            Self::ShareTaken => MAX_SHARE,
+            Self::ShareUsedUp => MAX_SHARE,
             _ => self.code(),
         }
     }
@@ -120,7 +120,7 @@ impl Reason {
             Self::NeverFits => "body_too_large",
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::IdempotencyConflict => "idempotency_conflict",
-            Self::CallerLimit | Self::ShareTaken => "caller_limit",
+            Self::CallerLimit | Self::ShareUsedUp => "caller_limit",
         }
     }
 }

@@ -62,14 +62,14 @@ async fn one_caller_cannot_fill_the_bucket() {
         let bucket = open(&redis, settings(kind.as_str(), kind, 8, "25%")).await;
         assert_eq!(admit_many(&bucket, "alice", 5).await, 2);
         let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
-        assert_eq!((judged.violated(), judged.holding), (vec![MAX_SHARE], Some(Holding { held: 2, most: 2 })));
+        assert_eq!((judged.violated(), judged.caller_share), (vec![MAX_SHARE], Some(CallerShare { jobs: 2, most: 2 })));
         let Admission::Refused(Refused { reason, retry_after, level, .. }) = judged.admission else {
             panic!("alice has her share")
         };
-        assert_eq!((reason, level), (Reason::ShareTaken, 2));
+        assert_eq!((reason, level), (Reason::ShareUsedUp, 2));
         assert!(retry_after.is_some());
         let judged = bucket.judge(of("bob"), Arc::default()).await.unwrap();
-        assert_eq!((judged.violated(), judged.holding), (vec![], Some(Holding { held: 1, most: 2 })));
+        assert_eq!((judged.violated(), judged.caller_share), (vec![], Some(CallerShare { jobs: 1, most: 2 })));
         // Who isn't known has no share, and the bucket's own bound holds for all.
         for _ in 3..8 {
             submit(&bucket, buckets::job("nobody's")).await;
@@ -232,7 +232,7 @@ async fn a_replay_keeps_the_share_of_each_caller() {
     assert_eq!(done, ReplayedMany { replayed: 3, left: 1 });
     let left = bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items;
     assert!(matches!(&bucket.replay(left[0].id).await.unwrap(),
-        Replayed::Refused(refused) if refused.reason == Reason::ShareTaken && refused.retry_after.is_some()));
+        Replayed::Refused(refused) if refused.reason == Reason::ShareUsedUp && refused.retry_after.is_some()));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
 use crate::admission::admission_request::{AdmissionRequest, BatchPlan};
-use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused};
+use crate::admission::{Admission, Admitted, CallerShare, Judgement, Reason, Refused};
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
@@ -181,9 +181,9 @@ fn read(mut reply: Reply, batch_plans: &[BatchPlan], capacity: u64) -> Result<Ve
 
 fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {
     let admission = read_admission(answer, capacity)?;
-    let holding = if answer.is_empty() { None } else { read_holding(answer)? };
+    let caller_share = if answer.is_empty() { None } else { read_caller_share(answer)? };
     if answer.is_empty() {
-        return Ok(Judgement { admission, limits: None, holding });
+        return Ok(Judgement { admission, limits: None, caller_share });
     }
     let mut report = answer.array()?;
     let mut numbers = Vec::new();
@@ -191,13 +191,13 @@ fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement,
         numbers.push(report.number()?);
     }
     let Some(limits) = Decision::read(plan, &numbers) else { return answer.unknown("the report of its limits") };
-    Ok(Judgement { admission, limits: Some(limits), holding })
+    Ok(Judgement { admission, limits: Some(limits), caller_share })
 }
 
 /// None: no share is in force for this caller.
-fn read_holding(answer: &mut Reply) -> Result<Option<Holding>, BucketError> {
-    let (held, most) = (answer.number()?, answer.number()?);
-    Ok(u64::try_from(held).ok().zip(u64::try_from(most).ok()).map(|(held, most)| Holding { held, most }))
+fn read_caller_share(answer: &mut Reply) -> Result<Option<CallerShare>, BucketError> {
+    let (jobs, most) = (answer.number()?, answer.number()?);
+    Ok(u64::try_from(jobs).ok().zip(u64::try_from(most).ok()).map(|(jobs, most)| CallerShare { jobs, most }))
 }
 
 fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {

@@ -309,7 +309,7 @@ impl Mover {
                     stay += u64::from(goes_on);
                     self.moved.left.insert(*id, why);
                 }
-                Answer::Later(refused) if refused.reason == Reason::ShareTaken => {
+                Answer::Later(refused) if refused.reason == Reason::ShareUsedUp => {
                     stay += u64::from(goes_on);
                     self.later = Some(sooner(self.later.take(), refused));
                 }

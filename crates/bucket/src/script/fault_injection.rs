@@ -71,7 +71,7 @@ pub(crate) fn answered_before_write(jobs: usize) -> Option<Vec<Judgement>> {
     let admitted = |_| {
         let id = JobId::new(ms, fastrand::u64(1 << 32..1 << 48));
         let admitted = Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false };
-        Judgement { admission: Admission::Admitted(admitted), limits: None, holding: None }
+        Judgement { admission: Admission::Admitted(admitted), limits: None, caller_share: None }
     };
     Some((0..jobs).map(admitted).collect())
 }

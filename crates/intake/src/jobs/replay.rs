@@ -42,7 +42,7 @@ pub(crate) async fn replay(
         Replayed::Refused(refused) => Admission::Refused(refused),
         Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
     };
-    let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None, holding: None }))?;
+    let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))?;
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }
 

@@ -40,7 +40,7 @@ impl LimitVerdicts {
             };
             self.add(bucket, said.policy.id().as_str(), verdict);
         }
-        if judged.holding.is_some() {
+        if judged.caller_share.is_some() {
             let refused = judged.violated().contains(&MAX_SHARE);
             self.add(bucket, MAX_SHARE, if refused { "refused" } else { "allowed" });
         }

@@ -29,7 +29,7 @@ impl Problem {
                 (Code::IdempotencyConflict, "repeat the same method, path and body with a key, or use another key")
             }
             Reason::CallerLimit => (Code::CallerLimit, "a rate limit of the bucket refuses this now; retry later"),
-            Reason::ShareTaken => {
+            Reason::ShareUsedUp => {
                 (Code::CallerLimit, "your jobs have reached the caller share of the bucket (max_share); retry later")
             }
         };

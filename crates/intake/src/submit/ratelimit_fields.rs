@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Refused};
+use dripfeed_bucket::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, Refused};
 use dripfeed_limit::Decision;
 use dripfeed_limit::quota::{self, Quota, Window};
 use http::{HeaderName, HeaderValue};
@@ -63,20 +63,21 @@ impl Room {
 
 /// The fields of the caller share, and of the rate limits that matched a submission.
 pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
-    let mut fields = judged.holding.map(|holding| of_share(holding, &judged.admission)).unwrap_or_default();
+    let mut fields =
+        judged.caller_share.map(|caller_share| of_share(caller_share, &judged.admission)).unwrap_or_default();
     if let Some(limits) = &judged.limits {
         fields.extend(of_limits(limits, settings));
     }
     fields
 }
 
-fn of_share(holding: Holding, admission: &Admission) -> Vec<(HeaderName, HeaderValue)> {
-    let left = holding.most.saturating_sub(holding.held);
+fn of_share(caller_share: CallerShare, admission: &Admission) -> Vec<(HeaderName, HeaderValue)> {
+    let left = caller_share.most.saturating_sub(caller_share.jobs);
     let wait = match admission {
         Admission::Refused(refused) if left == 0 => refused.retry_after,
         _ => None,
     };
-    jobs_at_once(MAX_SHARE, holding.most, left, wait.map(seconds_up))
+    jobs_at_once(MAX_SHARE, caller_share.most, left, wait.map(seconds_up))
 }
 
 fn of_limits(limits: &Decision, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {

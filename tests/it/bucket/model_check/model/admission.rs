@@ -41,7 +41,7 @@ impl Model {
             return self.refuse(Reason::NeverFits);
         }
         if self.has_its_share(offer.caller) {
-            return self.refuse(Reason::ShareTaken);
+            return self.refuse(Reason::ShareUsedUp);
         }
         if !self.has_room_for(bytes) {
             return self.refuse(Reason::BucketFull);

@@ -32,7 +32,7 @@ impl Model {
             return refused(Reason::BucketFull);
         }
         if self.has_its_share(caller) {
-            return refused(Reason::ShareTaken);
+            return refused(Reason::ShareUsedUp);
         }
         self.letters.remove(place);
         let job = self.numbered;
