@@ -38,8 +38,10 @@ impl Judgement {
         let Admission::Refused(Refused { reason, .. }) = &self.admission else { return Vec::new() };
         let policies = self.limits.iter().flat_map(Decision::violated).map(|verdict| verdict.policy.id().as_str());
         let has_its_share = match reason {
-            Reason::ShareUsedUp => true,
-            Reason::CallerLimit => self.caller_share.is_some_and(|caller_share| caller_share.jobs >= caller_share.most),
+            RefusalReason::ShareUsedUp => true,
+            RefusalReason::CallerLimit => {
+                self.caller_share.is_some_and(|caller_share| caller_share.jobs >= caller_share.most)
+            }
             _ => return Vec::new(),
         };
         policies.chain(has_its_share.then_some(MAX_SHARE)).collect()
@@ -66,7 +68,7 @@ pub struct Admitted {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    pub reason: Reason,
+    pub reason: RefusalReason,
     /// How long to wait before it is worth asking again; None when waiting doesn't help.
     pub retry_after: Option<Duration>,
     pub level: u64,
@@ -74,7 +76,7 @@ pub struct Refused {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum RefusalReason {
     /// No room, by jobs or by bytes.
     BucketFull,
     /// The job is larger than all the bytes the bucket may hold.
@@ -91,7 +93,7 @@ pub enum Reason {
     ShareUsedUp,
 }
 
-impl Reason {
+impl RefusalReason {
     pub const ALL: [Self; 7] = [
         Self::BucketFull,
         Self::IdempotencyKeysFull,

@@ -23,7 +23,7 @@ mod settings;
 
 pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
-pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, Reason, Refused};
+pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, RefusalReason, Refused};
 pub use bucket::Bucket;
 pub use buckets::Buckets;
 pub use deliver::permit::Permit;

@@ -80,13 +80,13 @@ async fn room_is_refused_by_count_and_by_bytes_with_a_time() {
     let answers = full.admit_many((0..5).map(|n| buckets::job(n.to_string())).collect()).await;
     assert_eq!(answers.iter().filter(|a| matches!(a, Ok(Admission::Admitted(_)))).count(), 2);
     let refusal = refused(full.admit(buckets::job("x")).await);
-    assert_eq!((refusal.reason, refusal.level, refusal.capacity), (Reason::BucketFull, 2, 2));
+    assert_eq!((refusal.reason, refusal.level, refusal.capacity), (RefusalReason::BucketFull, 2, 2));
     assert!(refusal.retry_after.is_some());
 
     let heavy = open(&redis, BucketSettings { capacity_bytes: 100, ..buckets::settings("bytes") }).await;
     admitted(heavy.admit(buckets::job("x".repeat(60))).await);
-    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(60))).await).reason, Reason::BucketFull);
-    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(160))).await).reason, Reason::NeverFits);
+    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(60))).await).reason, RefusalReason::BucketFull);
+    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(160))).await).reason, RefusalReason::NeverFits);
 }
 
 #[tokio::test]
@@ -179,6 +179,6 @@ async fn one_key_makes_one_job() {
     let answers = bucket.admit_many((0..100).map(|_| keyed("same")).collect()).await;
     let ids: std::collections::HashSet<_> = answers.into_iter().map(|answer| admitted(answer).id).collect();
     assert_eq!(ids.len(), 1);
-    assert_eq!(refused(bucket.admit(keyed("other")).await).reason, Reason::IdempotencyConflict);
+    assert_eq!(refused(bucket.admit(keyed("other")).await).reason, RefusalReason::IdempotencyConflict);
     assert_eq!(bucket.census().await.unwrap().level, 1);
 }

@@ -66,7 +66,7 @@ async fn one_caller_cannot_fill_the_bucket() {
         let Admission::Refused(Refused { reason, retry_after, level, .. }) = judged.admission else {
             panic!("alice has her share")
         };
-        assert_eq!((reason, level), (Reason::ShareUsedUp, 2));
+        assert_eq!((reason, level), (RefusalReason::ShareUsedUp, 2));
         assert!(retry_after.is_some());
         let judged = bucket.judge(of("bob"), Arc::default()).await.unwrap();
         assert_eq!((judged.violated(), judged.caller_share), (vec![], Some(CallerShare { jobs: 1, most: 2 })));
@@ -74,7 +74,7 @@ async fn one_caller_cannot_fill_the_bucket() {
         for _ in 3..8 {
             submit(&bucket, buckets::job("nobody's")).await;
         }
-        assert_eq!(refused(bucket.admit(of("carol")).await).reason, Reason::BucketFull);
+        assert_eq!(refused(bucket.admit(of("carol")).await).reason, RefusalReason::BucketFull);
         assert_eq!(holders(&redis.store().await, &bucket).await, counted([("alice", 2), ("bob", 1)]));
     }
 }
@@ -232,7 +232,7 @@ async fn a_replay_keeps_the_share_of_each_caller() {
     assert_eq!(done, ReplayedMany { replayed: 3, left: 1 });
     let left = bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items;
     assert!(matches!(&bucket.replay(left[0].id).await.unwrap(),
-        Replayed::Refused(refused) if refused.reason == Reason::ShareUsedUp && refused.retry_after.is_some()));
+        Replayed::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn a_change_holds_for_those_who_have_not_heard_of_it() {
     submit(&intake, job("1")).await;
     operator.apply_overrides(&capacity(2)).await.unwrap();
     assert_eq!(submit(&intake, job("2")).await.capacity, 2);
-    assert_eq!(refused(intake.admit(job("3")).await).reason, Reason::BucketFull);
+    assert_eq!(refused(intake.admit(job("3")).await).reason, RefusalReason::BucketFull);
 
     let replica = join(&open(&redis, buckets::settings("b")).await, "a").await;
     let slow =

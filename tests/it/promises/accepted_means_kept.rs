@@ -179,8 +179,8 @@ async fn a_refused_submission_leaves_nothing_behind() {
     };
     let before = keys().await;
     let census = bucket.census().await.unwrap();
-    assert_eq!(refused(bucket.admit(keyed("x".into())).await).reason, Reason::BucketFull);
-    assert_eq!(refused(bucket.admit(keyed("x".repeat(200))).await).reason, Reason::NeverFits);
+    assert_eq!(refused(bucket.admit(keyed("x".into())).await).reason, RefusalReason::BucketFull);
+    assert_eq!(refused(bucket.admit(keyed("x".repeat(200))).await).reason, RefusalReason::NeverFits);
     assert_eq!(keys().await, before);
     let after = bucket.census().await.unwrap();
     assert_eq!((after.level, after.bytes, after.accepted), (census.level, census.bytes, census.accepted));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dripfeed_bucket::Reason;
+use dripfeed_bucket::RefusalReason;
 use dripfeed_job::entry;
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted, open, refused, submit};
@@ -114,7 +114,7 @@ async fn nothing_is_admitted_above_a_capacity_that_was_lowered_below_the_level()
     let capacity = |capacity| dripfeed_bucket::Overrides { capacity: Some(capacity), ..Default::default() };
     bucket.apply_overrides(&capacity(Some(50))).await.unwrap();
     let full = refused(bucket.admit(buckets::job("x")).await);
-    assert_eq!((full.reason, full.level, full.capacity), (Reason::BucketFull, 80, 50));
+    assert_eq!((full.reason, full.level, full.capacity), (RefusalReason::BucketFull, 80, 50));
     assert_eq!(bucket.census().await.unwrap().level, 80, "what was accepted stays");
     bucket.apply_overrides(&capacity(None)).await.unwrap();
     assert_eq!(submit(&bucket, buckets::job("x")).await.level, 81);

@@ -13,7 +13,7 @@ use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
 use crate::admission::admission_request::{AdmissionRequest, BatchPlan};
-use crate::admission::{Admission, Admitted, CallerShare, Judgement, Reason, Refused};
+use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
@@ -211,7 +211,7 @@ fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, Bucket
             repeated: word == "repeated",
         }));
     }
-    let Some(reason) = Reason::ALL.into_iter().find(|reason| reason.word() == word) else {
+    let Some(reason) = RefusalReason::ALL.into_iter().find(|reason| reason.word() == word) else {
         return answer.unknown(&word);
     };
     // -1: waiting doesn't help.

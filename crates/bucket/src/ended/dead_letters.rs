@@ -9,7 +9,7 @@ use dripfeed_limit::KeyIndex;
 use dripfeed_store::{Call, Script};
 use redis::Value;
 
-use crate::admission::{Admitted, Reason, Refused};
+use crate::admission::{Admitted, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::pace;
@@ -179,7 +179,9 @@ impl RedisBucket {
                 Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
             }
             word => {
-                let known = [Reason::BucketFull, Reason::ShareUsedUp].into_iter().find(|reason| reason.word() == word);
+                let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp]
+                    .into_iter()
+                    .find(|reason| reason.word() == word);
                 let Some(reason) = known else { return reply.unknown(word) };
                 let retry_after = Some(Duration::from_millis(reply.count()?));
                 Ok(Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity }))
@@ -226,7 +228,7 @@ impl RedisBucket {
             match self.replay(*id, delay).await? {
                 Replayed::As(_) => done.replayed += 1,
                 // Others may still have theirs.
-                Replayed::Refused(Refused { reason: Reason::ShareUsedUp, .. }) => done.left += 1,
+                Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. }) => done.left += 1,
                 Replayed::Refused(_) => {
                     done.left += (ids.len() - number) as u64;
                     break;

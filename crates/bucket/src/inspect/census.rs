@@ -7,7 +7,7 @@ use dripfeed_job::{Ending, JobId, Share};
 use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
-use crate::admission::Reason;
+use crate::admission::RefusalReason;
 use crate::error::BucketError;
 use crate::pace::{self, Target};
 use crate::script::constants::PARKED_OWNER;
@@ -53,7 +53,7 @@ pub struct Census {
     pub overrides: Overrides,
     /// Since the bucket began.
     pub accepted: u64,
-    pub refused: Vec<(Reason, u64)>,
+    pub refused: Vec<(RefusalReason, u64)>,
     pub ended: Vec<(Ending, u64)>,
     pub recovered: u64,
     /// Of the dead letters together.
@@ -167,7 +167,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         replicas,
         overrides: effective.overrides.clone(),
         accepted: total("accepted"),
-        refused: Reason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
+        refused: RefusalReason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
         ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),
         recovered: total("recovered"),
         dead_bytes: total("dead_bytes"),

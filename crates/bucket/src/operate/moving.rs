@@ -16,7 +16,7 @@ use dripfeed_store::Store;
 use redis::Value;
 
 use crate::Bucket;
-use crate::admission::{Admission, Judgement, Reason, Refused};
+use crate::admission::{Admission, Judgement, RefusalReason, Refused};
 use crate::deliver::recover::{Watch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::BucketPlace;
@@ -309,7 +309,7 @@ impl Mover {
                     stay += u64::from(goes_on);
                     self.moved.left.insert(*id, why);
                 }
-                Answer::Later(refused) if refused.reason == Reason::ShareUsedUp => {
+                Answer::Later(refused) if refused.reason == RefusalReason::ShareUsedUp => {
                     stay += u64::from(goes_on);
                     self.later = Some(sooner(self.later.take(), refused));
                 }
@@ -393,8 +393,8 @@ fn answer(judged: Judgement) -> Answer {
     match judged.admission {
         Admission::Admitted(admitted) => Answer::Ended(Some(admitted.id)),
         Admission::Refused(refused) => match refused.reason {
-            Reason::NeverFits => Answer::Left("it is larger than all that the bucket may hold".to_owned()),
-            Reason::IdempotencyConflict => {
+            RefusalReason::NeverFits => Answer::Left("it is larger than all that the bucket may hold".to_owned()),
+            RefusalReason::IdempotencyConflict => {
                 Answer::Left("its caller has another job under the idempotency key that it would get".to_owned())
             }
             _ => Answer::Later(refused),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{Bucket, Census, Overrides, Pace, Reason, ReplicaCensus};
+use dripfeed_bucket::{Bucket, Census, Overrides, Pace, RefusalReason, ReplicaCensus};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{BucketName, Share};
 use serde::Serialize;
@@ -137,7 +137,7 @@ impl BucketState {
 }
 
 /// Counts by problem code; two reasons may share one.
-fn refused(by_reason: &[(Reason, u64)]) -> Map<String, Value> {
+fn refused(by_reason: &[(RefusalReason, u64)]) -> Map<String, Value> {
     let mut by_code = BTreeMap::<&str, u64>::new();
     for (reason, count) in by_reason {
         *by_code.entry(reason.code()).or_default() += count;

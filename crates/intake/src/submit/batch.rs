@@ -200,7 +200,7 @@ impl IntoResponses for Refusals {
 mod tests {
     use std::time::Duration;
 
-    use dripfeed_bucket::{Reason, Refused};
+    use dripfeed_bucket::{RefusalReason, Refused};
 
     use super::*;
     use crate::problem::Code;
@@ -212,7 +212,7 @@ mod tests {
 
     fn full(retry_after_ms: u64) -> Item {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
-        let refused = Refused { reason: Reason::BucketFull, retry_after, level: 1, capacity: 1 };
+        let refused = Refused { reason: RefusalReason::BucketFull, retry_after, level: 1, capacity: 1 };
         Item::from(Err(Problem::refused(&refused)))
     }
 

@@ -107,7 +107,7 @@ fn field(name: &'static str, value: String) -> (HeaderName, HeaderValue) {
 mod tests {
     #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use dripfeed_bucket::Reason;
+    use dripfeed_bucket::RefusalReason;
     use dripfeed_job::JobId;
     use sfv::{BareItem, ItemSerializer, List, ListEntry, Parser};
 
@@ -138,7 +138,7 @@ mod tests {
 
     fn refused(retry_after_ms: u64) -> Room {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
-        (&Refused { reason: Reason::BucketFull, retry_after, level: 10, capacity: 10 }).into()
+        (&Refused { reason: RefusalReason::BucketFull, retry_after, level: 10, capacity: 10 }).into()
     }
 
     fn shown(room: Room, x: bool) -> Vec<String> {

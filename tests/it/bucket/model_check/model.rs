@@ -9,7 +9,7 @@ mod operation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dripfeed_bucket::Reason;
+use dripfeed_bucket::RefusalReason;
 use dripfeed_job::{Ending, State};
 
 use super::picture::{Picture, Seen, consumer};
@@ -57,7 +57,7 @@ pub struct Model {
     pub letters: Vec<(JobNumber, Job)>,
     accepted: u64,
     recovered: u64,
-    refused: [u64; Reason::ALL.len()],
+    refused: [u64; RefusalReason::ALL.len()],
     ended: [u64; 4],
 }
 
@@ -112,7 +112,7 @@ impl Model {
             letters: Vec::new(),
             accepted: 0,
             recovered: 0,
-            refused: [0; Reason::ALL.len()],
+            refused: [0; RefusalReason::ALL.len()],
             ended: [0; 4],
             setup,
         }

@@ -22,7 +22,7 @@ pub struct Picture {
     pub paused: bool,
     pub accepted: u64,
     pub recovered: u64,
-    /// As in `Reason::ALL`.
+    /// As in `RefusalReason::ALL`.
     pub refused: Vec<u64>,
     /// As in `Ending::ALL`.
     pub ended: Vec<u64>,

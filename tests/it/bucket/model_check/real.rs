@@ -173,8 +173,10 @@ impl Real {
             }
             Admission::Admitted(Admitted { id, level, .. }) => Verdict::Admitted { job: self.number(id), level },
             Admission::Refused(Refused { reason, level, retry_after, .. }) => {
-                let waiting_helps =
-                    matches!(reason, Reason::BucketFull | Reason::ShareUsedUp | Reason::DeadlineUnreachable);
+                let waiting_helps = matches!(
+                    reason,
+                    RefusalReason::BucketFull | RefusalReason::ShareUsedUp | RefusalReason::DeadlineUnreachable
+                );
                 assert_eq!(retry_after.is_some(), waiting_helps, "when to come again after {reason:?}");
                 Verdict::Refused { reason, level }
             }

@@ -1,4 +1,4 @@
-use dripfeed_bucket::{Cancel, Reason};
+use dripfeed_bucket::{Cancel, RefusalReason};
 use dripfeed_job::Ending;
 
 use super::super::step::{Answer, JobNumber, Verdict};
@@ -29,10 +29,10 @@ impl Model {
         let Job { bytes, caller, readable, .. } = self.letters[place].1;
         let refused = |reason| Some(Verdict::Refused { reason, level: self.level() });
         if !self.has_room_for(bytes) {
-            return refused(Reason::BucketFull);
+            return refused(RefusalReason::BucketFull);
         }
         if self.has_its_share(caller) {
-            return refused(Reason::ShareUsedUp);
+            return refused(RefusalReason::ShareUsedUp);
         }
         self.letters.remove(place);
         let job = self.numbered;
