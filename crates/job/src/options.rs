@@ -66,14 +66,16 @@ impl Opt {
     ///
     /// # Errors
     /// The reason, in a sentence that makes sense after the option's name.
-    pub fn apply(self, text: &str, submission: &mut Submission, now: Timestamp) -> Result<(), Reason> {
+    pub fn apply(self, text: &str, submission: &mut Submission, now: Timestamp) -> Result<(), OptionError> {
         match self {
-            Self::IdempotencyKey => submission.idempotency_key = Some(IdempotencyKey::parse(text).map_err(Reason::of)?),
+            Self::IdempotencyKey => {
+                submission.idempotency_key = Some(IdempotencyKey::parse(text).map_err(OptionError::of)?);
+            }
             Self::Delay => submission.start = Start::After(bounded(text, Duration::ZERO, LONGEST_DELAY)?),
             Self::NotBefore => submission.start = Start::At(not_before(text, now)?),
             Self::ExpiresIn => submission.expires_in = Some(bounded(text, Duration::from_millis(1), LONGEST_DELAY)?),
             Self::Method => submission.method = Some(method(text)?),
-            Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(Reason::of)?),
+            Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
             Self::Retries => submission.retries = Some(retries(text)?),
             Self::Timeout => submission.timeout = Some(bounded(text, Duration::from_millis(1), LONGEST_TIMEOUT)?),
         }
@@ -84,46 +86,46 @@ impl Opt {
 /// Why an option's value can't be used.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
-pub struct Reason(String);
+pub struct OptionError(String);
 
-impl Reason {
+impl OptionError {
     fn of(error: impl fmt::Display) -> Self {
         Self(error.to_string())
     }
 }
 
-fn bounded(text: &str, least: Duration, most: Duration) -> Result<Duration, Reason> {
-    let duration = duration::parse(text).map_err(Reason::of)?;
+fn bounded(text: &str, least: Duration, most: Duration) -> Result<Duration, OptionError> {
+    let duration = duration::parse(text).map_err(OptionError::of)?;
     if (least..=most).contains(&duration) {
         return Ok(duration);
     }
-    Err(Reason(format!("`{text}` is out of range: use {} to {}", duration::show(least), duration::show(most))))
+    Err(OptionError(format!("`{text}` is out of range: use {} to {}", duration::show(least), duration::show(most))))
 }
 
-fn not_before(text: &str, now: Timestamp) -> Result<u64, Reason> {
+fn not_before(text: &str, now: Timestamp) -> Result<u64, OptionError> {
     let at: Timestamp = text
         .parse()
-        .map_err(|_| Reason(format!("`{text}` is no time: write it as RFC 3339, such as 2030-01-01T12:00:00Z")))?;
+        .map_err(|_| OptionError(format!("`{text}` is no time: write it as RFC 3339, such as 2030-01-01T12:00:00Z")))?;
     if at.duration_since(now).unsigned_abs() > LONGEST_DELAY && at > now {
-        return Err(Reason(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
+        return Err(OptionError(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
     }
     // Any time that is past says the same.
     Ok(u64::try_from(at.as_millisecond()).unwrap_or(0))
 }
 
-fn method(text: &str) -> Result<Method, Reason> {
+fn method(text: &str) -> Result<Method, OptionError> {
     let carries_work =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     carries_work.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
-        Reason(format!("`{text}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
+        OptionError(format!("`{text}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
     })
 }
 
-fn retries(text: &str) -> Result<u32, Reason> {
+fn retries(text: &str) -> Result<u32, OptionError> {
     text.parse()
         .ok()
         .filter(|retries| *retries <= MOST_RETRIES)
-        .ok_or_else(|| Reason(format!("`{text}` is out of range: use 0 to {MOST_RETRIES}")))
+        .ok_or_else(|| OptionError(format!("`{text}` is out of range: use 0 to {MOST_RETRIES}")))
 }
 
 #[cfg(test)]
