@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Answer, duration, rate_limit, retry_after};
+use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
 use http::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
@@ -41,7 +41,7 @@ pub(crate) struct Bounds {
 /// What came of a call.
 #[derive(Debug)]
 pub(crate) struct Called {
-    pub(crate) answer: Answer,
+    pub(crate) answer: UpstreamAnswer,
     /// None when there was no body.
     pub(crate) body: Option<AnswerBody>,
     /// For metrics.
@@ -95,7 +95,7 @@ async fn read(mut body: Incoming, bounds: Bounds) -> Result<Read, hyper::Error> 
 impl Called {
     fn answered(head: &Parts, body: &Read) -> Self {
         let status = head.status.as_u16();
-        let answer = Answer::Status {
+        let answer = UpstreamAnswer::Status {
             status,
             retry_after: asked_wait(&head.headers),
             exhausted_for: exhausted_for(&head.headers),
@@ -108,7 +108,7 @@ impl Called {
     }
 
     fn missed(missed: &Missed) -> Self {
-        let answer = Answer::Nothing { why: missed.to_string(), timed_out: missed.is_late() };
+        let answer = UpstreamAnswer::Nothing { why: missed.to_string(), timed_out: missed.is_late() };
         Self { answer, body: None, class: missed.class() }
     }
 
@@ -116,7 +116,7 @@ impl Called {
     /// ever.
     pub(crate) fn panicked() -> Self {
         let why = "the processor panicked during the attempt: a bug, please report it".to_owned();
-        Self { answer: Answer::Nothing { why, timed_out: false }, body: None, class: "panic" }
+        Self { answer: UpstreamAnswer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
 }
 

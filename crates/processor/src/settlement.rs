@@ -1,7 +1,7 @@
 //! What an attempt means for its job: delivered, retry, throttled or dead.
 
 use dripfeed_bucket::{BucketSettings, Feedback, Settlement};
-use dripfeed_job::{Answer, Job, Retry, Verdict};
+use dripfeed_job::{Job, Retry, UpstreamAnswer, Verdict};
 
 use crate::call::Called;
 
@@ -28,7 +28,7 @@ pub(crate) fn settlement(called: Called, job: &Job, failures: u32, bucket: &Buck
 }
 
 /// What the bucket is to know of its upstream besides.
-pub(crate) const fn feedback(answer: &Answer) -> Feedback {
+pub(crate) const fn feedback(answer: &UpstreamAnswer) -> Feedback {
     Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for() }
 }
 
@@ -69,18 +69,18 @@ mod tests {
         Job { retries, ..entry::decode("1-0".parse().unwrap(), &fields).unwrap() }
     }
 
-    fn after(answer: Answer, failures: u32, retries: Option<u32>) -> Settlement {
+    fn after(answer: UpstreamAnswer, failures: u32, retries: Option<u32>) -> Settlement {
         let called = Called { answer, body: None, class: "" };
         settlement(called, &job(retries), failures, &bucket(), 0.5)
     }
 
-    fn nothing() -> Answer {
-        Answer::Nothing { why: "cut".to_owned(), timed_out: false }
+    fn nothing() -> UpstreamAnswer {
+        UpstreamAnswer::Nothing { why: "cut".to_owned(), timed_out: false }
     }
 
-    fn status(status: u16, retry_after: Option<u64>) -> Answer {
+    fn status(status: u16, retry_after: Option<u64>) -> UpstreamAnswer {
         let retry_after = retry_after.map(Duration::from_secs);
-        Answer::Status { status, retry_after, exhausted_for: None, no_retry: false }
+        UpstreamAnswer::Status { status, retry_after, exhausted_for: None, no_retry: false }
     }
 
     #[test]

@@ -108,8 +108,8 @@ fn status(called: &Called) -> u16 {
 
 fn why(called: &Called) -> &str {
     match &called.answer {
-        Answer::Nothing { why, .. } => why,
-        Answer::Status { .. } => panic!("{called:?}"),
+        UpstreamAnswer::Nothing { why, .. } => why,
+        UpstreamAnswer::Status { .. } => panic!("{called:?}"),
     }
 }
 
@@ -406,7 +406,7 @@ async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
         let retry_after = wait.map(Duration::from_secs);
         assert_eq!(
             called.answer,
-            Answer::Status { status: 429, retry_after, exhausted_for: None, no_retry: false },
+            UpstreamAnswer::Status { status: 429, retry_after, exhausted_for: None, no_retry: false },
             "{headers}"
         );
         assert_eq!(called.class, "429");
@@ -417,5 +417,8 @@ async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
 async fn an_upstream_can_ask_for_no_retry() {
     let answer = "HTTP/1.1 500 Oops\r\nDripfeed-No-Retry: 1\r\nContent-Length: 0\r\n\r\n";
     let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
-    assert_eq!(called.answer, Answer::Status { status: 500, retry_after: None, exhausted_for: None, no_retry: true });
+    assert_eq!(
+        called.answer,
+        UpstreamAnswer::Status { status: 500, retry_after: None, exhausted_for: None, no_retry: true }
+    );
 }
