@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_job::{BucketName, Ending, JobId, Rate, State, Submission};
+use dripfeed_job::{BucketName, Ending, JobId, JobState, Rate, Submission};
 use dripfeed_store::{Durability, Store};
 
 use crate::admission::admission_request::{AdmissionRequest, Origin};
@@ -167,7 +167,7 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
     pub async fn jobs(
         &self,
-        state: Option<State>,
+        state: Option<JobState>,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, State, Submission};
+use dripfeed_job::{Ending, JobState, Submission};
 use dripfeed_tests::buckets::{self, admitted, join, open, refused, submit, take, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -13,13 +13,13 @@ async fn a_job_is_admitted_taken_and_delivered() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let job = submit(&bucket, Submission { caller: Some("alice".to_owned()), ..buckets::job("hello") }).await;
     assert_eq!((job.level, job.capacity, job.repeated), (1, 100, false));
-    assert_eq!(bucket.find(job.id).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(bucket.find(job.id).await.unwrap().unwrap().state, JobState::Waiting);
 
     let replica = join(&bucket, "a").await;
     let taken = take_one(&replica).await;
     assert_eq!(taken.job.as_ref().unwrap().body.as_ref(), b"hello");
     let view = bucket.find(job.id).await.unwrap().unwrap();
-    assert_eq!((view.state, view.attempts, view.consumer.as_deref()), (State::InFlight, 1, Some("a")));
+    assert_eq!((view.state, view.attempts, view.consumer.as_deref()), (JobState::InFlight, 1, Some("a")));
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.waiting, census.in_flight, census.parked), (1, 0, 1, 0));
     assert!(census.bytes >= 5);
@@ -46,7 +46,7 @@ async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
     let taken = take_one(&replica).await;
     replica.settle(taken.claim, Settlement::Retry { after: Duration::from_hours(1) }).await.unwrap();
     let view = bucket.find(job.id).await.unwrap().unwrap();
-    assert_eq!((view.state, view.attempts), (State::Parked, 1));
+    assert_eq!((view.state, view.attempts), (JobState::Parked, 1));
     assert!(view.due_ms.is_some());
     assert!(takes_nothing(&replica).await);
 
@@ -126,15 +126,15 @@ async fn delay_and_deadline_are_kept_by_the_redis_clock() {
     let mut late = buckets::job("late");
     late.start = dripfeed_job::Start::After(Duration::from_hours(1));
     let late = submit(&bucket, late).await;
-    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, JobState::Waiting);
     assert!(takes_nothing(&replica).await);
-    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, State::Parked);
+    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, JobState::Parked);
     let mut short = buckets::job("short");
     short.expires_in = Some(Duration::from_millis(1));
     let short = submit(&bucket, short).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
     assert!(takes_nothing(&replica).await);
-    assert_eq!(bucket.find(short.id).await.unwrap().unwrap().state, State::Ended(Ending::Expired));
+    assert_eq!(bucket.find(short.id).await.unwrap().unwrap().state, JobState::Ended(Ending::Expired));
     assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
     assert_eq!(bucket.purge().await.unwrap(), 1);
     assert_eq!(bucket.census().await.unwrap().level, 0);

@@ -10,7 +10,7 @@ mod operation;
 mod recovery;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{JobId, State};
+use dripfeed_job::{JobId, JobState};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, submit};
 
@@ -29,7 +29,7 @@ async fn submit_all(bucket: &Bucket, bodies: &[&str]) -> Vec<JobId> {
     ids
 }
 
-async fn state(bucket: &Bucket, id: JobId) -> Option<State> {
+async fn state(bucket: &Bucket, id: JobId) -> Option<JobState> {
     bucket.find(id).await.expect("Redis answers").map(|job| job.state)
 }
 

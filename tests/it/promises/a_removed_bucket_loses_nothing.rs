@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dripfeed_bucket::{Bucket, BucketSettings, Kind};
-use dripfeed_job::{Ending, JobId, State};
+use dripfeed_job::{Ending, JobId, JobState};
 use dripfeed_tests::buckets::{self, DELIVERED, join, settle, take};
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
@@ -117,7 +117,7 @@ async fn killed_at(kind: Kind, script: &str, misdeed: Misdeed) {
     for (n, id) in ids.into_iter().enumerate() {
         let job = old.find(id).await.expect("Redis answers").expect("it is remembered");
         let (outcome, _) = job.outcome.expect("an outcome");
-        assert_eq!(job.state, State::Ended(Ending::Cancelled));
+        assert_eq!(job.state, JobState::Ended(Ending::Cancelled));
         assert_eq!(outcome.reason, Some(format!("moved to `post` as job {}", new[&n.to_string()])));
     }
 }

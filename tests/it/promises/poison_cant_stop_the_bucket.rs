@@ -2,7 +2,7 @@
 //! bounded number of deliveries; everything else goes on.
 
 use dripfeed_bucket::{ClaimedJob, Replica, Settled, Take};
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
@@ -99,7 +99,7 @@ async fn an_entry_of_thousands_of_fields_is_buried_once_and_bounded() {
     assert_eq!(futures::future::join_all(settled).await, [Settled::Recorded; 2]);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.dead), (0, 1));
-    assert_eq!(bucket.find(wholesome.id).await.unwrap().unwrap().state, State::Ended(Ending::Delivered));
+    assert_eq!(bucket.find(wholesome.id).await.unwrap().unwrap().state, JobState::Ended(Ending::Delivered));
     let dead = census.ended.iter().find(|(ending, _)| *ending == Ending::Dead).unwrap().1;
     assert_eq!(dead, 1, "counted once");
     let letter = bucket.dead_letter(id.parse().unwrap()).await.unwrap().expect("a letter");

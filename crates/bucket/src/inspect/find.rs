@@ -1,6 +1,6 @@
 //! Finds one job, wherever it is.
 
-use dripfeed_job::{JobId, Outcome, State};
+use dripfeed_job::{JobId, JobState, Outcome};
 
 use crate::ended::outcomes::EndedJob;
 use crate::error::BucketError;
@@ -17,7 +17,7 @@ static SCRIPTS: Scripts =
 #[derive(Clone, Debug)]
 pub struct JobView {
     pub id: JobId,
-    pub state: State,
+    pub state: JobState,
     /// Attempts begun.
     pub attempts: u32,
     /// While parked or delayed: when it is due, ms since the epoch.
@@ -33,7 +33,7 @@ impl From<EndedJob> for JobView {
     fn from(ended: EndedJob) -> Self {
         Self {
             id: ended.id,
-            state: State::Ended(ended.outcome.result),
+            state: JobState::Ended(ended.outcome.result),
             attempts: ended.outcome.attempts,
             due_ms: None,
             caller: ended.outcome.caller.clone(),
@@ -48,12 +48,12 @@ impl JobView {
     pub(crate) fn read(reply: &mut Reply) -> Result<Self, BucketError> {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let id = reply.parse()?;
-        let state = reply.parse::<State>()?;
+        let state = reply.parse::<JobState>()?;
         let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
         Ok(Self {
             id,
             state,
-            attempts: failures + u32::from(state == State::InFlight),
+            attempts: failures + u32::from(state == JobState::InFlight),
             due_ms: reply.shown()?.parse().ok(),
             caller: some(reply.shown()?),
             consumer: some(reply.shown()?),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_job::{JobId, State};
+use dripfeed_job::{JobId, JobState};
 
 use crate::error::BucketError;
 use crate::inspect::find::JobView;
@@ -23,11 +23,11 @@ impl RedisBucket {
     /// bytes as one script may read. A list bucket is looked through whole for each page.
     pub(crate) async fn jobs(
         &self,
-        state: Option<State>,
+        state: Option<JobState>,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
-        if let Some(State::Ended(ending)) = state {
+        if let Some(JobState::Ended(ending)) = state {
             let page = self.outcomes(None, Some(ending), after, limit).await?;
             return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
         }
@@ -40,7 +40,7 @@ impl RedisBucket {
 
     async fn jobs_of_stream(
         &self,
-        state: Option<State>,
+        state: Option<JobState>,
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
@@ -49,7 +49,7 @@ impl RedisBucket {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);
-            call.arg(&last).arg(limit - items.len()).arg(state.map_or("", State::as_str)).arg(bytes);
+            call.arg(&last).arg(limit - items.len()).arg(state.map_or("", JobState::as_str)).arg(bytes);
             let mut reply = Reply::new("list", self.store.run(&call).await?)?;
             last = reply.text()?;
             bytes = reply.count()?;
@@ -66,15 +66,15 @@ impl RedisBucket {
     /// The first of those that come after, in the order of their ids, which isn't that of the lists.
     async fn jobs_of_lists(
         &self,
-        state: Option<State>,
+        state: Option<JobState>,
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
         let mut parts = Vec::new();
-        if state.is_none_or(|state| state == State::Waiting) {
+        if state.is_none_or(|state| state == JobState::Waiting) {
             parts.push(Part::of_jobs(&self.keys));
         }
-        if state.is_none_or(|state| state == State::InFlight) {
+        if state.is_none_or(|state| state == JobState::InFlight) {
             parts.extend(self.taken_lists().await?);
         }
         let after = after.map_or_else(String::new, |id| id.to_string());

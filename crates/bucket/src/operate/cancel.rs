@@ -1,6 +1,6 @@
 //! Cancel: takes back what waits or is parked.
 
-use dripfeed_job::{Ending, JobId, State};
+use dripfeed_job::{Ending, JobId, JobState};
 
 use crate::error::BucketError;
 use crate::kind::list::Part;
@@ -31,10 +31,10 @@ impl RedisBucket {
             }
             match self.find(id).await?.map(|job| job.state) {
                 None => return Ok(Cancel::Unknown),
-                Some(State::InFlight) => return Ok(Cancel::InFlight),
-                Some(State::Ended(ending)) => return Ok(Cancel::Ended(ending)),
+                Some(JobState::InFlight) => return Ok(Cancel::InFlight),
+                Some(JobState::Ended(ending)) => return Ok(Cancel::Ended(ending)),
                 // It was put back between the two questions.
-                Some(State::Waiting | State::Parked) => {}
+                Some(JobState::Waiting | JobState::Parked) => {}
             }
         }
     }

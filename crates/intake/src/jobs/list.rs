@@ -2,7 +2,7 @@
 
 use axum::extract::OriginalUri;
 use axum::response::Response;
-use dripfeed_job::State as JobState;
+use dripfeed_job::JobState;
 use serde::Deserialize;
 
 use crate::jobs::job::Job;

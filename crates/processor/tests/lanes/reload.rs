@@ -1,5 +1,5 @@
 use dripfeed_bucket::{LeakOverrides, Overrides};
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 
 use crate::stage::{Stage, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
@@ -43,7 +43,7 @@ async fn a_removed_bucket_is_drained_and_a_new_one_begins() {
     let called = admitted(&other, job("called")).await;
     added.call().await.ok();
     assert_eq!(outcome(&other, called).await.outcome.result, Ending::Delivered);
-    assert_eq!(one.find(left).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(one.find(left).await.unwrap().unwrap().state, JobState::Waiting);
     assert!(removed.has_no_call());
     work.ended().await;
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{Start, State, Submission};
+use dripfeed_job::{JobState, Start, Submission};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, join, open, refused, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -113,7 +113,7 @@ async fn a_plain_push_is_a_job_and_what_is_no_job_is_buried_whole() {
     let ids: HashSet<_> = taken.iter().map(|taken| taken.claim.id()).collect();
     assert_eq!(ids.len(), 5);
     for id in ids {
-        assert_eq!(state(&bucket, id).await, Some(State::InFlight));
+        assert_eq!(state(&bucket, id).await, Some(JobState::InFlight));
     }
     for taken in taken {
         settle(&replica, taken, DELIVERED).await;

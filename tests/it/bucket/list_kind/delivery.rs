@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, State, Submission};
+use dripfeed_job::{Ending, JobState, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, buried, join, open, settle, submit, take, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -34,7 +34,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
     assert_eq!((taken.claim.id(), body(&taken)), (first.id, br#"{"n":1}"#.as_slice()));
     assert_eq!(elements(&store, "dripfeed:{b}:taken:a").await.len(), 1);
     let view = bucket.find(first.id).await.unwrap().unwrap();
-    assert_eq!((view.state, view.attempts), (State::InFlight, 1));
+    assert_eq!((view.state, view.attempts), (JobState::InFlight, 1));
     assert_eq!((view.consumer.as_deref(), view.caller.as_deref()), (Some("a"), Some("alice")));
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.waiting, census.in_flight, census.parked), (2, 1, 1, 0));
@@ -43,7 +43,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
 
     assert_eq!(settle(&replica, taken, DELIVERED).await, Settled::Recorded);
     settle(&replica, take_one(&replica).await, DELIVERED).await;
-    assert_eq!(state(&bucket, first.id).await, Some(State::Ended(Ending::Delivered)));
+    assert_eq!(state(&bucket, first.id).await, Some(JobState::Ended(Ending::Delivered)));
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.bytes, census.accepted), (0, 0, 2));
     assert_eq!(bucket.report(Duration::from_hours(1)).await.unwrap().ended[0], (Ending::Delivered, 2));
@@ -147,7 +147,7 @@ async fn what_is_past_its_deadline_is_not_started() {
     tokio::time::sleep(Duration::from_millis(3)).await;
     assert_eq!(bodies(&take(&replica, 5).await), [b"long"]);
     assert_eq!(replica.expired(), 1);
-    assert_eq!(state(&bucket, short).await, Some(State::Ended(Ending::Expired)));
+    assert_eq!(state(&bucket, short).await, Some(JobState::Ended(Ending::Expired)));
     assert_eq!(bucket.census().await.unwrap().level, 1);
 }
 

@@ -10,7 +10,7 @@ mod operation;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dripfeed_bucket::RefusalReason;
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 
 use super::picture::{Picture, Seen, consumer};
 use super::step::{Answer, JobNumber, ReplicaNumber, Step};
@@ -216,9 +216,9 @@ impl Model {
 impl Job {
     fn seen(&self) -> Seen {
         let (state, holder) = match self.place {
-            Place::Waiting => (State::Waiting, None),
-            Place::Parked(_) => (State::Parked, None),
-            Place::InFlight(replica) => (State::InFlight, Some(consumer(replica))),
+            Place::Waiting => (JobState::Waiting, None),
+            Place::Parked(_) => (JobState::Parked, None),
+            Place::InFlight(replica) => (JobState::InFlight, Some(consumer(replica))),
         };
         Seen { state, attempts: self.failures + u32::from(holder.is_some()), consumer: holder }
     }

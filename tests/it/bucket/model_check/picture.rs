@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 
 use super::step::JobNumber;
 
@@ -37,7 +37,7 @@ pub struct Picture {
 /// A job in the bucket.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seen {
-    pub state: State,
+    pub state: JobState,
     pub attempts: u32,
     pub consumer: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `dripfeed drain BUCKET`: a bucket that left the settings is served with those that it had, until it is empty.
 
 use dripfeed_bucket::{Bucket, BucketSettings, Settlement};
-use dripfeed_job::State;
+use dripfeed_job::JobState;
 use dripfeed_tests::buckets::{self as units, DELIVERED, join, settle, take_one, takes_nothing};
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_server::TestRedis;
@@ -150,7 +150,7 @@ async fn two_places_of_one_name_lose_each_others_due_times_so_they_are_not_serve
     until("the due time is gone", async || takes_nothing(&of_new).await && parked().await == 0).await;
     assert!(takes_nothing(&of_old).await, "no replica ever takes it");
     let job = old.find(id).await.expect("Redis answers").expect("a job");
-    assert_eq!(job.state, State::InFlight, "it is pending for the owner of parked jobs, and due never");
+    assert_eq!(job.state, JobState::InFlight, "it is pending for the owner of parked jobs, and due never");
 
     // What a drain repairs first.
     assert_eq!(old.mend_jobs().await.expect("Redis answers").len(), 1);
