@@ -18,7 +18,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(1);
 const MOST_RETRIES: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opt {
+pub enum OptionName {
     IdempotencyKey,
     Delay,
     NotBefore,
@@ -29,7 +29,7 @@ pub enum Opt {
     Timeout,
 }
 
-impl Opt {
+impl OptionName {
     /// By its header, lower case.
     #[must_use]
     pub fn of_header(name: &str) -> Option<Self> {
@@ -134,40 +134,40 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn apply(option: Opt, text: &str) -> Result<Submission, String> {
+    fn apply(option: OptionName, text: &str) -> Result<Submission, String> {
         let mut submission = Submission::default();
         option.apply(text, &mut submission, NOW).map(|()| submission).map_err(|reason| reason.to_string())
     }
 
     #[test]
     fn options_land_in_the_submission() {
-        assert_eq!(apply(Opt::Delay, "10s").map(|s| s.start), Ok(Start::After(Duration::from_secs(10))));
-        assert_eq!(apply(Opt::NotBefore, "1970-01-02T00:00:00Z").map(|s| s.start), Ok(Start::At(86_400_000)));
-        assert_eq!(apply(Opt::ExpiresIn, "1m").map(|s| s.expires_in), Ok(Some(Duration::from_mins(1))));
-        assert_eq!(apply(Opt::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
-        assert_eq!(apply(Opt::Retries, "0").map(|s| s.retries), Ok(Some(0)));
-        assert_eq!(apply(Opt::Timeout, "1500ms").map(|s| s.timeout), Ok(Some(Duration::from_millis(1500))));
-        assert_eq!(apply(Opt::Path, "a").map(|s| s.path.map(|p| p.to_string())), Ok(Some("/a".to_owned())));
+        assert_eq!(apply(OptionName::Delay, "10s").map(|s| s.start), Ok(Start::After(Duration::from_secs(10))));
+        assert_eq!(apply(OptionName::NotBefore, "1970-01-02T00:00:00Z").map(|s| s.start), Ok(Start::At(86_400_000)));
+        assert_eq!(apply(OptionName::ExpiresIn, "1m").map(|s| s.expires_in), Ok(Some(Duration::from_mins(1))));
+        assert_eq!(apply(OptionName::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
+        assert_eq!(apply(OptionName::Retries, "0").map(|s| s.retries), Ok(Some(0)));
+        assert_eq!(apply(OptionName::Timeout, "1500ms").map(|s| s.timeout), Ok(Some(Duration::from_millis(1500))));
+        assert_eq!(apply(OptionName::Path, "a").map(|s| s.path.map(|p| p.to_string())), Ok(Some("/a".to_owned())));
     }
 
     #[test]
     fn what_is_out_of_range_is_refused_with_the_range() {
         for (option, text) in [
-            (Opt::Delay, "-1s"),
-            (Opt::Delay, "87600h"),
-            (Opt::Delay, "NaN"),
-            (Opt::NotBefore, "tomorrow"),
-            (Opt::NotBefore, "1980-01-01T00:00:00Z"),
-            (Opt::ExpiresIn, "0s"),
-            (Opt::ExpiresIn, "-5s"),
-            (Opt::Method, "CONNECT"),
-            (Opt::Method, "post"),
-            (Opt::Retries, "-1"),
-            (Opt::Retries, "1000000000"),
-            (Opt::Timeout, "0s"),
-            (Opt::Timeout, "2h"),
-            (Opt::Path, "/../x"),
-            (Opt::IdempotencyKey, ""),
+            (OptionName::Delay, "-1s"),
+            (OptionName::Delay, "87600h"),
+            (OptionName::Delay, "NaN"),
+            (OptionName::NotBefore, "tomorrow"),
+            (OptionName::NotBefore, "1980-01-01T00:00:00Z"),
+            (OptionName::ExpiresIn, "0s"),
+            (OptionName::ExpiresIn, "-5s"),
+            (OptionName::Method, "CONNECT"),
+            (OptionName::Method, "post"),
+            (OptionName::Retries, "-1"),
+            (OptionName::Retries, "1000000000"),
+            (OptionName::Timeout, "0s"),
+            (OptionName::Timeout, "2h"),
+            (OptionName::Path, "/../x"),
+            (OptionName::IdempotencyKey, ""),
         ] {
             assert!(apply(option, text).is_err(), "{option:?} {text:?}");
         }

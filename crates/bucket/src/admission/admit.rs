@@ -153,7 +153,7 @@ impl RedisBucket {
             call.arg(request.deadline());
             let values = match self.kind {
                 Kind::Stream => Vec::from(entry::encode(submission)),
-                Kind::List => vec![entry::Value::default(), entry::Value::Text(element::encode(submission))],
+                Kind::List => vec![entry::FieldValue::default(), entry::FieldValue::Text(element::encode(submission))],
             };
             call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
             call.arg(submission.caller.as_deref().unwrap_or_default()).arg(&plan[..]);

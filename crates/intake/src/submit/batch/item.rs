@@ -7,7 +7,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dripfeed_job::options::Opt;
+use dripfeed_job::options::OptionName;
 use dripfeed_job::{Submission, forward};
 use http::HeaderValue;
 use jiff::Timestamp;
@@ -91,7 +91,7 @@ fn apply(name: &str, value: &RawValue, submission: &mut Submission, now: Timesta
     if name == "forward" {
         return headers(value, submission);
     }
-    let applied = Opt::of_member(name)
+    let applied = OptionName::of_member(name)
         .ok_or_else(|| "unknown option".to_owned())
         .and_then(|option| Ok((option, text(option, value)?)))
         .and_then(|(option, text)| option.apply(&text, submission, now).map_err(|reason| reason.to_string()));
@@ -112,9 +112,9 @@ fn headers(value: &RawValue, submission: &mut Submission) -> Vec<BadOption> {
 }
 
 /// An option's value in the form of its header. Counts are numbers, all others text.
-fn text(option: Opt, value: &RawValue) -> Result<String, String> {
+fn text(option: OptionName, value: &RawValue) -> Result<String, String> {
     match option {
-        Opt::Retries => serde_json::from_str::<Number>(value.get())
+        OptionName::Retries => serde_json::from_str::<Number>(value.get())
             .map(|number| number.to_string())
             .map_err(|_| "write it as a number".to_owned()),
         _ => serde_json::from_str(value.get()).map_err(|_| "write it as text".to_owned()),
