@@ -9,7 +9,7 @@ use crate::admission::admit::{self, Admissions};
 use crate::admission::{Admission, Judgement, MAX_SHARE};
 use crate::deliver::recover::Recovery;
 use crate::deliver::replica::{Consumer, Life, Replica};
-use crate::ended::await_outcome::Waiting;
+use crate::ended::await_outcome::OutcomeWaiters;
 use crate::ended::dead_letters::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
 use crate::ended::outcomes::{EndedJob, Report};
 use crate::ended::retention::Retention;
@@ -30,7 +30,7 @@ pub struct Bucket {
     redis_bucket: Arc<RedisBucket>,
     name: BucketName,
     admissions: Admissions,
-    waiting: Waiting,
+    outcome_waiters: OutcomeWaiters,
 }
 
 impl Bucket {
@@ -41,7 +41,7 @@ impl Bucket {
         let redis_bucket = Arc::new(RedisBucket::new(store, settings));
         Self {
             admissions: admit::start(redis_bucket.clone()),
-            waiting: Waiting::new(redis_bucket.clone()),
+            outcome_waiters: OutcomeWaiters::new(redis_bucket.clone()),
             name,
             redis_bucket,
         }
@@ -320,7 +320,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
-        self.waiting.wait(id, within).await
+        self.outcome_waiters.wait(id, within).await
     }
 
     /// For who knows that a replica is gone: its jobs are due at once for the others, not only after the lease. None:

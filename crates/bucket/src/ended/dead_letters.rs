@@ -30,7 +30,7 @@ const MOST_IDS: usize = 500;
 
 /// What of letters a script answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum LetterContent {
     Whole,
     /// Those of their jobs alone: bodies stay in Redis.
     Ids,
@@ -97,7 +97,7 @@ impl RedisBucket {
         };
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
-            let mut reply = self.letters(filter, &from, limit - items.len(), bytes, Shown::Whole).await?;
+            let mut reply = self.letters(filter, &from, limit - items.len(), bytes, LetterContent::Whole).await?;
             let last = reply.text()?;
             while !reply.is_empty() {
                 let mut letter = reply.array()?;
@@ -124,10 +124,10 @@ impl RedisBucket {
         from: &str,
         most: usize,
         bytes: usize,
-        shown: Shown,
+        content: LetterContent,
     ) -> Result<Reply, BucketError> {
         let mut call = LIST_DEAD.of(self.kind).on(&[self.keys.dead()]);
-        call.arg(from).arg(most).arg(bytes).arg(u8::from(shown == Shown::Ids));
+        call.arg(from).arg(most).arg(bytes).arg(u8::from(content == LetterContent::Ids));
         call.arg(filter.reason.as_deref().unwrap_or_default());
         call.arg(filter.status.map_or_else(String::new, |status| status.to_string()));
         call.arg(filter.caller.as_deref().unwrap_or_default());
@@ -140,7 +140,7 @@ impl RedisBucket {
         let mut ids = Vec::new();
         let mut from = filter.first();
         loop {
-            let mut reply = self.letters(filter, &from, MOST_IDS, 0, Shown::Ids).await?;
+            let mut reply = self.letters(filter, &from, MOST_IDS, 0, LetterContent::Ids).await?;
             let last = reply.text()?;
             while !reply.is_empty() {
                 ids.extend(reply.shown()?.parse::<JobId>().ok());

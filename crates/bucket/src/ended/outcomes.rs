@@ -47,15 +47,15 @@ pub struct Latency {
 
 /// A place in the order of ends: ms, then id as text, as the zset sorts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place(u64, String);
+struct OutcomePosition(u64, String);
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for OutcomePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}_{}", self.0, self.1)
     }
 }
 
-impl std::str::FromStr for Place {
+impl std::str::FromStr for OutcomePosition {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -93,14 +93,14 @@ impl RedisBucket {
     ) -> Result<Page<EndedJob>, BucketError> {
         let settings = self.settings();
         let bucket = settings.name.as_str();
-        let after = after.map(|cursor| cursor.position::<Place>(LIST, bucket)).transpose()?;
-        let mut from = after.unwrap_or(Place(since_ms.unwrap_or(0), String::new()));
+        let after = after.map(|cursor| cursor.position::<OutcomePosition>(LIST, bucket)).transpose()?;
+        let mut from = after.unwrap_or(OutcomePosition(since_ms.unwrap_or(0), String::new()));
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
             let mut call = OUTCOMES.on(&[self.keys.outcomes(), self.keys.ended()]);
             call.arg(from.0).arg(&from.1).arg(limit - items.len()).arg(ending.map_or("", Ending::as_str)).arg(bytes);
             let mut reply = Reply::new("outcomes", self.store.run(&call).await?)?;
-            let next = place(&mut reply)?;
+            let next = position(&mut reply)?;
             bytes = reply.count()?;
             while !reply.is_empty() {
                 let mut found = reply.array()?;
@@ -122,17 +122,17 @@ impl RedisBucket {
         let mut counts = Ending::ALL.map(|ending| (ending, 0));
         let (mut attempts, mut latencies) = (0, Vec::new());
         let mut to_ms = None;
-        let mut from: Option<Place> = None;
+        let mut from: Option<OutcomePosition> = None;
         loop {
             let mut call = REPORT.on(&[self.keys.outcomes(), self.keys.ended()]);
             match &from {
                 None => call.arg(window_ms),
-                Some(Place(ms, id)) => call.arg("").arg(*ms).arg(id),
+                Some(OutcomePosition(ms, id)) => call.arg("").arg(*ms).arg(id),
             };
             let mut reply = Reply::new("report", self.store.run(&call).await?)?;
             let now_ms = reply.count()?;
             let to_ms = *to_ms.get_or_insert(now_ms);
-            from = place(&mut reply)?;
+            from = position(&mut reply)?;
             attempts += reply.count()?;
             let mut ended = reply.array()?;
             while !ended.is_empty() {
@@ -158,9 +158,9 @@ impl RedisBucket {
 }
 
 /// Where to go on; None at the end.
-fn place(reply: &mut Reply) -> Result<Option<Place>, BucketError> {
+fn position(reply: &mut Reply) -> Result<Option<OutcomePosition>, BucketError> {
     let (ms, id) = (reply.text()?, reply.text()?);
-    Ok(ms.parse().ok().map(|ms| Place(ms, id)))
+    Ok(ms.parse().ok().map(|ms| OutcomePosition(ms, id)))
 }
 
 /// `ms record`, as record.lua writes it. In what somebody else had written, what is no UTF-8 is replaced.
