@@ -4,7 +4,7 @@ use dripfeed_job::{JobId, JobState, Outcome};
 
 use crate::ended::outcomes::EndedJob;
 use crate::error::BucketError;
-use crate::kind::list::Part;
+use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
@@ -91,9 +91,9 @@ impl RedisBucket {
     async fn find_in_lists(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         let id = id.to_string();
         // Replicas take while the lists are looked through: what was taken meanwhile is found the second time.
-        let lists = [self.taken_lists().await?, vec![Part::of_jobs(&self.keys)], self.taken_lists().await?];
-        for mut part in lists.into_iter().flatten() {
-            while let Some(mut reply) = part.next(self, &SCRIPTS, &[&id]).await? {
+        let lists = [self.taken_lists().await?, vec![ListScan::of_jobs(&self.keys)], self.taken_lists().await?];
+        for mut scan in lists.into_iter().flatten() {
+            while let Some(mut reply) = scan.next(self, &SCRIPTS, &[&id]).await? {
                 if !reply.is_empty() {
                     return JobView::read(&mut reply.array()?).map(Some);
                 }

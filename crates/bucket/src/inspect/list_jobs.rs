@@ -7,7 +7,7 @@ use dripfeed_job::{JobId, JobState};
 use crate::error::BucketError;
 use crate::inspect::find::JobView;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
-use crate::kind::list::Part;
+use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
@@ -70,21 +70,21 @@ impl RedisBucket {
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
-        let mut parts = Vec::new();
+        let mut scans = Vec::new();
         if state.is_none_or(|state| state == JobState::Waiting) {
-            parts.push(Part::of_jobs(&self.keys));
+            scans.push(ListScan::of_jobs(&self.keys));
         }
         if state.is_none_or(|state| state == JobState::InFlight) {
-            parts.extend(self.taken_lists().await?);
+            scans.extend(self.taken_lists().await?);
         }
         let after = after.map_or_else(String::new, |id| id.to_string());
         let mut first = BTreeMap::new();
         let mut more = false;
-        for mut part in parts {
+        for mut scan in scans {
             loop {
                 let bound = first.last_key_value().filter(|_| first.len() == limit);
                 let bound = bound.map_or_else(String::new, |(id, _): (&JobId, &JobView)| id.to_string());
-                let Some(mut reply) = part.next(self, &SCRIPTS, &[&after, &bound]).await? else { break };
+                let Some(mut reply) = scan.next(self, &SCRIPTS, &[&after, &bound]).await? else { break };
                 while !reply.is_empty() {
                     let job = JobView::read(&mut reply.array()?)?;
                     first.insert(job.id, job);

@@ -27,9 +27,9 @@ impl RedisBucket {
     }
 
     /// What each of them holds.
-    pub(crate) async fn taken_lists(&self) -> Result<Vec<Part>, BucketError> {
+    pub(crate) async fn taken_lists(&self) -> Result<Vec<ListScan>, BucketError> {
         let takers = self.takers().await?;
-        Ok(takers.into_iter().map(|consumer| Part::of_taken(&self.keys, consumer)).collect())
+        Ok(takers.into_iter().map(|consumer| ListScan::of_taken(&self.keys, consumer)).collect())
     }
 }
 
@@ -37,7 +37,7 @@ impl RedisBucket {
 ///
 /// What comes to its head meanwhile moves those that were seen further, and they are seen again. What ends may go from
 /// the middle: by as many as ended meanwhile the next part begins earlier.
-pub(crate) struct Part {
+pub(crate) struct ListScan {
     list: String,
     /// Empty: nobody's.
     consumer: String,
@@ -50,7 +50,7 @@ pub(crate) struct Part {
 /// The most that a part begins earlier: it always gets on.
 const OVERLAP: u64 = 250;
 
-impl Part {
+impl ListScan {
     pub(crate) fn of_jobs(keys: &Keys) -> Self {
         Self { list: keys.jobs(), consumer: String::new(), at: Some(0), ended: None }
     }

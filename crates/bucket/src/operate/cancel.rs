@@ -3,7 +3,7 @@
 use dripfeed_job::{Ending, JobId, JobState};
 
 use crate::error::BucketError;
-use crate::kind::list::Part;
+use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
@@ -42,15 +42,15 @@ impl RedisBucket {
     /// Whether it waited or was parked.
     async fn cancel_where_it_waits(&self, id: JobId) -> Result<bool, BucketError> {
         let (settings, keys) = (self.settings(), &self.keys);
-        let mut part = Part::of_jobs(keys);
-        while let Some(at) = part.at() {
+        let mut scan = ListScan::of_jobs(keys);
+        while let Some(at) = scan.at() {
             let mut call = SCRIPTS.of(self.kind).on(&keys.to_cancel());
             call.arg(id.to_string()).arg(settings.keep.packed()).arg(at);
             let mut reply = Reply::new("cancel", self.store.run_durably(&call).await?)?;
             if reply.text()? == "cancelled" {
                 return Ok(true);
             }
-            part.looked(&mut reply)?;
+            scan.looked(&mut reply)?;
         }
         Ok(false)
     }

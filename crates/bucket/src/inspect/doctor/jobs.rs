@@ -8,7 +8,7 @@ use redis::Value;
 use super::counts::Count;
 use super::finding::{FindingKind, Found};
 use crate::error::BucketError;
-use crate::kind::list::Part;
+use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::{SHARED, STREAM, Scripts};
@@ -66,10 +66,10 @@ impl RedisBucket {
 
     async fn examine_lists(&self) -> Result<Count, BucketError> {
         let mut count = Count::default();
-        let mut parts = vec![Part::of_jobs(&self.keys)];
-        parts.extend(self.taken_lists().await?);
-        for mut part in parts {
-            while let Some(mut reply) = part.next(self, &SCRIPTS, &[]).await? {
+        let mut scans = vec![ListScan::of_jobs(&self.keys)];
+        scans.extend(self.taken_lists().await?);
+        for mut scan in scans {
+            while let Some(mut reply) = scan.next(self, &SCRIPTS, &[]).await? {
                 while !reply.is_empty() {
                     let mut job = reply.array()?;
                     count.add(job.text()?, job.count()?, job.shown()?);
