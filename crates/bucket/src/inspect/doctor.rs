@@ -12,8 +12,8 @@ mod letters;
 
 pub use finding::{Finding, FindingKind};
 
-use finding::Found;
-use kept::Kept;
+use finding::Findings;
+use kept::KeptRecords;
 
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
@@ -31,40 +31,40 @@ impl RedisBucket {
     /// Brings back each job of this place that nobody would ever take: one by one, so that nothing is changed that a
     /// bucket of this name with another kind or key shares.
     pub(crate) async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
-        let mut found = Found::default();
+        let mut findings = Findings::default();
         match self.kind {
-            Kind::Stream => self.examine_jobs(true, &mut found).await.map(drop)?,
-            Kind::List => self.examine_holdings(true, &mut found).await?,
+            Kind::Stream => self.examine_jobs(true, &mut findings).await.map(drop)?,
+            Kind::List => self.examine_holdings(true, &mut findings).await?,
         }
-        Ok(found.into_findings())
+        Ok(findings.into_findings())
     }
 
     /// What doesn't hold; with `repair`, what didn't and was repaired as far as it can be.
     pub(crate) async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
-        let (mut found, mut unchecked) = (Found::default(), Vec::new());
-        if !self.examine_jobs_and_counts(mend, &mut found).await? {
+        let (mut findings, mut unchecked) = (Findings::default(), Vec::new());
+        if !self.examine_jobs_and_counts(mend, &mut findings).await? {
             unchecked.push("what jobs count, in bytes and by caller: jobs came or went while they were counted");
         }
         match self.kind {
             Kind::Stream => {
-                self.examine_due_times(mend, &mut found).await?;
-                self.examine_kept_by_job(mend, &mut found).await?;
+                self.examine_due_times(mend, &mut findings).await?;
+                self.examine_kept_by_job(mend, &mut findings).await?;
             }
             Kind::List => {
-                self.examine_holdings(mend, &mut found).await?;
+                self.examine_holdings(mend, &mut findings).await?;
                 if self.has_keys_of_a_list().await? {
                     unchecked.push("whether idempotency keys name jobs that are gone: a list can't be asked for a job");
                 }
             }
         }
-        self.examine_letters(mend, &mut found).await?;
-        self.examine_outcomes(mend, &mut found).await?;
-        for kept in Kept::ALL {
-            if !self.examine_bytes(kept, mend, &mut found).await? {
+        self.examine_letters(mend, &mut findings).await?;
+        self.examine_outcomes(mend, &mut findings).await?;
+        for kept in KeptRecords::ALL {
+            if !self.examine_bytes(kept, mend, &mut findings).await? {
                 unchecked.push(kept.unchecked());
             }
         }
-        self.examine_totals(&mut found).await?;
-        Ok(Examination { findings: found.into_findings(), unchecked })
+        self.examine_totals(&mut findings).await?;
+        Ok(Examination { findings: findings.into_findings(), unchecked })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use redis::Value;
 
-use super::finding::{FindingKind, Found};
+use super::finding::{FindingKind, Findings};
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
@@ -20,14 +20,14 @@ const CALLERS: usize = 500;
 
 /// What the jobs of a bucket count.
 #[derive(Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct JobCounts {
     bytes: u64,
     by_caller: HashMap<String, i64>,
     /// A job that moves meanwhile may be met twice.
     seen: HashSet<String>,
 }
 
-impl Count {
+impl JobCounts {
     pub(super) fn add(&mut self, id: String, bytes: u64, caller: String) {
         if !self.seen.insert(id) || bytes == 0 {
             return;
@@ -40,7 +40,7 @@ impl Count {
 }
 
 /// totals.lua's answer.
-struct Totals {
+struct StoredTotals {
     moment: String,
     bytes: i64,
     lost: u64,
@@ -49,15 +49,19 @@ struct Totals {
 
 impl RedisBucket {
     /// Whether the counts could be judged. What is found of single jobs is found the first time that all are counted.
-    pub(super) async fn examine_jobs_and_counts(&self, mend: bool, found: &mut Found) -> Result<bool, BucketError> {
+    pub(super) async fn examine_jobs_and_counts(
+        &self,
+        mend: bool,
+        findings: &mut Findings,
+    ) -> Result<bool, BucketError> {
         let mut first = true;
-        let mut last: Option<Count> = None;
+        let mut last: Option<JobCounts> = None;
         for _ in 0..=TRIES {
             let before = self.totals("", "", &[]).await?;
             let count = if first {
-                self.examine_jobs(mend, found).await?
+                self.examine_jobs(mend, findings).await?
             } else {
-                self.examine_jobs(false, &mut Found::default()).await?
+                self.examine_jobs(false, &mut Findings::default()).await?
             };
             first = false;
             let held = self.counted_by_caller().await?;
@@ -74,7 +78,7 @@ impl RedisBucket {
                 continue;
             }
             if !agrees {
-                report(&count, &after, &more, found);
+                report(&count, &after, &more, findings);
                 if mend {
                     self.count_again(&count, &after.moment, &more).await?;
                 }
@@ -84,13 +88,13 @@ impl RedisBucket {
         Ok(false)
     }
 
-    pub(super) async fn examine_totals(&self, found: &mut Found) -> Result<(), BucketError> {
+    pub(super) async fn examine_totals(&self, findings: &mut Findings) -> Result<(), BucketError> {
         let totals = self.totals("", "", &[]).await?;
-        found.many(FindingKind::Lost, totals.lost, "");
+        findings.many(FindingKind::Lost, totals.lost, "");
         Ok(())
     }
 
-    async fn totals(&self, moment: &str, bytes: &str, more: &[(String, i64)]) -> Result<Totals, BucketError> {
+    async fn totals(&self, moment: &str, bytes: &str, more: &[(String, i64)]) -> Result<StoredTotals, BucketError> {
         let keys = &self.keys;
         let all = vec![keys.jobs(), keys.tally(), keys.holders()];
         let mut call = TOTALS.of(self.kind).on(&keys.and_takers(all));
@@ -99,7 +103,7 @@ impl RedisBucket {
             call.arg(caller).arg(*jobs);
         }
         let mut reply = Reply::new("totals", self.store.run::<Value>(&call).await?)?;
-        Ok(Totals {
+        Ok(StoredTotals {
             moment: reply.text()?,
             bytes: reply.number()?,
             lost: reply.count()?,
@@ -107,7 +111,7 @@ impl RedisBucket {
         })
     }
 
-    async fn count_again(&self, count: &Count, moment: &str, more: &[(String, i64)]) -> Result<(), BucketError> {
+    async fn count_again(&self, count: &JobCounts, moment: &str, more: &[(String, i64)]) -> Result<(), BucketError> {
         let mut unchanged = self.totals(moment, &count.bytes.to_string(), &[]).await?.unchanged;
         for part in more.chunks(CALLERS) {
             unchanged = unchanged && self.totals(moment, "", part).await?.unchanged;
@@ -140,7 +144,7 @@ impl RedisBucket {
 }
 
 /// By caller: how many jobs more than are counted it holds.
-fn difference(count: &Count, counted: HashMap<String, i64>) -> Vec<(String, i64)> {
+fn difference(count: &JobCounts, counted: HashMap<String, i64>) -> Vec<(String, i64)> {
     let mut more = count.by_caller.clone();
     for (caller, jobs) in counted {
         *more.entry(caller).or_default() -= jobs;
@@ -149,13 +153,13 @@ fn difference(count: &Count, counted: HashMap<String, i64>) -> Vec<(String, i64)
     more.into_iter().collect()
 }
 
-fn report(count: &Count, totals: &Totals, more: &[(String, i64)], found: &mut Found) {
+fn report(count: &JobCounts, totals: &StoredTotals, more: &[(String, i64)], findings: &mut Findings) {
     if i128::from(totals.bytes) != i128::from(count.bytes) {
         let example = format!("{} counted, {} found", totals.bytes, count.bytes);
-        found.one(FindingKind::BytesMiscounted, example);
+        findings.one(FindingKind::BytesMiscounted, example);
     }
     for (caller, more) in more {
         let word = if *more > 0 { "more" } else { "less" };
-        found.one(FindingKind::HoldersMiscounted, format!("{caller} holds {} {word}", more.unsigned_abs()));
+        findings.one(FindingKind::HoldersMiscounted, format!("{caller} holds {} {word}", more.unsigned_abs()));
     }
 }

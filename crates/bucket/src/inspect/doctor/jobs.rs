@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use dripfeed_store::Script;
 use redis::Value;
 
-use super::counts::Count;
-use super::finding::{FindingKind, Found};
+use super::counts::JobCounts;
+use super::finding::{FindingKind, Findings};
 use crate::error::BucketError;
 use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
@@ -25,7 +25,7 @@ static KEYED: Script = Script::new("keyed", STREAM, include_str!("keyed.lua"));
 static HOLDINGS: Script = Script::new("holdings", SHARED, include_str!("holdings.lua"));
 
 /// A script that is given ids of jobs, after '1' to repair and what else it takes.
-pub(super) struct Each<'e> {
+pub(super) struct JobCheck<'e> {
     pub(super) name: &'static str,
     pub(super) script: &'e Script,
     pub(super) keys: &'e [String],
@@ -35,16 +35,16 @@ pub(super) struct Each<'e> {
 
 impl RedisBucket {
     /// What all jobs count together.
-    pub(super) async fn examine_jobs(&self, mend: bool, found: &mut Found) -> Result<Count, BucketError> {
+    pub(super) async fn examine_jobs(&self, mend: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
         match self.kind {
-            Kind::Stream => self.examine_stream(mend, found).await,
+            Kind::Stream => self.examine_stream(mend, findings).await,
             Kind::List => self.examine_lists().await,
         }
     }
 
-    async fn examine_stream(&self, mend: bool, found: &mut Found) -> Result<Count, BucketError> {
+    async fn examine_stream(&self, mend: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
         let keys = &self.keys;
-        let (mut count, mut after) = (Count::default(), String::new());
+        let (mut count, mut after) = (JobCounts::default(), String::new());
         loop {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.replicas()]);
             call.arg(&after).arg(u8::from(mend));
@@ -54,7 +54,7 @@ impl RedisBucket {
                 let mut member = reply.array()?;
                 let word = member.text()?;
                 match FindingKind::of(&word) {
-                    Some(kind) => found.one(kind, member.text()?),
+                    Some(kind) => findings.one(kind, member.text()?),
                     None => count.add(word, member.count()?, member.shown()?),
                 }
             }
@@ -64,8 +64,8 @@ impl RedisBucket {
         }
     }
 
-    async fn examine_lists(&self) -> Result<Count, BucketError> {
-        let mut count = Count::default();
+    async fn examine_lists(&self) -> Result<JobCounts, BucketError> {
+        let mut count = JobCounts::default();
         let mut scans = vec![ListScan::of_jobs(&self.keys)];
         scans.extend(self.taken_lists().await?);
         for mut scan in scans {
@@ -79,7 +79,7 @@ impl RedisBucket {
         Ok(count)
     }
 
-    pub(super) async fn examine_due_times(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+    pub(super) async fn examine_due_times(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let (mut due, mut seen) = ("-inf".to_owned(), 0);
         let mut wrong = BTreeSet::new();
         while !due.is_empty() {
@@ -91,12 +91,12 @@ impl RedisBucket {
                 wrong.insert(reply.shown()?);
             }
         }
-        wrong.into_iter().for_each(|id| found.one(FindingKind::DueButNotParked, id));
+        wrong.into_iter().for_each(|id| findings.one(FindingKind::DueButNotParked, id));
         Ok(())
     }
 
     /// What is kept by job beside the stream: of jobs that are in it.
-    pub(super) async fn examine_kept_by_job(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+    pub(super) async fn examine_kept_by_job(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let (keys, window) = (&self.keys, self.effective_settings().settings.keep.keys_ms());
         let attempts = (&FAILURES, vec![keys.jobs(), keys.attempts()], vec![]);
         let unburied = (&FAILURES, vec![keys.jobs(), keys.unburied()], vec![]);
@@ -106,18 +106,18 @@ impl RedisBucket {
             (FindingKind::RecordOfNothing, unburied),
             (FindingKind::IdempotencyKeyOfNothing, keyed),
         ] {
-            let each = Each { name: kind.word(), script, keys: &keys, arguments: &arguments, mend };
+            let check = JobCheck { name: kind.word(), script, keys: &keys, arguments: &arguments, mend };
             let (mut cursor, mut wrong) = (0, BTreeSet::new());
             loop {
                 let (next, kept) = self.scan(&keys[1], cursor).await?;
                 let ids: Vec<String> = kept.into_iter().map(|(id, _)| id).collect();
-                wrong.extend(self.examine_each(&each, &ids).await?);
+                wrong.extend(self.examine_each(&check, &ids).await?);
                 if next == 0 {
                     break;
                 }
                 cursor = next;
             }
-            wrong.into_iter().for_each(|id| found.one(kind, id));
+            wrong.into_iter().for_each(|id| findings.one(kind, id));
         }
         Ok(())
     }
@@ -130,12 +130,12 @@ impl RedisBucket {
     }
 
     /// Those of `ids` that a script finds wrong; it looks at as many in one call as it may.
-    pub(super) async fn examine_each(&self, each: &Each<'_>, ids: &[String]) -> Result<Vec<String>, BucketError> {
+    pub(super) async fn examine_each(&self, check: &JobCheck<'_>, ids: &[String]) -> Result<Vec<String>, BucketError> {
         let (mut wrong, mut rest) = (Vec::new(), ids);
         while !rest.is_empty() {
-            let mut call = each.script.on(each.keys);
-            call.arg(u8::from(each.mend)).arg(each.arguments).arg(rest);
-            let mut reply = Reply::new(each.name, self.store.run::<Value>(&call).await?)?;
+            let mut call = check.script.on(check.keys);
+            call.arg(u8::from(check.mend)).arg(check.arguments).arg(rest);
+            let mut reply = Reply::new(check.name, self.store.run::<Value>(&call).await?)?;
             // The first of them is always looked at.
             let looked_at = usize::try_from(reply.count()?).unwrap_or(usize::MAX).max(1);
             rest = rest.get(looked_at..).unwrap_or_default();
@@ -147,7 +147,7 @@ impl RedisBucket {
     }
 
     /// What the replicas of a list bucket hold.
-    pub(super) async fn examine_holdings(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+    pub(super) async fn examine_holdings(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let keys = &self.keys;
         for consumer in self.takers().await? {
             let mut call = HOLDINGS.on(&[keys.taken(&consumer), keys.replicas(), keys.takers()]);
@@ -155,10 +155,10 @@ impl RedisBucket {
             let mut reply = Reply::new("holdings", self.store.run::<Value>(&call).await?)?;
             let (held, counted, is_member) = (reply.count()?, reply.number()?, !reply.text()?.is_empty());
             if i64::try_from(held).ok() != Some(counted) {
-                found.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} found"));
+                findings.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} found"));
             }
             if held > 0 && !is_member {
-                found.many(FindingKind::HeldByNoMember, held, &consumer);
+                findings.many(FindingKind::HeldByNoMember, held, &consumer);
                 if mend {
                     self.take_over(&consumer, "").await?;
                 }

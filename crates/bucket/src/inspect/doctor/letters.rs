@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use dripfeed_store::Script;
 use redis::Value;
 
-use super::finding::{FindingKind, Found};
-use super::jobs::Each;
+use super::finding::{FindingKind, Findings};
+use super::jobs::JobCheck;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
@@ -16,23 +16,23 @@ static BURIED: Script = Script::new("buried", SHARED, include_str!("buried.lua")
 static INDEXED: Script = Script::new("indexed", SHARED, include_str!("indexed.lua"));
 
 impl RedisBucket {
-    pub(super) async fn examine_letters(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
-        let letters: HashSet<String> = self.examine_buried(mend, found).await?.into_keys().collect();
+    pub(super) async fn examine_letters(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
+        let letters: HashSet<String> = self.examine_buried(mend, findings).await?.into_keys().collect();
         let keys = [self.keys.dead(), self.keys.letters()];
-        let each = Each { name: "indexed", script: &INDEXED, keys: &keys, arguments: &[], mend };
+        let check = JobCheck { name: "indexed", script: &INDEXED, keys: &keys, arguments: &[], mend };
         let (mut cursor, mut wrong) = (0, BTreeSet::new());
         loop {
             let (next, index) = self.scan(&self.keys.letters(), cursor).await?;
             // The others were there a moment ago.
             let unseen = index.into_iter().filter(|(_, letter)| !letters.contains(letter));
             let ids: Vec<String> = unseen.map(|(id, _)| id).collect();
-            wrong.extend(self.examine_each(&each, &ids).await?);
+            wrong.extend(self.examine_each(&check, &ids).await?);
             if next == 0 {
                 break;
             }
             cursor = next;
         }
-        wrong.into_iter().for_each(|id| found.one(FindingKind::IndexOfNoLetter, id));
+        wrong.into_iter().for_each(|id| findings.one(FindingKind::IndexOfNoLetter, id));
         Ok(())
     }
 
@@ -40,7 +40,7 @@ impl RedisBucket {
     pub(super) async fn examine_buried(
         &self,
         mend: bool,
-        found: &mut Found,
+        findings: &mut Findings,
     ) -> Result<HashMap<String, u64>, BucketError> {
         let (mut letters, mut from) = (HashMap::new(), "-".to_owned());
         loop {
@@ -53,7 +53,7 @@ impl RedisBucket {
                 let (id, job, unindexed) = (letter.text()?, letter.shown()?, !letter.text()?.is_empty());
                 letters.insert(id, letter.count()?);
                 if unindexed {
-                    found.one(FindingKind::LetterNotIndexed, job);
+                    findings.one(FindingKind::LetterNotIndexed, job);
                 }
             }
             if last.is_empty() {
