@@ -186,8 +186,8 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
-        self.redis_bucket.mend_jobs().await
+    pub async fn repair_jobs(&self) -> Result<Vec<Finding>, BucketError> {
+        self.redis_bucket.repair_jobs().await
     }
 
     /// The level, the measured rates and the replicas.
@@ -294,8 +294,8 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
-        self.redis_bucket.examine(mend).await
+    pub async fn examine(&self, repair: bool) -> Result<Examination, BucketError> {
+        self.redis_bucket.examine(repair).await
     }
 
     /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:

@@ -24,8 +24,8 @@ async fn of_commandstats(store: &dripfeed_store::Store, command: &str) -> u64 {
     line.and_then(|line| line.split(',').next()?.parse().ok()).unwrap_or(0)
 }
 
-async fn kinds(bucket: &Bucket, mend: bool) -> Vec<FindingKind> {
-    bucket.examine(mend).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
+async fn kinds(bucket: &Bucket, repair: bool) -> Vec<FindingKind> {
+    bucket.examine(repair).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
 }
 
 #[tokio::test]

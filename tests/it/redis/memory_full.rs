@@ -159,8 +159,8 @@ async fn the_doctor_repairs_at_maxmemory() {
     let id = take_one(&replica).await.claim.id();
     redis.tell::<u64>(&format!("XACK dripfeed:{{b}}:jobs processors {id}")).await;
     set_maxmemory(&store, 1).await;
-    let kinds = async |mend| -> Vec<FindingKind> {
-        bucket.examine(mend).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
+    let kinds = async |repair| -> Vec<FindingKind> {
+        bucket.examine(repair).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
     };
     assert_eq!(kinds(true).await, [FindingKind::Stranded]);
     assert_eq!(kinds(false).await, []);

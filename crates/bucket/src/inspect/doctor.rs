@@ -30,7 +30,7 @@ pub struct Examination {
 impl RedisBucket {
     /// Brings back each job of this place that nobody would ever take: one by one, so that nothing is changed that a
     /// bucket of this name with another kind or key shares.
-    pub(crate) async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
+    pub(crate) async fn repair_jobs(&self) -> Result<Vec<Finding>, BucketError> {
         let mut findings = Findings::default();
         match self.kind {
             Kind::Stream => self.examine_jobs(true, &mut findings).await.map(drop)?,
@@ -40,27 +40,27 @@ impl RedisBucket {
     }
 
     /// What doesn't hold; with `repair`, what didn't and was repaired as far as it can be.
-    pub(crate) async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
+    pub(crate) async fn examine(&self, repair: bool) -> Result<Examination, BucketError> {
         let (mut findings, mut unchecked) = (Findings::default(), Vec::new());
-        if !self.examine_jobs_and_counts(mend, &mut findings).await? {
+        if !self.examine_jobs_and_counts(repair, &mut findings).await? {
             unchecked.push("what jobs count, in bytes and by caller: jobs came or went while they were counted");
         }
         match self.kind {
             Kind::Stream => {
-                self.examine_due_times(mend, &mut findings).await?;
-                self.examine_kept_by_job(mend, &mut findings).await?;
+                self.examine_due_times(repair, &mut findings).await?;
+                self.examine_kept_by_job(repair, &mut findings).await?;
             }
             Kind::List => {
-                self.examine_holdings(mend, &mut findings).await?;
+                self.examine_holdings(repair, &mut findings).await?;
                 if self.has_keys_of_a_list().await? {
                     unchecked.push("whether idempotency keys name jobs that are gone: a list can't be asked for a job");
                 }
             }
         }
-        self.examine_letters(mend, &mut findings).await?;
-        self.examine_outcomes(mend, &mut findings).await?;
+        self.examine_letters(repair, &mut findings).await?;
+        self.examine_outcomes(repair, &mut findings).await?;
         for kept in KeptRecords::ALL {
-            if !self.examine_bytes(kept, mend, &mut findings).await? {
+            if !self.examine_bytes(kept, repair, &mut findings).await? {
                 unchecked.push(kept.unchecked());
             }
         }

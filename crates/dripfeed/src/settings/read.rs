@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         fallback: &Json,
     ) -> Option<T> {
         let mut typed = BTreeSet::new();
-        let mut mended = BTreeSet::new();
+        let mut repaired = BTreeSet::new();
         loop {
             let error = match serde_path_to_error::deserialize::<_, T>(&json) {
                 Ok(value) => return Some(value),
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             self.error(&whole, said(error.inner()));
-            if !mended.insert(below.clone()) || !mend(&mut json, fallback, &below) {
+            if !repaired.insert(below.clone()) || !repair(&mut json, fallback, &below) {
                 return None;
             }
         }
@@ -141,7 +141,7 @@ fn give_type(json: &mut Json, path: &[Step]) -> bool {
 }
 
 /// Puts the fallback's value at `path`, or takes out what the fallback doesn't have. False: nothing can be done.
-fn mend(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
+fn repair(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
     let Some((last, parents)) = path.split_last() else { return false };
     let Some(parent) = find(json, parents) else { return false };
     match (parent, last) {

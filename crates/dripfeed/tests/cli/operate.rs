@@ -217,7 +217,7 @@ fn each_command_has_a_man_page() {
 }
 
 #[tokio::test]
-async fn a_stranded_job_is_found_and_mended() {
+async fn a_stranded_job_is_found_and_repaired() {
     let (folder, redis) = redis(&[]).await;
     let file = write(folder.path(), "dripfeed.toml", BUCKET);
     let url = format!("redis.url={}", redis.url());

@@ -153,7 +153,7 @@ async fn two_places_of_one_name_lose_each_others_due_times_so_they_are_not_serve
     assert_eq!(job.state, JobState::InFlight, "it is pending for the owner of parked jobs, and due never");
 
     // What a drain repairs first.
-    assert_eq!(old.mend_jobs().await.expect("Redis answers").len(), 1);
+    assert_eq!(old.repair_jobs().await.expect("Redis answers").len(), 1);
     let taken = take_one(&of_old).await;
     assert_eq!(taken.claim.id(), id);
     settle(&of_old, taken, DELIVERED).await;

@@ -51,7 +51,7 @@ impl RedisBucket {
     /// Whether the counts could be judged. What is found of single jobs is found the first time that all are counted.
     pub(super) async fn examine_jobs_and_counts(
         &self,
-        mend: bool,
+        repair: bool,
         findings: &mut Findings,
     ) -> Result<bool, BucketError> {
         let mut first = true;
@@ -59,7 +59,7 @@ impl RedisBucket {
         for _ in 0..=TRIES {
             let before = self.totals("", "", &[]).await?;
             let count = if first {
-                self.examine_jobs(mend, findings).await?
+                self.examine_jobs(repair, findings).await?
             } else {
                 self.examine_jobs(false, &mut Findings::default()).await?
             };
@@ -79,7 +79,7 @@ impl RedisBucket {
             }
             if !agrees {
                 report(&count, &after, &more, findings);
-                if mend {
+                if repair {
                     self.count_again(&count, &after.moment, &more).await?;
                 }
             }

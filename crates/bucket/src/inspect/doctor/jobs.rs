@@ -30,24 +30,24 @@ pub(super) struct JobCheck<'e> {
     pub(super) script: &'e Script,
     pub(super) keys: &'e [String],
     pub(super) arguments: &'e [u64],
-    pub(super) mend: bool,
+    pub(super) repair: bool,
 }
 
 impl RedisBucket {
     /// What all jobs count together.
-    pub(super) async fn examine_jobs(&self, mend: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
+    pub(super) async fn examine_jobs(&self, repair: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
         match self.kind {
-            Kind::Stream => self.examine_stream(mend, findings).await,
+            Kind::Stream => self.examine_stream(repair, findings).await,
             Kind::List => self.examine_lists().await,
         }
     }
 
-    async fn examine_stream(&self, mend: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
+    async fn examine_stream(&self, repair: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
         let keys = &self.keys;
         let (mut count, mut after) = (JobCounts::default(), String::new());
         loop {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.replicas()]);
-            call.arg(&after).arg(u8::from(mend));
+            call.arg(&after).arg(u8::from(repair));
             let mut reply = Reply::new("examine", self.store.run::<Value>(&call).await?)?;
             after = reply.text()?;
             while !reply.is_empty() {
@@ -79,12 +79,12 @@ impl RedisBucket {
         Ok(count)
     }
 
-    pub(super) async fn examine_due_times(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
+    pub(super) async fn examine_due_times(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let (mut due, mut seen) = ("-inf".to_owned(), 0);
         let mut wrong = BTreeSet::new();
         while !due.is_empty() {
             let mut call = DUE_TIMES.on(&[self.keys.jobs(), self.keys.parked()]);
-            call.arg(&due).arg(seen).arg(u8::from(mend));
+            call.arg(&due).arg(seen).arg(u8::from(repair));
             let mut reply = Reply::new("due_times", self.store.run::<Value>(&call).await?)?;
             (due, seen) = (reply.text()?, reply.count()?);
             while !reply.is_empty() {
@@ -96,7 +96,7 @@ impl RedisBucket {
     }
 
     /// What is kept by job beside the stream: of jobs that are in it.
-    pub(super) async fn examine_kept_by_job(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
+    pub(super) async fn examine_kept_by_job(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let (keys, window) = (&self.keys, self.effective_settings().settings.keep.keys_ms());
         let attempts = (&FAILURES, vec![keys.jobs(), keys.attempts()], vec![]);
         let unburied = (&FAILURES, vec![keys.jobs(), keys.unburied()], vec![]);
@@ -106,7 +106,7 @@ impl RedisBucket {
             (FindingKind::RecordOfNothing, unburied),
             (FindingKind::IdempotencyKeyOfNothing, keyed),
         ] {
-            let check = JobCheck { name: kind.word(), script, keys: &keys, arguments: &arguments, mend };
+            let check = JobCheck { name: kind.word(), script, keys: &keys, arguments: &arguments, repair };
             let (mut cursor, mut wrong) = (0, BTreeSet::new());
             loop {
                 let (next, kept) = self.scan(&keys[1], cursor).await?;
@@ -134,7 +134,7 @@ impl RedisBucket {
         let (mut wrong, mut rest) = (Vec::new(), ids);
         while !rest.is_empty() {
             let mut call = check.script.on(check.keys);
-            call.arg(u8::from(check.mend)).arg(check.arguments).arg(rest);
+            call.arg(u8::from(check.repair)).arg(check.arguments).arg(rest);
             let mut reply = Reply::new(check.name, self.store.run::<Value>(&call).await?)?;
             // The first of them is always looked at.
             let looked_at = usize::try_from(reply.count()?).unwrap_or(usize::MAX).max(1);
@@ -147,11 +147,11 @@ impl RedisBucket {
     }
 
     /// What the replicas of a list bucket hold.
-    pub(super) async fn examine_holdings(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
+    pub(super) async fn examine_holdings(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let keys = &self.keys;
         for consumer in self.takers().await? {
             let mut call = HOLDINGS.on(&[keys.taken(&consumer), keys.replicas(), keys.takers()]);
-            call.arg(&consumer).arg(u8::from(mend));
+            call.arg(&consumer).arg(u8::from(repair));
             let mut reply = Reply::new("holdings", self.store.run::<Value>(&call).await?)?;
             let (held, counted, is_member) = (reply.count()?, reply.number()?, !reply.text()?.is_empty());
             if i64::try_from(held).ok() != Some(counted) {
@@ -159,7 +159,7 @@ impl RedisBucket {
             }
             if held > 0 && !is_member {
                 findings.many(FindingKind::HeldByNoMember, held, &consumer);
-                if mend {
+                if repair {
                     self.take_over(&consumer, "").await?;
                 }
             }

@@ -62,9 +62,9 @@ struct CountedBytes {
 }
 
 impl RedisBucket {
-    pub(super) async fn examine_outcomes(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
+    pub(super) async fn examine_outcomes(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let keys = [self.keys.outcomes(), self.keys.ended()];
-        let check = JobCheck { name: "listed", script: &LISTED, keys: &keys, arguments: &[], mend };
+        let check = JobCheck { name: "listed", script: &LISTED, keys: &keys, arguments: &[], repair };
         let (mut cursor, mut wrong) = (0, BTreeSet::new());
         loop {
             let (next, page) = self.page_of_outcomes(cursor).await?;
@@ -82,7 +82,7 @@ impl RedisBucket {
             let ids: Vec<String> = self.store.command(&listed).await?;
             let unlisted = self.examine_each(&check, &ids).await?;
             // What was taken off the list makes the others move up.
-            rank += ids.len() - if mend { unlisted.len() } else { 0 };
+            rank += ids.len() - if repair { unlisted.len() } else { 0 };
             wrong.extend(unlisted);
             if ids.len() < IDS {
                 break;
@@ -96,7 +96,7 @@ impl RedisBucket {
     pub(super) async fn examine_bytes(
         &self,
         kept: KeptRecords,
-        mend: bool,
+        repair: bool,
         findings: &mut Findings,
     ) -> Result<bool, BucketError> {
         for _ in 0..TRIES {
@@ -111,7 +111,7 @@ impl RedisBucket {
             }
             if after.bytes != bytes {
                 findings.one(kept.finding(), format!("{} counted, {bytes} found", after.bytes));
-                if mend {
+                if repair {
                     self.counted(kept, &after.moment, bytes).await?;
                 }
             }

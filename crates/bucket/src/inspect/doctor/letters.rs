@@ -16,10 +16,10 @@ static BURIED: Script = Script::new("buried", SHARED, include_str!("buried.lua")
 static INDEXED: Script = Script::new("indexed", SHARED, include_str!("indexed.lua"));
 
 impl RedisBucket {
-    pub(super) async fn examine_letters(&self, mend: bool, findings: &mut Findings) -> Result<(), BucketError> {
-        let letters: HashSet<String> = self.examine_buried(mend, findings).await?.into_keys().collect();
+    pub(super) async fn examine_letters(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
+        let letters: HashSet<String> = self.examine_buried(repair, findings).await?.into_keys().collect();
         let keys = [self.keys.dead(), self.keys.letters()];
-        let check = JobCheck { name: "indexed", script: &INDEXED, keys: &keys, arguments: &[], mend };
+        let check = JobCheck { name: "indexed", script: &INDEXED, keys: &keys, arguments: &[], repair };
         let (mut cursor, mut wrong) = (0, BTreeSet::new());
         loop {
             let (next, index) = self.scan(&self.keys.letters(), cursor).await?;
@@ -39,13 +39,13 @@ impl RedisBucket {
     /// The letters, and the bytes of each.
     pub(super) async fn examine_buried(
         &self,
-        mend: bool,
+        repair: bool,
         findings: &mut Findings,
     ) -> Result<HashMap<String, u64>, BucketError> {
         let (mut letters, mut from) = (HashMap::new(), "-".to_owned());
         loop {
             let mut call = BURIED.on(&[self.keys.dead(), self.keys.letters()]);
-            call.arg(&from).arg(u8::from(mend));
+            call.arg(&from).arg(u8::from(repair));
             let mut reply = Reply::new("buried", self.store.run::<Value>(&call).await?)?;
             let last = reply.text()?;
             while !reply.is_empty() {

@@ -61,7 +61,7 @@ async fn drain(
     stop: &CancellationToken,
 ) -> Result<Census, Failure> {
     bucket.resume().await?;
-    for found in bucket.mend_jobs().await? {
+    for found in bucket.repair_jobs().await? {
         let (bucket, count, what) = (bucket.name(), found.count, found.kind.what());
         tracing::warn!(%bucket, count, "repaired before draining: {what}");
     }
