@@ -44,7 +44,7 @@ pub use inspect::served::{
     stranded_jobs,
 };
 pub use operate::cancel::Cancel;
-pub use operate::moving::{Moved, Mover, Moving};
+pub use operate::moving::{MoveProgress, MoveStep, Mover};
 pub use pace::Target;
 pub use script::constants::SCRIPT_BYTES;
 pub use script::scripts::fragments;

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{
-    Bucket, BucketError, BucketPlace, Kind, Moved, Mover, Moving, NotedPlace, Refused, is_list_elsewhere, level_at,
-    noted_places,
+    Bucket, BucketError, BucketPlace, Kind, MoveProgress, MoveStep, Mover, NotedPlace, Refused, is_list_elsewhere,
+    level_at, noted_places,
 };
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
@@ -42,7 +42,7 @@ pub(super) async fn run(
     let target = Bucket::new(store.clone(), target.settings(connected.durability));
     let into = BucketPlace::from(target.settings().as_ref());
     let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else { return Ok(()) };
-    let mut moved = Moved::default();
+    let mut moved = MoveProgress::default();
     for place in &places {
         let one = move_one(store, place, &target, &into, settings, stop).await?;
         moved.moved += one.moved;
@@ -84,7 +84,7 @@ async fn move_one(
     into: &BucketPlace,
     settings: &Settings,
     stop: &CancellationToken,
-) -> Result<Moved, Failure> {
+) -> Result<MoveProgress, Failure> {
     if place.jobs_key(store) == into.jobs_key(store) {
         let (what, other) = (described(place, store), described(into, store));
         let message = format!(
@@ -102,7 +102,7 @@ async fn move_one(
         () = stop.cancelled() => Ok(()),
     };
     noting.end(place).await;
-    ended.map(|()| mover.moved().clone())
+    ended.map(|()| mover.progress().clone())
 }
 
 /// Until all that can be moved is, or `stop`.
@@ -119,13 +119,13 @@ async fn go(
     let (mut line, mut away) = (Instant::now(), None);
     loop {
         let wait = match mover.step().await {
-            Ok(Moving::Done) => return Ok(()),
-            Ok(Moving::Served(replica)) => return Err(taken_by(&replica, place, store)),
-            Ok(Moving::On) => {
+            Ok(MoveStep::Done) => return Ok(()),
+            Ok(MoveStep::Served(replica)) => return Err(taken_by(&replica, place, store)),
+            Ok(MoveStep::On) => {
                 away = None;
                 Duration::ZERO
             }
-            Ok(Moving::Refused(refused)) => {
+            Ok(MoveStep::Refused(refused)) => {
                 away = None;
                 full(place, &refused)
             }
@@ -142,7 +142,7 @@ async fn go(
         if line.elapsed() >= BETWEEN_LINES {
             line = Instant::now();
             let left = level_at(store, place).await.unwrap_or_default();
-            tracing::info!(bucket = %place.bucket, moved = mover.moved().moved, left, "moving");
+            tracing::info!(bucket = %place.bucket, moved = mover.progress().moved, left, "moving");
         }
         if !wait.is_zero() && rest(wait, stop).await.is_none() {
             return Ok(());
@@ -172,13 +172,13 @@ async fn report(
     store: &Store,
     places: &[BucketPlace],
     into: &BucketPlace,
-    moved: &Moved,
+    moved: &MoveProgress,
 ) -> Result<(), Failure> {
     let mut left = 0;
     for place in places {
         left += level_at(store, place).await?;
     }
-    let Moved { moved: jobs, expired, doubled, left: unmovable } = moved;
+    let MoveProgress { moved: jobs, expired, doubled, left: unmovable } = moved;
     let (bucket, into) = (&arguments.bucket, &into.bucket);
     let document = json!({
         "bucket": bucket, "into": into, "moved": jobs, "expired": expired, "doubled": doubled, "left": left,
