@@ -45,7 +45,7 @@ pub use inspect::served::{
 };
 pub use operate::cancel::Cancel;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
-pub use pace::Target;
+pub use pace::PaceTarget;
 pub use script::constants::SCRIPT_BYTES;
 pub use script::scripts::fragments;
 pub use settings::limits::BucketLimits;

@@ -10,14 +10,14 @@ use crate::settings::Leak;
 
 /// What the pace of a bucket is to be.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct PaceTarget {
     /// Such as `10/s` or, of several tiers, `10/s, fixed 10000/24h`.
     pub text: String,
     /// Of the rate; without one, of the tier with the shortest period.
     pub per_second: f64,
 }
 
-impl Target {
+impl PaceTarget {
     /// None: as fast as the upstream answers.
     pub(crate) fn of(leak: &Leak) -> Option<Self> {
         let shortest = || leak.tiers.tiers().iter().min_by_key(|tier| tier.period()).map(per_second);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_target_tells_all_tiers() {
-        let target = |rate, tiers| Target::of(&leak(rate, 1, tiers)).map(|target| (target.text, target.per_second));
+        let target = |rate, tiers| PaceTarget::of(&leak(rate, 1, tiers)).map(|target| (target.text, target.per_second));
         assert_eq!(target(None, json!([])), None);
         assert_eq!(target(Some("200/500ms"), json!([])), Some(("200/500ms".to_owned(), 400.0)));
         let day = json!([{ "kind": "fixed", "limit": 10000, "period": "1d" }, { "kind": "gate", "period": "250ms" }]);

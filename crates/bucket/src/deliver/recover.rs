@@ -45,14 +45,14 @@ pub struct Recovery {
 }
 
 /// What one replica has seen of the others.
-pub(crate) struct Watch {
+pub(crate) struct HeartbeatWatch {
     lease: Duration,
     last_look: Option<Instant>,
     /// Consumer → its heartbeats (None: it is no member) and since when they stood so.
     seen: HashMap<String, (Option<u64>, Instant)>,
 }
 
-impl Watch {
+impl HeartbeatWatch {
     pub(crate) fn new(lease: Duration) -> Self {
         Self { lease, last_look: None, seen: HashMap::new() }
     }
@@ -82,7 +82,7 @@ impl Watch {
 
 impl RedisBucket {
     /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
-    pub(crate) async fn beat(&self, consumer: &str, watch: &mut Watch) -> Result<Recovery, BucketError> {
+    pub(crate) async fn beat(&self, consumer: &str, watch: &mut HeartbeatWatch) -> Result<Recovery, BucketError> {
         let Some(others) = self.heartbeat(consumer).await? else {
             return Ok(Recovery { fenced: true, ..Recovery::default() });
         };
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn who_stands_still_for_two_thirds_of_the_lease_is_dead() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         let mut look = |second, beats| watch.look(start + Duration::from_secs(second), others(beats));
         assert_eq!(look(0, Some(7)), []);
         assert_eq!(look(1, Some(8)), []);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn who_moves_or_left_is_not_dead() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         for second in 0..20 {
             assert_eq!(watch.look(start + Duration::from_secs(second), others(Some(second / 3))), []);
         }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_observer_that_stood_still_itself_begins_anew() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         assert_eq!(watch.look(start, others(Some(1))), []);
         assert_eq!(watch.look(start + Duration::from_mins(1), others(Some(1))), []);
         assert_eq!(watch.look(start + Duration::from_secs(62), others(Some(1))), []);
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_consumer_without_membership_is_dead_after_the_same_time() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         assert_eq!(watch.look(start, others(None)), []);
         assert_eq!(watch.look(start + Duration::from_secs(2), others(None)), []);
         assert_eq!(watch.look(start + Duration::from_secs(4), others(None)), [("a".to_owned(), None)]);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::deliver::doorbell::Doorbell;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
-use crate::deliver::recover::{Recovery, Watch, beat_interval};
+use crate::deliver::recover::{HeartbeatWatch, Recovery, beat_interval};
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
 use crate::deliver::take::{Claim, Idle, Take, TakeRequest};
 use crate::deliver::take_size::TakeSize;
@@ -61,7 +61,7 @@ struct Member {
     lease: Duration,
     settlements: Settlements,
     doorbell: Doorbell,
-    watch: tokio::sync::Mutex<Watch>,
+    watch: tokio::sync::Mutex<HeartbeatWatch>,
     open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
@@ -95,7 +95,7 @@ impl RedisBucket {
             consumer,
             lease,
             doorbell: Doorbell::default(),
-            watch: tokio::sync::Mutex::new(Watch::new(lease)),
+            watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),

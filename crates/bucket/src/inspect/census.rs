@@ -9,7 +9,7 @@ use dripfeed_store::Call;
 
 use crate::admission::RefusalReason;
 use crate::error::BucketError;
-use crate::pace::{self, Target};
+use crate::pace::{self, PaceTarget};
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
@@ -66,7 +66,7 @@ pub struct Census {
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// None: no rate is set.
-    pub target: Option<Target>,
+    pub target: Option<PaceTarget>,
     /// None: no rate is set, and nothing was measured.
     pub effective_per_s: Option<f64>,
     /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for
@@ -135,7 +135,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let held_for =
         Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
     let settings = &effective.settings;
-    let target = Target::of(&settings.leak);
+    let target = PaceTarget::of(&settings.leak);
     let (effective_per_s, reason) = match (&target, held_for) {
         _ if paused => (Some(0.0), "paused"),
         _ if settings.keep.is_held_by(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),

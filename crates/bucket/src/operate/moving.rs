@@ -17,7 +17,7 @@ use redis::Value;
 
 use crate::Bucket;
 use crate::admission::{Admission, Judgement, RefusalReason, Refused};
-use crate::deliver::recover::{Watch, beat_interval};
+use crate::deliver::recover::{HeartbeatWatch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::BucketPlace;
 use crate::script::constants::SCRIPT_BYTES;
@@ -151,7 +151,7 @@ impl Mover {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn recover(&self, lease: Duration) -> Result<Option<String>, BucketError> {
-        let mut watch = Watch::new(lease);
+        let mut watch = HeartbeatWatch::new(lease);
         let mut before: Option<HashMap<String, Option<u64>>> = None;
         loop {
             let mut consumers = self.page(0).await?.consumers;

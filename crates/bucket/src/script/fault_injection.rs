@@ -36,12 +36,12 @@ const IN_SCRIPTS: [(&str, &str, &str); 6] = [
 ];
 
 /// The scripts of a verb, with the bug in them where it belongs there.
-pub(crate) struct Planted {
+pub(crate) struct PlantedScripts {
     stream: OnceLock<Script>,
     list: OnceLock<Script>,
 }
 
-impl Planted {
+impl PlantedScripts {
     pub(crate) const fn new() -> Self {
         Self { stream: OnceLock::new(), list: OnceLock::new() }
     }
