@@ -14,10 +14,10 @@ const MOST_BYTES: usize = 64 * 1024;
 
 /// Policies that can be decided with the append. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct BucketLimits(Arc<Parts>);
+pub struct BucketLimits(Arc<ParsedLimits>);
 
 #[derive(Debug, Default)]
-struct Parts {
+struct ParsedLimits {
     policies: Policies,
     document: Vec<Json>,
 }
@@ -43,7 +43,7 @@ impl BucketLimits {
             faults.extend(impossible(policy).map(fault));
         }
         if faults.is_empty() {
-            Ok(Self(Arc::new(Parts { policies, document: items })))
+            Ok(Self(Arc::new(ParsedLimits { policies, document: items })))
         } else {
             Err(LoadError::new(faults))
         }
