@@ -59,7 +59,7 @@ fn tiers(leak: &Leak) -> Vec<Tier> {
 /// to keep; and where a token comes so seldom that lateness is nothing to it, none is kept. Windows need none: they
 /// count when calls are made.
 fn with_room_for_late(tier: &Tier) -> Tier {
-    let dripfeed_limit::Kind::Bucket { burst } = *tier.kind() else { return tier.clone() };
+    let dripfeed_limit::TierKind::Bucket { burst } = *tier.kind() else { return tier.clone() };
     let (late, period) = (u128::from(tier.limit()) * PROMPT.as_micros(), tier.period().as_micros());
     let late = if late * 100 < period { 0 } else { late.div_ceil(period) };
     let kept = burst.saturating_sub(u64::try_from(late).unwrap_or(u64::MAX)).max(1);

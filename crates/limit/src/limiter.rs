@@ -22,7 +22,7 @@ use crate::limiter::limiter_state::LimiterState;
 use crate::policy::policies::Policies;
 use crate::policy::request::Request;
 use crate::policy::scope::KeyPart;
-use crate::policy::tier::Kind;
+use crate::policy::tier::TierKind;
 use crate::policy::{Policy, PolicyId};
 use crate::replica::leased::{LOOK_AFTER, Withdraw};
 
@@ -146,7 +146,7 @@ impl Limiter {
 fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     let not_here = |policy: &Policy, what| Err(LimitError::NotHere { policy: policy.id().clone(), what });
     for policy in policies.iter() {
-        if policy.tiers().iter().any(|tier| *tier.kind() == Kind::Backlog) {
+        if policy.tiers().iter().any(|tier| *tier.kind() == TierKind::Backlog) {
             return not_here(policy, "a backlog, which only a bucket has");
         }
         if heads_only && policy.settings().key.iter().any(|part| matches!(part, KeyPart::Field(_))) {

@@ -12,24 +12,26 @@ use self::rule::{Reader, Rule};
 use self::window::{Calendar, Epoch, First, Window};
 use crate::decide::verdict::{Left, ScopeVerdict};
 use crate::decide::wait::Wait;
-use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Tier, TierKind};
 use crate::policy::wire::{Phase, code};
 
 fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
     let (limit, period) = (tier.limit(), tier.period_us());
     Some(match tier.kind() {
-        Kind::Bucket { .. } | Kind::Gate => {
+        TierKind::Bucket { .. } | TierKind::Gate => {
             let (limit, unit) = tier.drain();
             Box::new(bucket::Bucket::new(limit, unit, tier.most()))
         }
-        Kind::Fixed(Align::Epoch { .. }) => Box::new(Window::new(limit, Epoch { period, offset: phase.offset })),
-        Kind::Fixed(Align::Calendar(_)) => Box::new(Window::new(limit, Calendar { borders: phase.borders })),
-        Kind::Fixed(Align::First) => Box::new(Window::new(limit, First::new(period))),
-        Kind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
-        Kind::Log { min_gap_us, count_denied } => Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied)),
-        Kind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),
+        TierKind::Fixed(Align::Epoch { .. }) => Box::new(Window::new(limit, Epoch { period, offset: phase.offset })),
+        TierKind::Fixed(Align::Calendar(_)) => Box::new(Window::new(limit, Calendar { borders: phase.borders })),
+        TierKind::Fixed(Align::First) => Box::new(Window::new(limit, First::new(period))),
+        TierKind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
+        TierKind::Log { min_gap_us, count_denied } => {
+            Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied))
+        }
+        TierKind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),
         // The queue is in Redis.
-        Kind::Backlog => return None,
+        TierKind::Backlog => return None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_limit::{Consistency, Fault, Kind, LoadError, OnStoreError, Policies, Policy, load};
+use dripfeed_limit::{Consistency, Fault, LoadError, OnStoreError, Policies, Policy, TierKind, load};
 use serde_json::Value as Json;
 
 use crate::admission::MAX_SHARE;
@@ -97,7 +97,7 @@ fn too_much(place: &str, items: &[Json]) -> Vec<Fault> {
 /// What a policy asks for that an admission can't give: member and reason.
 fn impossible(policy: &Policy) -> impl Iterator<Item = (&'static str, &'static str)> {
     let settings = policy.settings();
-    let leases = settings.tiers.iter().any(|tier| *tier.kind() == Kind::Concurrent);
+    let leases = settings.tiers.iter().any(|tier| *tier.kind() == TierKind::Concurrent);
     [
         (
             settings.consistency != Consistency::Strict,

@@ -2,7 +2,7 @@
 
 use crate::policy::calendar::Calendar;
 use crate::policy::scope::digest;
-use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Tier, TierKind};
 
 /// The largest whole number that Lua holds exactly.
 const LARGEST: u64 = dripfeed_job::rate::EXACT - 1;
@@ -51,49 +51,49 @@ impl Phase {
 
 fn calendar(tier: &Tier) -> Option<&Calendar> {
     match tier.kind() {
-        Kind::Fixed(Align::Calendar(calendar)) => Some(calendar),
+        TierKind::Fixed(Align::Calendar(calendar)) => Some(calendar),
         _ => None,
     }
 }
 
 /// The code of a kind's rule in Lua.
-pub(crate) const fn code(kind: &Kind) -> u8 {
+pub(crate) const fn code(kind: &TierKind) -> u8 {
     match kind {
-        Kind::Bucket { .. } | Kind::Gate => 1,
-        Kind::Fixed(Align::Epoch { .. }) => 2,
-        Kind::Fixed(Align::First) => 3,
-        Kind::Fixed(Align::Calendar(_)) => 4,
-        Kind::Sliding => 5,
-        Kind::Log { .. } => 6,
-        Kind::Concurrent => 7,
-        Kind::Backlog => 8,
+        TierKind::Bucket { .. } | TierKind::Gate => 1,
+        TierKind::Fixed(Align::Epoch { .. }) => 2,
+        TierKind::Fixed(Align::First) => 3,
+        TierKind::Fixed(Align::Calendar(_)) => 4,
+        TierKind::Sliding => 5,
+        TierKind::Log { .. } => 6,
+        TierKind::Concurrent => 7,
+        TierKind::Backlog => 8,
     }
 }
 
 pub(crate) fn tier(packed: &mut Packed, tier: &Tier, phase: Phase) {
     packed.number(code(tier.kind()).into(), 1);
     match tier.kind() {
-        Kind::Bucket { .. } | Kind::Gate => {
+        TierKind::Bucket { .. } | TierKind::Gate => {
             let (limit, unit) = tier.drain();
             packed.number(limit, 7).number(unit, 6).number(tier.most(), 7);
         }
-        Kind::Fixed(Align::Epoch { .. }) => {
+        TierKind::Fixed(Align::Epoch { .. }) => {
             packed.number(tier.limit(), 7).number(tier.period_us(), 6).number(phase.offset, 6);
         }
-        Kind::Fixed(Align::Calendar(_)) => {
+        TierKind::Fixed(Align::Calendar(_)) => {
             packed.number(tier.limit(), 7).number(tier.period_us(), 6);
             for border in phase.borders {
                 packed.number(border, 7);
             }
         }
-        Kind::Fixed(Align::First) | Kind::Sliding | Kind::Concurrent => {
+        TierKind::Fixed(Align::First) | TierKind::Sliding | TierKind::Concurrent => {
             packed.number(tier.limit(), 7).number(tier.period_us(), 6);
         }
-        Kind::Log { min_gap_us, count_denied } => {
+        TierKind::Log { min_gap_us, count_denied } => {
             packed.number(tier.limit(), 7).number(tier.period_us(), 6);
             packed.number(*min_gap_us, 6).number((*count_denied).into(), 1);
         }
-        Kind::Backlog => {
+        TierKind::Backlog => {
             packed.number(tier.limit(), 7);
         }
     }

@@ -7,7 +7,7 @@ use crate::load::{self, Fault, LoadError};
 use crate::policy::Policy;
 use crate::policy::policies::Policies;
 use crate::policy::scope::KeyPart;
-use crate::policy::tier::Kind;
+use crate::policy::tier::TierKind;
 
 /// Each policy is looked at for each request.
 const MOST_POLICIES: usize = 100;
@@ -84,8 +84,8 @@ fn impossible(policies: &Policies) -> Vec<Fault> {
 fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = Fault> {
     let tiers = policy.tiers().iter().enumerate().filter_map(|(tier, rule)| {
         let message = match rule.kind() {
-            Kind::Backlog => "only a bucket has a backlog",
-            Kind::Concurrent => {
+            TierKind::Backlog => "only a bucket has a backlog",
+            TierKind::Concurrent => {
                 "a check holds nothing that could be returned: leases take the tower layer, in the service itself"
             }
             _ => return None,

@@ -10,7 +10,7 @@ use crate::decide::decision::{Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
 use crate::decide::verdict::{Left, ScopeVerdict};
 use crate::decide::wait::Wait;
-use crate::policy::tier::Kind;
+use crate::policy::tier::TierKind;
 
 /// What was returned by another replica, or raised by it, is seen after that long.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -87,6 +87,6 @@ impl Refusal {
 }
 
 /// Leases are returned at any time and queues drain; denied calls that are counted must be asked of Redis.
-fn may_change(kind: &Kind) -> bool {
-    matches!(kind, Kind::Concurrent | Kind::Backlog | Kind::Log { count_denied: true, .. })
+fn may_change(kind: &TierKind) -> bool {
+    matches!(kind, TierKind::Concurrent | TierKind::Backlog | TierKind::Log { count_denied: true, .. })
 }
