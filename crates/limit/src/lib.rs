@@ -64,7 +64,7 @@ pub use decide::wait::Wait;
 pub use error::LimitError;
 pub use layer::{Identity, LimitLayer, Limited};
 pub use limiter::Limiter;
-pub use load::{Fault, LoadError};
+pub use load::{LoadError, LoadFault};
 pub use policy::calendar::{BadCalendar, Calendar, Unit};
 pub use policy::consistency::{Consistency, OnStoreError};
 pub use policy::cost::Cost;

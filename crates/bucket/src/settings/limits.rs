@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_limit::{Consistency, Fault, LoadError, OnStoreError, Policies, Policy, TierKind, load};
+use dripfeed_limit::{Consistency, LoadError, LoadFault, OnStoreError, Policies, Policy, TierKind, load};
 use serde_json::Value as Json;
 
 use crate::admission::MAX_SHARE;
@@ -36,7 +36,7 @@ impl BucketLimits {
         let policies = load::list(place, items.clone())?;
         let mut faults = Vec::new();
         for (at, policy) in policies.iter().enumerate() {
-            let fault = |(member, why): (_, &str)| Fault {
+            let fault = |(member, why): (_, &str)| LoadFault {
                 place: format!("{place}[{at}].{member}"),
                 message: format!("{why} (policy `{}`)", policy.id()),
             };
@@ -86,9 +86,9 @@ impl PartialEq for BucketLimits {
 
 impl Eq for BucketLimits {}
 
-fn too_much(place: &str, items: &[Json]) -> Vec<Fault> {
+fn too_much(place: &str, items: &[Json]) -> Vec<LoadFault> {
     let (count, bytes) = (items.len(), Json::from(items).to_string().len());
-    let fault = |message| Fault { place: place.to_owned(), message };
+    let fault = |message| LoadFault { place: place.to_owned(), message };
     let many = (count > MOST_POLICIES).then(|| fault(format!("{count} policies: use at most {MOST_POLICIES}")));
     let long = (bytes > MOST_BYTES).then(|| fault(format!("{bytes} bytes as JSON: use at most {MOST_BYTES}")));
     many.into_iter().chain(long).collect()

@@ -13,7 +13,7 @@ use super::{Code, Place, Problem};
 impl Problem {
     /// All faults of a body, each with its place; `member` is the place of the first.
     pub(crate) fn faults(code: Code, error: &LoadError) -> Self {
-        let fault = |fault: &dripfeed_limit::Fault| Fault {
+        let fault = |fault: &dripfeed_limit::LoadFault| Fault {
             place: shortened(fault.place.clone(), LONGEST_NAME),
             reason: shortened(fault.message.clone(), LONGEST_TEXT),
         };

@@ -1,6 +1,6 @@
 use serde_json::Value as Json;
 
-use super::{Fault, LoadError, join, shape, tier};
+use super::{LoadError, LoadFault, join, shape, tier};
 use crate::policy::MOST_TIERS;
 use crate::policy::tier::{Align, Tier, TierKind};
 
@@ -10,12 +10,12 @@ const MOST: usize = MOST_TIERS - 1;
 pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
     if items.len() > MOST {
         let message = format!("{} tiers: use at most {MOST}", items.len());
-        return Err(LoadError { faults: vec![Fault { place: place.to_owned(), message }] });
+        return Err(LoadError { faults: vec![LoadFault { place: place.to_owned(), message }] });
     }
     let (mut tiers, mut faults) = (Vec::new(), Vec::new());
     for (at, item) in items.into_iter().enumerate() {
-        let below = |fault: Fault| Fault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
-        let whole = |message: String| vec![Fault { place: String::new(), message }];
+        let below = |fault: LoadFault| LoadFault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
+        let whole = |message: String| vec![LoadFault { place: String::new(), message }];
         match shape(item).and_then(|raw| tier::read(&raw).and_then(fit).map_err(whole)) {
             Ok(tier) => tiers.push(tier),
             Err(found) => faults.extend(found.into_iter().map(below)),
