@@ -56,7 +56,7 @@ mod replica;
 #[cfg(test)]
 mod tests;
 
-pub use decide::combined::Together;
+pub use decide::combined::CombinedDecision;
 pub use decide::counts::Counts;
 pub use decide::decision::{Decision, PolicyVerdict, TierVerdict};
 pub use decide::plan::{KeyIndex, Plan};

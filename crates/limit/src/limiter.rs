@@ -11,7 +11,7 @@ use std::time::Duration;
 use dripfeed_store::Store;
 use tokio::sync::Notify;
 
-use crate::decide::combined::{self, Judgement, Together};
+use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
 use crate::decide::counts::Counts;
 use crate::decide::decision::Decision;
 use crate::decide::plan::Plan;
@@ -98,22 +98,22 @@ impl Limiter {
     ///
     /// # Errors
     /// As [`Limiter::decide`].
-    pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<Together, LimitError> {
+    pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<CombinedDecision, LimitError> {
         let plans: Vec<Plan> = requests.iter().map(|request| self.state.plan(request)).collect();
         let (plan, places) = combined::merge(plans);
-        Ok(Together::new(self.judge(plan).await?, &places))
+        Ok(CombinedDecision::new(self.judge(plan).await?, &places))
     }
 
-    async fn judge(&self, plan: Plan) -> Result<Judgement, LimitError> {
+    async fn judge(&self, plan: Plan) -> Result<PlacedDecision, LimitError> {
         if plan.is_empty() {
-            return Ok(Judgement { decision: Decision::unlimited(), places: Vec::new() });
+            return Ok(PlacedDecision { decision: Decision::unlimited(), places: Vec::new() });
         }
-        let judgement = match self.state.refusals.find(&plan) {
+        let placed = match self.state.refusals.find(&plan) {
             Some(known) => known,
             None => PendingDecision::new(&self.state, &plan).run(plan).await?,
         };
-        self.state.tally.decided(&judgement.decision);
-        Ok(judgement)
+        self.state.tally.decided(&placed.decision);
+        Ok(placed)
     }
 
     /// Returns what a decision was charged, as if the request had not been: no further than to empty.

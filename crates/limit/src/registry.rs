@@ -24,7 +24,7 @@ use dripfeed_store::{Call, Store};
 use redis::FromRedisValue;
 use tokio::sync::Mutex;
 
-use crate::decide::combined::Together;
+use crate::decide::combined::CombinedDecision;
 use crate::decide::counts::Counts;
 use crate::decide::decision::Decision;
 use crate::policy::PolicyId;
@@ -93,7 +93,7 @@ impl Services {
         &self,
         name: &ServiceName,
         requests: &[Request<'_>],
-    ) -> Result<Option<Together>, RegistryError> {
+    ) -> Result<Option<CombinedDecision>, RegistryError> {
         match self.0.known.find(name)? {
             Some(Service { limiter, .. }) => Ok(Some(limiter.decide_together(requests).await?)),
             None => Ok(None),

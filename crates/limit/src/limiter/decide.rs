@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::OwnedMutexGuard;
 
-use crate::decide::combined::Judgement;
+use crate::decide::combined::PlacedDecision;
 use crate::decide::decision::{Charge, ChargedIn, Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
 use crate::decide::redis_decide::{self, Answer, GiveBack, Unasked};
@@ -43,7 +43,7 @@ impl<'l> PendingDecision<'l> {
         Self { state, lease: plan.id(), judged: Vec::new() }
     }
 
-    pub(crate) async fn run(mut self, plan: Plan) -> Result<Judgement, LimitError> {
+    pub(crate) async fn run(mut self, plan: Plan) -> Result<PlacedDecision, LimitError> {
         let (counted, shared): (Vec<_>, Vec<_>) =
             plan.into_scopes().into_iter().enumerate().partition(|(_, scope)| is_counted(scope));
         let known = self.count(counted);
@@ -136,7 +136,7 @@ impl<'l> PendingDecision<'l> {
     }
 
     /// Reports the verdict. When it isn't "allowed", what was charged on the way is returned.
-    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<Judgement, LimitError> {
+    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<PlacedDecision, LimitError> {
         if answered.is_err() || self.is_refused() {
             self.undo().await;
         }
@@ -150,7 +150,7 @@ impl<'l> PendingDecision<'l> {
             let charge = |Judged { scope, place, .. }| Charge { scope, lease: self.lease, place };
             decision.charges = charged.map(charge).collect();
         }
-        Ok(Judgement { decision, places })
+        Ok(PlacedDecision { decision, places })
     }
 
     /// Redis charges nothing when it refuses, but this replica doesn't know before.

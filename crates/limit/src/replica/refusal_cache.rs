@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
 
-use crate::decide::combined::Judgement;
+use crate::decide::combined::PlacedDecision;
 use crate::decide::decision::{Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
 use crate::decide::verdict::{Left, ScopeVerdict};
@@ -51,7 +51,7 @@ impl RefusalCache {
     }
 
     /// The refusal of a request that costs at least what was refused.
-    pub(crate) fn find(&self, plan: &Plan) -> Option<Judgement> {
+    pub(crate) fn find(&self, plan: &Plan) -> Option<PlacedDecision> {
         let now = Instant::now();
         plan.scopes().iter().enumerate().find_map(|(at, scope)| {
             let refusal = self.0.get(&scope.key)?;
@@ -60,7 +60,7 @@ impl RefusalCache {
                 && scope.cost >= refusal.cost
                 && now < refusal.until;
             let decision = || Decision::of(vec![PolicyVerdict::of(scope, refusal.later(scope, now))]);
-            holds.then(|| Judgement { decision: decision(), places: vec![at] })
+            holds.then(|| PlacedDecision { decision: decision(), places: vec![at] })
         })
     }
 
