@@ -15,7 +15,7 @@ use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
 use crate::decide::counts::Counts;
 use crate::decide::decision::Decision;
 use crate::decide::plan::Plan;
-use crate::decide::redis_decide::GiveBack;
+use crate::decide::redis_decide::Refund;
 use crate::error::LimitError;
 use crate::limiter::decide::PendingDecision;
 use crate::limiter::limiter_state::LimiterState;
@@ -121,7 +121,7 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be reached.
     pub async fn refund(&self, decision: Decision) -> Result<(), LimitError> {
-        self.state.give_back(decision, GiveBack::All).await
+        self.state.refund_decision(decision, Refund::All).await
     }
 
     /// Returns the leases that a decision took: the call is over.
@@ -129,7 +129,7 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be reached; they then expire.
     pub async fn release(&self, decision: Decision) -> Result<(), LimitError> {
-        self.state.give_back(decision, GiveBack::Leases).await
+        self.state.refund_decision(decision, Refund::Leases).await
     }
 
     /// Reports Redis all that was counted and returns what was taken ahead: the last thing a replica does.

@@ -8,7 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 use crate::decide::combined::PlacedDecision;
 use crate::decide::decision::{Charge, ChargedIn, Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
-use crate::decide::redis_decide::{self, Answer, GiveBack, Unasked};
+use crate::decide::redis_decide::{self, DecideError, DecideReply, Refund};
 use crate::decide::verdict::ScopeVerdict;
 use crate::error::LimitError;
 use crate::limiter::limiter_state::LimiterState;
@@ -95,8 +95,8 @@ impl<'l> PendingDecision<'l> {
                 self.learn(asked, answer, sent);
                 Ok(())
             }
-            Err(Unasked::Reply) => Err(LimitError::Reply),
-            Err(Unasked::Away(error)) => {
+            Err(DecideError::BadReply) => Err(LimitError::Reply),
+            Err(DecideError::Unavailable(error)) => {
                 for Asked { at, scope, .. } in asked {
                     self.without_redis(at, scope, error.as_ref())?;
                 }
@@ -105,7 +105,7 @@ impl<'l> PendingDecision<'l> {
         }
     }
 
-    fn learn(&mut self, asked: Vec<Asked>, answer: Answer, sent: Instant) {
+    fn learn(&mut self, asked: Vec<Asked>, answer: DecideReply, sent: Instant) {
         for (Asked { at, scope, account }, verdict) in asked.into_iter().zip(answer.verdicts) {
             if let Some(mut account) = account {
                 account.stock_up(&scope, &verdict, sent, answer.now_us);
@@ -163,9 +163,9 @@ impl<'l> PendingDecision<'l> {
                 ChargedIn::Store => continue,
                 ChargedIn::Lease => self.state.leases.account(scope).await.put_back(scope.cost),
                 ChargedIn::Count => {
-                    self.state.counted.give_back(scope);
+                    self.state.counted.refund(scope);
                 }
-                ChargedIn::Outage => self.state.outage.give_back(scope, self.lease, GiveBack::All),
+                ChargedIn::Outage => self.state.outage.refund(scope, self.lease, Refund::All),
             }
             for (_, left) in &mut verdict.tiers {
                 left.calls += scope.cost;

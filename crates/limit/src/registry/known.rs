@@ -93,7 +93,7 @@ impl Known {
             Some(services) => services.values().map(|service| service.limiter.clone()).collect(),
             None => Vec::new(),
         };
-        join_all(limiters.iter().map(give_back)).await;
+        join_all(limiters.iter().map(refund_all)).await;
     }
 }
 
@@ -108,10 +108,10 @@ fn read(name: &ServiceName, text: &str) -> Option<Rules> {
 }
 
 fn retire(limiter: Limiter) {
-    tokio::spawn(async move { give_back(&limiter).await });
+    tokio::spawn(async move { refund_all(&limiter).await });
 }
 
-async fn give_back(limiter: &Limiter) {
+async fn refund_all(limiter: &Limiter) {
     if let Err(error) = limiter.close().await {
         tracing::warn!(%error, "could not return unused quota; it stays charged until its window ends");
     }

@@ -68,7 +68,7 @@ impl AsyncCounter {
     }
 
     /// Takes back what was counted; shows what of it Redis knows already.
-    pub(crate) fn give_back(&self, scope: &Scope) -> u64 {
+    pub(crate) fn refund(&self, scope: &Scope) -> u64 {
         let Some(account) = self.accounts.get(&scope.key) else { return scope.cost };
         let mut account = lock(&account);
         account.state.refund(scope.cost, 0);

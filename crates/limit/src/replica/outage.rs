@@ -8,7 +8,7 @@ use moka::sync::Cache;
 
 use crate::decide::clock::Clock;
 use crate::decide::plan::Scope;
-use crate::decide::redis_decide::GiveBack;
+use crate::decide::redis_decide::Refund;
 use crate::decide::verdict::ScopeVerdict;
 use crate::local::LocalScope;
 use crate::policy::consistency::OnStoreError;
@@ -73,12 +73,12 @@ impl Outage {
         Some(alone.scope.take(scope.cost, lease))
     }
 
-    pub(crate) fn give_back(&self, scope: &Scope, lease: u64, what: GiveBack) {
+    pub(crate) fn refund(&self, scope: &Scope, lease: u64, what: Refund) {
         if let Some(alone) = self.scopes.get(&scope.key) {
             let mut alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
             match what {
-                GiveBack::All => alone.scope.refund(scope.cost, lease),
-                GiveBack::Leases => alone.scope.release(lease),
+                Refund::All => alone.scope.refund(scope.cost, lease),
+                Refund::Leases => alone.scope.release(lease),
             }
         }
     }
