@@ -57,7 +57,7 @@ mod replica;
 mod tests;
 
 pub use decide::combined::CombinedDecision;
-pub use decide::counts::Counts;
+pub use decide::counts::VerdictCounts;
 pub use decide::decision::{Decision, PolicyVerdict, TierVerdict};
 pub use decide::plan::{KeyIndex, Plan};
 pub use decide::wait::Wait;

@@ -12,7 +12,7 @@ use dripfeed_store::Store;
 use tokio::sync::Notify;
 
 use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
-use crate::decide::counts::Counts;
+use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::Decision;
 use crate::decide::plan::Plan;
 use crate::decide::redis_decide::Refund;
@@ -81,7 +81,7 @@ impl Limiter {
     }
 
     /// What became of requests so far, by policy.
-    pub fn tally(&self) -> BTreeMap<PolicyId, Counts> {
+    pub fn tally(&self) -> BTreeMap<PolicyId, VerdictCounts> {
         self.state.counts()
     }
 

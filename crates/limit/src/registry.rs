@@ -25,7 +25,7 @@ use redis::FromRedisValue;
 use tokio::sync::Mutex;
 
 use crate::decide::combined::CombinedDecision;
-use crate::decide::counts::Counts;
+use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::Decision;
 use crate::policy::PolicyId;
 use crate::policy::request::Request;
@@ -101,7 +101,7 @@ impl Services {
     }
 
     /// What became of requests at this intake, by service and policy; those that were limited so far.
-    pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, Counts>)> {
+    pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, VerdictCounts>)> {
         self.0.known.tally()
     }
 

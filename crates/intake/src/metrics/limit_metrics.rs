@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dripfeed_limit::{Counts, Services};
+use dripfeed_limit::{Services, VerdictCounts};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -12,9 +12,9 @@ use prometheus_client::registry::Registry;
 #[derive(Debug)]
 pub struct LimitMetrics(Services);
 
-type Count = fn(&Counts) -> u64;
+type CountOf = fn(&VerdictCounts) -> u64;
 
-const VERDICTS: [(&str, Count); 4] = [
+const VERDICTS: [(&str, CountOf); 4] = [
     ("allowed", |counts| counts.allowed),
     ("refused", |counts| counts.refused),
     ("shadow_refused", |counts| counts.shadow_refused),

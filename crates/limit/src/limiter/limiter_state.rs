@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use dripfeed_store::Store;
 
 use crate::decide::clock::Clock;
-use crate::decide::counts::{Counts, Tally};
+use crate::decide::counts::{VerdictCounts, VerdictTally};
 use crate::decide::decision::{Charge, ChargedIn, Decision};
 use crate::decide::plan::Plan;
 use crate::decide::redis_decide::{self, Refund};
@@ -34,7 +34,7 @@ pub(crate) struct LimiterState {
     pub(crate) leases: Leases,
     pub(crate) counted: AsyncCounter,
     pub(crate) outage: Outage,
-    pub(crate) tally: Tally,
+    pub(crate) tally: VerdictTally,
 }
 
 impl LimiterState {
@@ -49,7 +49,7 @@ impl LimiterState {
             leases: Leases::new(),
             counted: AsyncCounter::new(),
             outage: Outage::new(),
-            tally: Tally::default(),
+            tally: VerdictTally::default(),
         }
     }
 
@@ -64,7 +64,7 @@ impl LimiterState {
     }
 
     /// What became of requests, by the policies that there are; those of others are forgotten.
-    pub(crate) fn counts(&self) -> BTreeMap<PolicyId, Counts> {
+    pub(crate) fn counts(&self) -> BTreeMap<PolicyId, VerdictCounts> {
         let policies = self.policies.load();
         self.tally.of(|id| policies.iter().any(|policy| policy.id() == id))
     }

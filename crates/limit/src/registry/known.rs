@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::error::RegistryError;
 use super::name::ServiceName;
 use super::rules::Rules;
-use crate::decide::counts::Counts;
+use crate::decide::counts::VerdictCounts;
 use crate::limiter::Limiter;
 use crate::policy::PolicyId;
 
@@ -82,7 +82,7 @@ impl Known {
         }
     }
 
-    pub(super) fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, Counts>)> {
+    pub(super) fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, VerdictCounts>)> {
         let services = self.services.load();
         let tallies = services.iter().flat_map(|services| services.iter());
         tallies.map(|(name, service)| (name.clone(), service.limiter.tally())).collect()
