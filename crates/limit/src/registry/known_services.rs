@@ -18,7 +18,7 @@ use crate::policy::PolicyId;
 
 /// Changed by one at a time: the one that has the registry's attention.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownServices {
     /// None: nothing was read yet.
     services: ArcSwapOption<HashMap<ServiceName, Service>>,
     intakes: AtomicU64,
@@ -30,7 +30,7 @@ pub(super) struct Service {
     pub(super) limiter: Limiter,
 }
 
-impl Known {
+impl KnownServices {
     pub(super) fn find(&self, name: &ServiceName) -> Result<Option<Service>, RegistryError> {
         let services = self.services.load();
         Ok(services.as_ref().ok_or(RegistryError::Unread)?.get(name).cloned())
