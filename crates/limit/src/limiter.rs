@@ -54,7 +54,7 @@ impl Limiter {
     ) -> Result<Self, LimitError> {
         check(&policies, false)?;
         let state = Arc::new(LimiterState::new(store, tag, policies, patience));
-        tokio::spawn(keep_telling(Arc::downgrade(&state), state.counted.dirty()));
+        tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.dirty()));
         tokio::spawn(keep_giving_back(Arc::downgrade(&state), state.leases.held()));
         Ok(Self { state, heads_only: Arc::default() })
     }
@@ -137,7 +137,7 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be reached. What was taken ahead is then missing until it would have expired.
     pub async fn close(&self) -> Result<(), LimitError> {
-        self.state.counted.tell(&self.state.store, &self.state.clock).await;
+        self.state.async_counter.report(&self.state.store, &self.state.clock).await;
         self.state.withdraw(Withdraw::All).await
     }
 }
@@ -157,14 +157,14 @@ fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
 }
 
 /// Reports Redis what was counted, for as long as the limiter is there.
-async fn keep_telling(state: Weak<LimiterState>, untold: Arc<Notify>) {
+async fn keep_reporting(state: Weak<LimiterState>, unreported: Arc<Notify>) {
     loop {
-        untold.notified().await;
-        let Some(soonest) = state.upgrade().map(|state| state.counted.soonest()) else { return };
+        unreported.notified().await;
+        let Some(soonest) = state.upgrade().map(|state| state.async_counter.soonest()) else { return };
         let Some(pause) = soonest else { continue };
         tokio::time::sleep(pause).await;
         let Some(state) = state.upgrade() else { return };
-        state.counted.tell(&state.store, &state.clock).await;
+        state.async_counter.report(&state.store, &state.clock).await;
     }
 }
 

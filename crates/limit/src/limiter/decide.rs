@@ -13,7 +13,7 @@ use crate::decide::verdict::ScopeVerdict;
 use crate::error::LimitError;
 use crate::limiter::limiter_state::LimiterState;
 use crate::policy::consistency::Consistency;
-use crate::replica::leased::{Account, SHARE};
+use crate::replica::leased::{LeaseAccount, SHARE};
 use crate::replica::outage::OutageVerdict;
 
 pub(crate) struct PendingDecision<'l> {
@@ -35,7 +35,7 @@ struct JudgedScope {
 struct PendingScope {
     at: usize,
     scope: Scope,
-    account: Option<OwnedMutexGuard<Account>>,
+    account: Option<OwnedMutexGuard<LeaseAccount>>,
 }
 
 impl<'l> PendingDecision<'l> {
@@ -58,7 +58,7 @@ impl<'l> PendingDecision<'l> {
     /// What this replica counts on its own.
     fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
         for (at, scope) in scopes {
-            match self.state.counted.take(&scope, &self.state.clock) {
+            match self.state.async_counter.take(&scope, &self.state.clock) {
                 Some(verdict) => self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Count }),
                 None => self.without_redis(at, scope, None)?,
             }
@@ -165,7 +165,7 @@ impl<'l> PendingDecision<'l> {
                 ChargedIn::Store => continue,
                 ChargedIn::Lease => self.state.leases.account(scope).await.put_back(scope.cost),
                 ChargedIn::Count => {
-                    self.state.counted.refund(scope);
+                    self.state.async_counter.refund(scope);
                 }
                 ChargedIn::Outage => self.state.outage.refund(scope, self.lease, Refund::All),
             }

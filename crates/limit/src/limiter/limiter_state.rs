@@ -32,7 +32,7 @@ pub(crate) struct LimiterState {
     pub(crate) clock: Clock,
     pub(crate) refusals: RefusalCache,
     pub(crate) leases: Leases,
-    pub(crate) counted: AsyncCounter,
+    pub(crate) async_counter: AsyncCounter,
     pub(crate) outage: Outage,
     pub(crate) tally: VerdictTally,
 }
@@ -47,7 +47,7 @@ impl LimiterState {
             clock: Clock::new(),
             refusals: RefusalCache::new(),
             leases: Leases::new(),
-            counted: AsyncCounter::new(),
+            async_counter: AsyncCounter::new(),
             outage: Outage::new(),
             tally: VerdictTally::default(),
         }
@@ -82,7 +82,7 @@ impl LimiterState {
                 (ChargedIn::Outage, _) => self.outage.refund(&scope, lease, what),
                 (ChargedIn::Lease, Refund::All) => self.leases.account(&scope).await.put_back(scope.cost),
                 (ChargedIn::Count, Refund::All) => {
-                    let cost = self.counted.refund(&scope);
+                    let cost = self.async_counter.refund(&scope);
                     plans.extend((cost > 0).then(|| (Plan::of(vec![scope.costing(cost)]), 0)));
                 }
                 (ChargedIn::Lease | ChargedIn::Count, Refund::Leases) => {}
