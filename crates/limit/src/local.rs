@@ -10,7 +10,7 @@ mod window;
 
 use self::rule::{Reader, Rule};
 use self::window::{Calendar, Epoch, First, Window};
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 use crate::policy::tier::{Align, Tier, TierKind};
 use crate::policy::wire::{Phase, code};
@@ -108,7 +108,7 @@ impl LocalScope {
         }
     }
 
-    pub(crate) fn left(&self) -> Vec<Left> {
+    pub(crate) fn left(&self) -> Vec<Remaining> {
         self.tiers.iter().map(|(_, rule)| rule.left(self.last)).collect()
     }
 

@@ -1,5 +1,5 @@
 use super::rule::{Reader, Rule, div_up, product};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 
 /// A leaky bucket; the level is in units of µs·calls.
@@ -42,9 +42,9 @@ impl Rule for Bucket {
         self.level = self.level.saturating_sub(product(n, self.unit));
     }
 
-    fn left(&self, _now: u64) -> Left {
+    fn left(&self, _now: u64) -> Remaining {
         let calls = self.full().saturating_sub(self.level) / u128::from(self.unit);
-        Left { calls: u64::try_from(calls).unwrap_or(u64::MAX), resets: div_up(self.level, self.limit) }
+        Remaining { calls: u64::try_from(calls).unwrap_or(u64::MAX), resets: div_up(self.level, self.limit) }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

@@ -1,5 +1,5 @@
 use super::rule::{Reader, Rule};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 
 /// Leases that are out.
@@ -59,9 +59,9 @@ impl Rule for Concurrent {
         self.leases.retain(|known| known.id != lease);
     }
 
-    fn left(&self, now: u64) -> Left {
+    fn left(&self, now: u64) -> Remaining {
         let resets = self.leases.iter().map(|lease| lease.expires - now).max().unwrap_or(0);
-        Left { calls: self.limit.saturating_sub(self.sum()), resets }
+        Remaining { calls: self.limit.saturating_sub(self.sum()), resets }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

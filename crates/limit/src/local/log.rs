@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use super::rule::{Reader, Rule};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 
 /// The time and cost of each call of the last period, the oldest first.
@@ -72,9 +72,9 @@ impl Rule for Log {
         }
     }
 
-    fn left(&self, now: u64) -> Left {
+    fn left(&self, now: u64) -> Remaining {
         let calls = if now < self.gap_ends() { 0 } else { self.limit.saturating_sub(self.sum()) };
-        Left { calls, resets: self.calls.back().map_or(0, |(time, _)| time + self.period - now) }
+        Remaining { calls, resets: self.calls.back().map_or(0, |(time, _)| time + self.period - now) }
     }
 
     fn counts_denied(&self) -> bool {

@@ -1,5 +1,5 @@
 use super::rule::{Reader, Rule, div_up, product};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 
 /// The count of the window before, weighed by how much of it is still covered, and that of this one.
@@ -56,7 +56,7 @@ impl Rule for Sliding {
         self.count = self.count.saturating_sub(n);
     }
 
-    fn left(&self, now: u64) -> Left {
+    fn left(&self, now: u64) -> Remaining {
         let rest = self.rest(now);
         let weighed = div_up(product(self.before, rest), self.period);
         let resets = match (self.count, self.before) {
@@ -64,7 +64,7 @@ impl Rule for Sliding {
             (0, _) => rest,
             _ => rest + self.period,
         };
-        Left { calls: self.limit.saturating_sub(self.count).saturating_sub(weighed), resets }
+        Remaining { calls: self.limit.saturating_sub(self.count).saturating_sub(weighed), resets }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

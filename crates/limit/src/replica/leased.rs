@@ -8,7 +8,7 @@ use moka::sync::Cache;
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::decide::plan::{Plan, Scope};
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 
 /// One of this many calls that are left is taken ahead: the less is left, the less a replica holds back from the
@@ -40,7 +40,7 @@ pub(crate) struct LeaseAccount {
     stock: VecDeque<Stock>,
     scope: Scope,
     /// As Redis reported it last.
-    tiers: Vec<Left>,
+    tiers: Vec<Remaining>,
     held: Arc<Notify>,
 }
 

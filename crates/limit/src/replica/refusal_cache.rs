@@ -1,5 +1,5 @@
-//! RefusalCache are remembered until they are over, so that who asks again and again doesn't cost a call of Redis each
-//! time.
+//! Refusals are remembered until they are over, so that a caller that asks again and again doesn't cost a call of Redis
+//! each time.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use moka::sync::Cache;
 use crate::decide::combined::PlacedDecision;
 use crate::decide::decision::{Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 use crate::policy::tier::TierKind;
 
@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 const MOST: u64 = 100_000;
 
 #[derive(Clone, Debug)]
-struct Refusal {
+struct CachedRefusal {
     cost: u64,
     fingerprint: u32,
     /// When Redis was asked: it answered later, so the refusal isn't kept for too long.
@@ -27,7 +27,7 @@ struct Refusal {
 }
 
 #[derive(Debug)]
-pub(crate) struct RefusalCache(Cache<String, Refusal>);
+pub(crate) struct RefusalCache(Cache<String, CachedRefusal>);
 
 impl RefusalCache {
     pub(crate) fn new() -> Self {
@@ -39,7 +39,7 @@ impl RefusalCache {
         let policy = &scope.policy;
         let settled = !policy.is_shadow() && !policy.tiers().iter().any(|tier| may_change(tier.kind()));
         if let (true, false, Wait::After(wait)) = (settled, verdict.passed, verdict.wait()) {
-            let refusal = Refusal {
+            let refusal = CachedRefusal {
                 cost: scope.cost,
                 fingerprint: policy.fingerprint(),
                 asked,
@@ -73,14 +73,14 @@ impl RefusalCache {
     }
 }
 
-impl Refusal {
+impl CachedRefusal {
     fn later(&self, scope: &Scope, now: Instant) -> ScopeVerdict {
         let passed = now - self.asked;
         let us = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);
         let tiers = self.verdict.tiers.iter().zip(scope.policy.tiers_in_store()).map(|((wait, left), tier)| {
             let never = scope.cost > tier.most();
             let wait = if never { Wait::Never } else { wait.less(passed) };
-            (wait, Left { calls: left.calls, resets: left.resets.saturating_sub(us) })
+            (wait, Remaining { calls: left.calls, resets: left.resets.saturating_sub(us) })
         });
         ScopeVerdict { passed: false, taken: 0, tiers: tiers.collect() }
     }
