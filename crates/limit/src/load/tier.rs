@@ -27,19 +27,19 @@ pub(super) struct Raw {
     lease: Option<String>,
 }
 
-type Read<T> = Result<T, String>;
+type Parsed<T> = Result<T, String>;
 
-pub(super) fn read(raw: &Raw) -> Read<Tier> {
+pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     match raw.kind.as_str() {
         "bucket" => {
             raw.only(&["burst"])?;
             let (limit, period) = raw.limit_per_period()?;
-            told(Tier::bucket(limit, period, raw.burst.unwrap_or(limit)))
+            text_error(Tier::bucket(limit, period, raw.burst.unwrap_or(limit)))
         }
         "gate" => {
             raw.only(&[])?;
             match raw.limit_per(Some(1))? {
-                (1, period) => told(Tier::gate(time(&period)?)),
+                (1, period) => text_error(Tier::gate(time(&period)?)),
                 (limit, _) => Err(format!("a gate's limit is 1, not {limit}: use the kind `bucket`")),
             }
         }
@@ -47,13 +47,13 @@ pub(super) fn read(raw: &Raw) -> Read<Tier> {
         "sliding" => {
             raw.only(&[])?;
             let (limit, period) = raw.limit_per_period()?;
-            told(Tier::sliding(limit, period))
+            text_error(Tier::sliding(limit, period))
         }
         "log" => {
             raw.only(&["min_gap", "count_denied"])?;
             let (limit, period) = raw.limit_per_period()?;
             let gap = raw.min_gap.as_deref().map(time).transpose()?.unwrap_or_default();
-            told(Tier::log(limit, period, gap, raw.count_denied.unwrap_or(false)))
+            text_error(Tier::log(limit, period, gap, raw.count_denied.unwrap_or(false)))
         }
         "concurrent" => {
             raw.only(&["lease"])?;
@@ -61,14 +61,14 @@ pub(super) fn read(raw: &Raw) -> Read<Tier> {
                 return Err("leases have no period: say how long one lives as `lease`".to_owned());
             }
             let lease = raw.lease.as_deref().ok_or("a lease must end some time: say when, as `lease`")?;
-            told(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
+            text_error(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
         }
         "backlog" => {
             raw.only(&[])?;
             if raw.period.is_some() || raw.rate.is_some() {
                 return Err("a backlog has no period".to_owned());
             }
-            told(Tier::backlog(raw.limit.ok_or(NO_LIMIT)?))
+            text_error(Tier::backlog(raw.limit.ok_or(NO_LIMIT)?))
         }
         other => Err(format!("`{other}` is no kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
     }
@@ -76,21 +76,21 @@ pub(super) fn read(raw: &Raw) -> Read<Tier> {
 
 const NO_LIMIT: &str = "there is no limit: give `limit` and `period`, or a `rate` such as 10/s";
 
-fn fixed(raw: &Raw) -> Read<Tier> {
+fn fixed(raw: &Raw) -> Parsed<Tier> {
     raw.only(&["align", "spread"])?;
     let (limit, period) = raw.limit_per(None)?;
     let align = raw.align.as_deref().unwrap_or("epoch");
-    let spread = raw.spread.as_deref().map(|part| told(part.parse::<KeyPart>())).transpose()?;
+    let spread = raw.spread.as_deref().map(|part| text_error(part.parse::<KeyPart>())).transpose()?;
     if spread.is_some() && align != "epoch" {
         return Err("only windows with align `epoch` can be spread".to_owned());
     }
     let zone = align.strip_prefix("calendar(").and_then(|zone| zone.strip_suffix(')'));
     match (align, zone) {
-        ("epoch", _) => told(Tier::fixed(limit, time(&period)?, Align::Epoch { spread })),
-        ("first", _) => told(Tier::fixed(limit, time(&period)?, Align::First)),
+        ("epoch", _) => text_error(Tier::fixed(limit, time(&period)?, Align::Epoch { spread })),
+        ("first", _) => text_error(Tier::fixed(limit, time(&period)?, Align::First)),
         (_, Some(zone)) => {
-            let unit = told(Unit::parse(&period))?;
-            told(Tier::calendar(limit, told(Calendar::new(unit, zone.trim()))?))
+            let unit = text_error(Unit::parse(&period))?;
+            text_error(Tier::calendar(limit, text_error(Calendar::new(unit, zone.trim()))?))
         }
         _ => Err(format!("`{align}` is no alignment: use epoch, first, or calendar(<time zone>)")),
     }
@@ -98,7 +98,7 @@ fn fixed(raw: &Raw) -> Read<Tier> {
 
 impl Raw {
     /// Refuses what has no meaning for this kind, rather than not to heed it.
-    fn only(&self, members: &[&str]) -> Read<()> {
+    fn only(&self, members: &[&str]) -> Parsed<()> {
         let given = [
             ("burst", self.burst.is_some()),
             ("align", self.align.is_some()),
@@ -113,13 +113,13 @@ impl Raw {
         }
     }
 
-    fn limit_per_period(&self) -> Read<(u64, Duration)> {
+    fn limit_per_period(&self) -> Parsed<(u64, Duration)> {
         let (limit, period) = self.limit_per(None)?;
         Ok((limit, time(&period)?))
     }
 
     /// The limit, and the period as text, with its unit.
-    fn limit_per(&self, default_limit: Option<u64>) -> Read<(u64, String)> {
+    fn limit_per(&self, default_limit: Option<u64>) -> Parsed<(u64, String)> {
         match (self.limit, &self.period, &self.rate) {
             (None, None, Some(rate)) => {
                 let bad = || format!("`{rate}` is no rate: write calls per time, such as 10/s, 200/500ms or 10000/day");
@@ -136,10 +136,10 @@ impl Raw {
     }
 }
 
-fn time(text: &str) -> Read<Duration> {
-    told(duration::parse(text))
+fn time(text: &str) -> Parsed<Duration> {
+    text_error(duration::parse(text))
 }
 
-fn told<T, E: ToString>(result: Result<T, E>) -> Read<T> {
+fn text_error<T, E: ToString>(result: Result<T, E>) -> Parsed<T> {
     result.map_err(|error| error.to_string())
 }
