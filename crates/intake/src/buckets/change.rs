@@ -17,7 +17,7 @@ use crate::intake::Intake;
 use crate::openapi::pace_tier::PaceTier;
 use crate::openapi::rules::{Document, Policy};
 use crate::openapi::{formats, parameters, responses};
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultPlace, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::{body, json};
 use dripfeed_auth::Operate;
@@ -168,7 +168,7 @@ async fn check_burst_fits(bucket: &Bucket, changes: &Overrides) -> Result<(), Pr
 }
 
 fn bad_member(member: &str, reason: &str) -> Problem {
-    let place = Place { member: Some(member.to_owned()), ..Place::default() };
+    let place = FaultPlace { member: Some(member.to_owned()), ..FaultPlace::default() };
     Problem::new(Code::BadMember, reason).at(place)
 }
 

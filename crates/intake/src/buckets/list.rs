@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
-use crate::problem::{Document, Problem};
+use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::{Allowed, BucketAccess};
 use crate::request::pagination::List;
 
@@ -76,6 +76,6 @@ pub(crate) struct Unavailable {
     /// `stream` or `list`.
     kind: &'static str,
     /// The cause.
-    #[schema(value_type = Document<'static>)]
+    #[schema(value_type = ProblemDocument<'static>)]
     error: Problem,
 }

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use crate::intake::Intake;
 use crate::openapi::verdict::Verdict;
 use crate::openapi::{parameters, responses};
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultPlace, Problem};
 use crate::request::access::ServiceAccess;
 use crate::request::{body, json};
 use crate::settings::IntakeSettings;
@@ -125,6 +125,6 @@ impl Check {
 }
 
 fn bad_member(member: &str, reason: &str) -> Problem {
-    let place = Place { member: Some(member.to_owned()), ..Place::default() };
+    let place = FaultPlace { member: Some(member.to_owned()), ..FaultPlace::default() };
     Problem::new(Code::BadMember, reason).at(place)
 }

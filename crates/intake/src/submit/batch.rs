@@ -23,7 +23,7 @@ use utoipa::{IntoResponses, ToSchema};
 use self::split::Form;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
-use crate::problem::{Document, Problem};
+use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::BucketAccess;
 use crate::request::body;
 use crate::request::client_ip::ClientIp;
@@ -133,7 +133,7 @@ enum Item {
     Refused {
         /// The status of a single submission of this item.
         status: u16,
-        #[schema(value_type = Document<'static>)]
+        #[schema(value_type = ProblemDocument<'static>)]
         problem: Box<Problem>,
     },
 }

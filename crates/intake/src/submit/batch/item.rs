@@ -20,7 +20,7 @@ use utoipa::openapi::schema::{ArrayBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 
 use crate::openapi::formats::{Duration, IdempotencyKey};
-use crate::problem::{BadOption, Code, Place, Problem};
+use crate::problem::{BadOption, Code, FaultPlace, Problem};
 use crate::request::json::{object, without_place};
 
 /// One job. `body` is forwarded as the JSON text in the request; other bytes are given as `body_base64`.
@@ -50,7 +50,7 @@ fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 /// Parses an item; `text` is a slice of `batch`.
 pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> Result<Submission, Problem> {
     let bad = |detail: String, member: Option<&str>, column: Option<usize>| {
-        let place = Place { item: Some(index), member: member.map(str::to_owned), line: None, column };
+        let place = FaultPlace { item: Some(index), member: member.map(str::to_owned), line: None, column };
         Problem::new(Code::BadItem, detail).at(place)
     };
     let mut json = serde_json::Deserializer::from_str(text);
@@ -64,7 +64,7 @@ pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> R
     if refused.is_empty() {
         return Ok(submission);
     }
-    Err(Problem::bad_options(refused).at(Place { item: Some(index), ..Place::default() }))
+    Err(Problem::bad_options(refused).at(FaultPlace { item: Some(index), ..FaultPlace::default() }))
 }
 
 /// Body and content type, or the invalid member and the reason.
