@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
 use crate::openapi::pace_tier::PaceTier;
-use crate::openapi::rules::{Document, Policy};
+use crate::openapi::rules::{Policy, RulesDocument};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, FaultPlace, Problem};
 use crate::request::access::BucketAccess;
@@ -100,7 +100,7 @@ struct LeakPatch {
 #[serde(untagged)]
 enum Limits {
     List(Vec<Policy>),
-    Document(Document),
+    Document(RulesDocument),
 }
 
 /// The name of `leak.rate` in GET.

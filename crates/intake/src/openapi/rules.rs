@@ -14,7 +14,7 @@ use utoipa::ToSchema;
     "message": "retry-with-exponential-backoff"
 }] }))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Document {
+pub(crate) struct RulesDocument {
     #[schema(max_items = 100)]
     policies: Vec<Policy>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Document {
 #[schema(as = PublishedRules)]
 #[serde(untagged)]
 pub(crate) enum PublishedDocument {
-    Policies(Document),
+    Policies(RulesDocument),
     ServiceLevels(ServiceLevels),
 }
 
@@ -174,7 +174,7 @@ enum OnStoreError {
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Tier {
-    kind: Kind,
+    kind: TierKind,
     #[schema(minimum = 1)]
     limit: Option<u64>,
     #[schema(example = "1m")]
@@ -195,7 +195,8 @@ struct Tier {
 
 #[derive(ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+#[schema(as = Kind)]
+enum TierKind {
     Bucket,
     Gate,
     Fixed,
