@@ -24,7 +24,7 @@ const LONGEST_WINDOW: Duration = Duration::from_hours(366 * 24);
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Window {
+pub(crate) struct ReportQuery {
     /// The length of the window until now: `1h` by default, at least `1s`, at most `366d`.
     #[param(value_type = formats::Duration, inline, required = false)]
     window: Option<String>,
@@ -32,12 +32,12 @@ pub(crate) struct Window {
 
 /// Counts the jobs that ended within a window, with their latencies.
 #[utoipa::path(
-    get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, Window),
+    get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, ReportQuery),
     responses((status = 200, description = "The report", body = Summary), responses::OfList)
 )]
 pub(crate) async fn report(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
-    Params(Window { window }): Params<Window>,
+    Params(ReportQuery { window }): Params<ReportQuery>,
 ) -> Result<Json<Summary>, Problem> {
     let window = pagination::param("window", window.as_deref(), window_of)?.unwrap_or(WINDOW);
     let report = bucket.report(window).await?;
