@@ -41,9 +41,9 @@ use dripfeed_auth::{Caller, Submit};
         description = "Items, as an array or one per line"
     ),
     responses(
-        (status = 202, description = "All items were admitted", body = Judged),
-        (status = 207, description = "Some items were admitted", body = Judged),
-        Refusals,
+        (status = 202, description = "All items were admitted", body = BatchResult),
+        (status = 207, description = "Some items were admitted", body = BatchResult),
+        BatchRefusals,
     )
 )]
 pub(crate) async fn batch(
@@ -104,7 +104,7 @@ async fn admit_all(
             admissions.next().map_or_else(|| Err(Problem::internal()), |judged| judge(intake, bucket.name(), judged))
         }
     });
-    let judged = Judged::of(items.map(Item::from).collect());
+    let judged = BatchResult::of(items.map(BatchItemResult::from).collect());
     let mut response = (judged.status(), Json(&judged)).into_response();
     response.headers_mut().extend(judged.retry_after());
     response.headers_mut().extend(room.into_iter().flat_map(|room| room.fields(intake.settings())));
@@ -113,17 +113,15 @@ async fn admit_all(
 
 /// One result per item, in order.
 #[derive(Serialize, ToSchema)]
-#[schema(as = BatchResult)]
-struct Judged {
+struct BatchResult {
     accepted: usize,
     refused: usize,
-    items: Vec<Item>,
+    items: Vec<BatchItemResult>,
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(as = BatchItemResult)]
 #[serde(untagged)]
-enum Item {
+enum BatchItemResult {
     Admitted {
         /// 202.
         status: u16,
@@ -138,7 +136,7 @@ enum Item {
     },
 }
 
-impl From<Result<Admitted, Problem>> for Item {
+impl From<Result<Admitted, Problem>> for BatchItemResult {
     fn from(judged: Result<Admitted, Problem>) -> Self {
         match judged {
             Ok(admitted) => Self::Admitted { status: StatusCode::ACCEPTED.as_u16(), id: admitted.id },
@@ -147,16 +145,16 @@ impl From<Result<Admitted, Problem>> for Item {
     }
 }
 
-impl Judged {
-    fn of(items: Vec<Item>) -> Self {
-        let accepted = items.iter().filter(|item| matches!(item, Item::Admitted { .. })).count();
+impl BatchResult {
+    fn of(items: Vec<BatchItemResult>) -> Self {
+        let accepted = items.iter().filter(|item| matches!(item, BatchItemResult::Admitted { .. })).count();
         Self { accepted, refused: items.len() - accepted, items }
     }
 
     fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.items.iter().filter_map(|item| match item {
-            Item::Admitted { .. } => None,
-            Item::Refused { problem, .. } => Some(problem.as_ref()),
+            BatchItemResult::Admitted { .. } => None,
+            BatchItemResult::Refused { problem, .. } => Some(problem.as_ref()),
         })
     }
 
@@ -181,14 +179,14 @@ impl Judged {
 }
 
 /// Error responses: when no item was admitted, they have the results as content.
-struct Refusals;
+struct BatchRefusals;
 
-impl IntoResponses for Refusals {
+impl IntoResponses for BatchRefusals {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
         let mut responses = responses::OfBatch::responses();
         for status in ["422", "429", "500", "503", "507"] {
             if let Some(RefOr::T(response)) = responses.get_mut(status) {
-                let results = Content::new(Some(Ref::from_schema_name(Judged::name())));
+                let results = Content::new(Some(Ref::from_schema_name(BatchResult::name())));
                 response.content.insert("application/json".to_owned(), RefOr::T(results));
             }
         }
@@ -205,23 +203,23 @@ mod tests {
     use super::*;
     use crate::problem::Code;
 
-    fn admitted() -> Item {
+    fn admitted() -> BatchItemResult {
         let id = JobId::new(1, 0);
-        Item::from(Ok(Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false }))
+        BatchItemResult::from(Ok(Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false }))
     }
 
-    fn full(retry_after_ms: u64) -> Item {
+    fn full(retry_after_ms: u64) -> BatchItemResult {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
         let refused = Refused { reason: RefusalReason::BucketFull, retry_after, level: 1, capacity: 1 };
-        Item::from(Err(Problem::refused(&refused)))
+        BatchItemResult::from(Err(Problem::refused(&refused)))
     }
 
-    fn refused(code: Code) -> Item {
-        Item::from(Err(Problem::new(code, "")))
+    fn refused(code: Code) -> BatchItemResult {
+        BatchItemResult::from(Err(Problem::new(code, "")))
     }
 
-    fn status(items: impl Into<Vec<Item>>) -> u16 {
-        Judged::of(items.into()).status().as_u16()
+    fn status(items: impl Into<Vec<BatchItemResult>>) -> u16 {
+        BatchResult::of(items.into()).status().as_u16()
     }
 
     #[test]
@@ -237,7 +235,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_the_longest_of_the_items() {
-        let wait = |items: Vec<Item>| Judged::of(items).retry_after().map(|(_, value)| value);
+        let wait = |items: Vec<BatchItemResult>| BatchResult::of(items).retry_after().map(|(_, value)| value);
         assert_eq!(wait(vec![full(1), full(2500), refused(Code::BadItem)]), Some(HeaderValue::from(3)));
         assert_eq!(wait(vec![refused(Code::BadItem)]), None);
     }
