@@ -37,7 +37,7 @@ use dripfeed_auth::{Caller, Submit};
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
     request_body(
-        content((item::Items = "application/json"), (item::Item = "application/x-ndjson")),
+        content((item::BatchItems = "application/json"), (item::BatchItem = "application/x-ndjson")),
         description = "Items, as an array or one per line"
     ),
     responses(

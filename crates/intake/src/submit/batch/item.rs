@@ -26,7 +26,7 @@ use crate::request::json::{object, without_place};
 /// One job. `body` is forwarded as the JSON text in the request; other bytes are given as `body_base64`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written<'a> {
+struct ReceivedItem<'a> {
     #[serde(default, borrow, deserialize_with = "as_written")]
     body: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "as_text")]
@@ -54,7 +54,7 @@ pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> R
         Problem::new(Code::BadItem, detail).at(place)
     };
     let mut json = serde_json::Deserializer::from_str(text);
-    let item: Written<'_> =
+    let item: ReceivedItem<'_> =
         object(&mut json).map_err(|error| bad(without_place(&error), None, Some(error.column())))?;
     let (body, content_type) =
         body(batch, &item).map_err(|(member, reason)| bad(reason.to_owned(), Some(member), None))?;
@@ -68,7 +68,7 @@ pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> R
 }
 
 /// Body and content type, or the invalid member and the reason.
-fn body(batch: &Bytes, item: &Written<'_>) -> Result<(Bytes, Option<String>), (&'static str, &'static str)> {
+fn body(batch: &Bytes, item: &ReceivedItem<'_>) -> Result<(Bytes, Option<String>), (&'static str, &'static str)> {
     let content_type = item.content_type.clone();
     if content_type.as_deref().is_some_and(|text| HeaderValue::from_str(text).is_err() || !text.is_ascii()) {
         return Err(("content_type", "use visible ASCII characters"));
@@ -164,70 +164,66 @@ fn shown(name: &str) -> String {
 }
 
 /// At least one item.
-pub(super) struct Items;
+pub(super) struct BatchItems;
 
-impl utoipa::PartialSchema for Items {
+impl utoipa::PartialSchema for BatchItems {
     fn schema() -> RefOr<Schema> {
-        ArrayBuilder::new().items(Ref::from_schema_name(Item::name())).min_items(Some(1)).into()
+        ArrayBuilder::new().items(Ref::from_schema_name(BatchItem::name())).min_items(Some(1)).into()
     }
 }
 
-impl ToSchema for Items {
+impl ToSchema for BatchItems {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("Batch")
     }
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((Item::name().into_owned(), <Item as utoipa::PartialSchema>::schema()));
-        Item::schemas(schemas);
+        schemas.push((BatchItem::name().into_owned(), <BatchItem as utoipa::PartialSchema>::schema()));
+        BatchItem::schemas(schemas);
     }
 }
 
 /// One job of a batch.
 #[derive(Deserialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = BatchItem)]
 #[expect(dead_code, reason = "this and what is in it are read by the derive alone")]
-pub(super) enum Item {
-    Json(JsonItem),
-    Bytes(BytesItem),
+pub(super) enum BatchItem {
+    Json(BatchJsonItem),
+    Bytes(BatchBytesItem),
 }
 
 /// A job with a JSON payload.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = BatchJsonItem)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(super) struct JsonItem {
+pub(super) struct BatchJsonItem {
     /// Forwarded as the JSON text in the request.
     body: serde_json::Value,
     /// `application/json` when left out.
     #[schema(required = false, pattern = "^[ -~]*$")]
     content_type: String,
     #[schema(required = false)]
-    options: Options,
+    options: BatchOptions,
 }
 
 /// A job with another payload.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = BatchBytesItem)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(super) struct BytesItem {
+pub(super) struct BatchBytesItem {
     #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$")]
     body_base64: String,
     #[schema(required = false, pattern = "^[ -~]*$")]
     content_type: String,
     #[schema(required = false)]
-    options: Options,
+    options: BatchOptions,
 }
 
 /// The same options as the headers of a single submission.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = BatchOptions)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
-struct Options {
+struct BatchOptions {
     #[schema(required = false, value_type = IdempotencyKey, inline)]
     idempotency_key: String,
     #[schema(required = false, value_type = Duration, inline)]
