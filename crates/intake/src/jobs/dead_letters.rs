@@ -12,7 +12,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::jobs::job::Ended;
+use crate::jobs::job::JobOutcome;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
@@ -127,7 +127,7 @@ pub(crate) struct Letter {
     content_type: Option<String>,
     #[serde(flatten)]
     payload: Payload,
-    outcome: Ended,
+    outcome: JobOutcome,
 }
 
 /// The payload: as text if it is UTF-8.
@@ -149,7 +149,7 @@ impl Letter {
             caller: letter.caller,
             content_type: letter.content_type,
             payload: Payload::of(&letter.body),
-            outcome: Ended::of(letter.outcome, letter.died_ms),
+            outcome: JobOutcome::of(letter.outcome, letter.died_ms),
         }
     }
 }

@@ -33,15 +33,15 @@ pub(crate) struct ReportQuery {
 /// Counts the jobs that ended within a window, with their latencies.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, ReportQuery),
-    responses((status = 200, description = "The report", body = Summary), responses::OfList)
+    responses((status = 200, description = "The report", body = ReportSummary), responses::OfList)
 )]
 pub(crate) async fn report(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
     Params(ReportQuery { window }): Params<ReportQuery>,
-) -> Result<Json<Summary>, Problem> {
+) -> Result<Json<ReportSummary>, Problem> {
     let window = pagination::param("window", window.as_deref(), window_of)?.unwrap_or(WINDOW);
     let report = bucket.report(window).await?;
-    Ok(Json(Summary::of(bucket.name(), window, &report)))
+    Ok(Json(ReportSummary::of(bucket.name(), window, &report)))
 }
 
 fn window_of(text: &str) -> Result<Duration, String> {
@@ -53,7 +53,7 @@ fn window_of(text: &str) -> Result<Duration, String> {
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Report)]
-pub(crate) struct Summary {
+pub(crate) struct ReportSummary {
     #[schema(value_type = String)]
     bucket: BucketName,
     from: String,
@@ -78,7 +78,7 @@ struct Percentiles {
     max: u64,
 }
 
-impl Summary {
+impl ReportSummary {
     fn of(bucket: &BucketName, window: Duration, report: &Report) -> Self {
         let count = |ending: Ending| report.ended.iter().find(|(of, _)| *of == ending).map_or(0, |(_, count)| *count);
         Self {

@@ -29,7 +29,7 @@ use crate::request::body;
 use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{counted, judge};
 use crate::submit::options;
-use crate::submit::ratelimit_fields::Room;
+use crate::submit::ratelimit_fields::FreeCapacity;
 use dripfeed_auth::{Caller, Submit};
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
@@ -95,8 +95,11 @@ async fn admit_all(
     let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
 
-    let room =
-        admissions.iter().rev().find_map(|judged| judged.as_ref().ok()).map(|judged| Room::from(&judged.admission));
+    let room = admissions
+        .iter()
+        .rev()
+        .find_map(|judged| judged.as_ref().ok())
+        .map(|judged| FreeCapacity::from(&judged.admission));
     let mut admissions = admissions.into_iter();
     let items = invalid.into_iter().map(|invalid| match invalid {
         Some(problem) => counted(intake, bucket.name(), Err(problem)),

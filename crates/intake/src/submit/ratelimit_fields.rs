@@ -15,28 +15,28 @@ const LARGEST: u64 = 999_999_999_999_999;
 
 /// The free capacity of a bucket when it decided on a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct FreeCapacity {
     capacity: u64,
     left: u64,
     /// When the bucket is full: the time until it has room.
     wait: Option<Duration>,
 }
 
-impl From<&Admitted> for Room {
+impl From<&Admitted> for FreeCapacity {
     fn from(admitted: &Admitted) -> Self {
         let left = admitted.capacity.saturating_sub(admitted.level);
         Self { capacity: admitted.capacity, left, wait: None }
     }
 }
 
-impl From<&Refused> for Room {
+impl From<&Refused> for FreeCapacity {
     fn from(refused: &Refused) -> Self {
         let left = refused.capacity.saturating_sub(refused.level);
         Self { capacity: refused.capacity, left, wait: refused.retry_after }
     }
 }
 
-impl From<&Admission> for Room {
+impl From<&Admission> for FreeCapacity {
     fn from(admission: &Admission) -> Self {
         match admission {
             Admission::Admitted(admitted) => admitted.into(),
@@ -45,7 +45,7 @@ impl From<&Admission> for Room {
     }
 }
 
-impl Room {
+impl FreeCapacity {
     /// The fields of a response.
     pub(crate) fn fields(self, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
         let reset = (self.left == 0).then(|| self.wait.map(seconds_up)).flatten();
@@ -131,17 +131,17 @@ mod tests {
         }
     }
 
-    fn admitted(level: u64, capacity: u64) -> Room {
+    fn admitted(level: u64, capacity: u64) -> FreeCapacity {
         let id = JobId::new(1, 0);
         (&Admitted { id, level, capacity, eta: Duration::ZERO, repeated: false }).into()
     }
 
-    fn refused(retry_after_ms: u64) -> Room {
+    fn refused(retry_after_ms: u64) -> FreeCapacity {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
         (&Refused { reason: RefusalReason::BucketFull, retry_after, level: 10, capacity: 10 }).into()
     }
 
-    fn shown(room: Room, x: bool) -> Vec<String> {
+    fn shown(room: FreeCapacity, x: bool) -> Vec<String> {
         room.fields(&settings(x)).iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
     }
 
