@@ -12,9 +12,9 @@ use prometheus_client::registry::Registry;
 #[derive(Debug)]
 pub struct LimitMetrics(Services);
 
-type CountOf = fn(&VerdictCounts) -> u64;
+type ReadCount = fn(&VerdictCounts) -> u64;
 
-const VERDICTS: [(&str, CountOf); 4] = [
+const VERDICTS: [(&str, ReadCount); 4] = [
     ("allowed", |counts| counts.allowed),
     ("refused", |counts| counts.refused),
     ("shadow_refused", |counts| counts.shadow_refused),
