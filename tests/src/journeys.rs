@@ -5,7 +5,7 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
-use dripfeed_store::{Durability, Facts, Store};
+use dripfeed_store::{Durability, ServerInfo, Store};
 
 use crate::buckets::{self, DELIVERED, buried, join, settle, submit, take, take_one, takes_nothing};
 
@@ -23,7 +23,7 @@ pub fn settings(name: &str, kind: Kind) -> BucketSettings {
 /// # Panics
 /// When it can't be done.
 pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
-    Facts::gather(store, Durability::Process).await.expect("INFO");
+    ServerInfo::gather(store, Durability::Process).await.expect("INFO");
     let replica = join(bucket, "a").await;
     let keyed = Submission { idempotency_key: IdempotencyKey::parse("k").ok(), ..buckets::job("keyed") };
     let first = submit(bucket, keyed.clone()).await;

@@ -25,9 +25,9 @@ mod store;
 mod url;
 
 pub use checks::acl::denied;
-pub use checks::durability_check::{Effective, Shortfall, effective, given};
-pub use checks::server_checks::{Finding, Severity, findings};
-pub use checks::server_info::{Facts, Version};
+pub use checks::durability_check::{EffectiveDurability, Shortfall, effective, given};
+pub use checks::server_checks::{ServerFinding, Severity, findings};
+pub use checks::server_info::{ServerInfo, Version};
 pub use cluster::same_slot;
 pub use connection::dedicated::Dedicated;
 pub use connection::subscriptions::{Heard, Subscription};
