@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
-use dripfeed_store::{Heard, Script, Subscription};
+use dripfeed_store::{ChannelEvent, Script, Subscription};
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -132,11 +132,11 @@ impl Drop for WaitGuard<'_> {
 
 /// Wakes those whose jobs have ended, by the messages of the bucket.
 async fn ring(waited_jobs: Weak<WaitedJobs>, mut subscription: Subscription) {
-    while let Some(heard) = subscription.next().await {
+    while let Some(event) = subscription.next().await {
         let Some(waited_jobs) = waited_jobs.upgrade() else { return };
-        match heard {
-            Heard::Missed => waited_jobs.ring_all(),
-            Heard::Message(message) => {
+        match event {
+            ChannelEvent::Missed => waited_jobs.ring_all(),
+            ChannelEvent::Message(message) => {
                 let ids = message.strip_prefix(ENDED).and_then(|ids| std::str::from_utf8(ids).ok()).unwrap_or_default();
                 ids.split(' ').filter_map(|id| id.parse().ok()).for_each(|id| waited_jobs.ring(id));
             }
