@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::call::request;
-use crate::call::{self, Bounds, Called};
+use crate::call::{self, CallBounds, CallResult};
 use crate::lane_context::LaneContext;
 use crate::settlement;
 
@@ -22,7 +22,7 @@ pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: Claimed
         Ok(job) => {
             let (begun, failures) = (Instant::now(), claim.failures());
             let ended = unbroken(attempt(context, &job, failures, permit)).await;
-            ended.unwrap_or_else(|| judged(context, Called::panicked(), &job, failures, begun))
+            ended.unwrap_or_else(|| judged(context, CallResult::panicked(), &job, failures, begun))
         }
         Err(unreadable) => (uncalled(&unreadable), Feedback::default()),
     };
@@ -37,7 +37,7 @@ async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit
         Ok(request) => request,
         Err(unsendable) => return (uncalled(&unsendable), Feedback::default()),
     };
-    let bounds = Bounds {
+    let bounds = CallBounds {
         time: job.timeout.unwrap_or(upstream.timeout()),
         read: upstream.max_answer(),
         kept: bucket.keep.answer_bytes,
@@ -55,14 +55,20 @@ async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit
             context.shortage().passed();
             judged(context, called, job, failures, begun)
         }
-        Err(lack) => {
-            context.shortage().met(&lack);
+        Err(shortage) => {
+            context.shortage().met(&shortage);
             (Settlement::Requeue, Feedback::default())
         }
     }
 }
 
-fn judged(context: &LaneContext, called: Called, job: &Job, failures: u32, begun: Instant) -> (Settlement, Feedback) {
+fn judged(
+    context: &LaneContext,
+    called: CallResult,
+    job: &Job,
+    failures: u32,
+    begun: Instant,
+) -> (Settlement, Feedback) {
     context.metrics().attempted(called.class, begun.elapsed());
     let feedback = settlement::feedback(&called.answer);
     (settlement::settlement(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
@@ -121,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_a_failed_attempt() {
-        let called = unbroken(async { panic!("a bug") }).await.unwrap_or_else(Called::panicked);
+        let called = unbroken(async { panic!("a bug") }).await.unwrap_or_else(CallResult::panicked);
         assert_eq!(called.class, "panic");
         assert!(matches!(called.answer.judge(), dripfeed_job::Verdict::Failed(_)));
     }

@@ -3,12 +3,18 @@
 use dripfeed_bucket::{BucketSettings, Feedback, Settlement};
 use dripfeed_job::{Job, Retry, UpstreamAnswer, Verdict};
 
-use crate::call::Called;
+use crate::call::CallResult;
 
 /// What is to become of a job whose attempt ended so. `failures` are the attempts that failed before; `draw` is uniform
 /// in `[0, 1)`.
-pub(crate) fn settlement(called: Called, job: &Job, failures: u32, bucket: &BucketSettings, draw: f64) -> Settlement {
-    let Called { answer, body, .. } = called;
+pub(crate) fn settlement(
+    called: CallResult,
+    job: &Job,
+    failures: u32,
+    bucket: &BucketSettings,
+    draw: f64,
+) -> Settlement {
+    let CallResult { answer, body, .. } = called;
     let status = answer.status();
     match answer.judge() {
         // Only an answer with a status is a delivery.
@@ -70,7 +76,7 @@ mod tests {
     }
 
     fn after(answer: UpstreamAnswer, failures: u32, retries: Option<u32>) -> Settlement {
-        let called = Called { answer, body: None, class: "" };
+        let called = CallResult { answer, body: None, class: "" };
         settlement(called, &job(retries), failures, &bucket(), 0.5)
     }
 
