@@ -8,7 +8,7 @@ use dripfeed_limit::{
 use tonic::{Request, Response, Status};
 
 use crate::access::{Access, unknown_service};
-use crate::descriptor::Described;
+use crate::descriptor::DescribedRequest;
 use crate::rate_limit_service::rate_limit_response::rate_limit::Unit;
 use crate::rate_limit_service::rate_limit_response::{Code, DescriptorStatus, RateLimit};
 use crate::rate_limit_service::rate_limit_service_server::RateLimitService;
@@ -42,8 +42,8 @@ impl RateLimitService for Envoy {
             return Err(Status::invalid_argument(format!("descriptors: give 1 to {MOST_DESCRIPTORS}")));
         }
         let described = descriptors.iter().enumerate();
-        let described: Vec<Described<'_>> = described
-            .map(|(place, descriptor)| Described::read(place, descriptor, *hits_addend))
+        let described: Vec<DescribedRequest<'_>> = described
+            .map(|(place, descriptor)| DescribedRequest::read(place, descriptor, *hits_addend))
             .collect::<Result<_, _>>()?;
         let requests: Vec<Checked<'_>> = described.iter().map(|described| described.request(caller.id())).collect();
         let combined = self.services.check_together(&service, &requests).await.map_err(|error| refusal(&error))?;
