@@ -12,8 +12,8 @@ use dripfeed_store::Store;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::{self, Others};
-use super::{Arguments, Noting, print, rest, unknown};
+use super::guard::{self, OtherServers};
+use super::{Arguments, NotedPlaces, print, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::role::connect::Connected;
 use crate::role::served::described;
@@ -66,9 +66,9 @@ async fn silent_places(
             continue;
         }
         match guard::others_at(store, &place, stop).await? {
-            Others::Gone => silent.push(place),
-            Others::Serve => served = Some(place),
-            Others::Unknown => return Ok(None),
+            OtherServers::Gone => silent.push(place),
+            OtherServers::Serve => served = Some(place),
+            OtherServers::Unknown => return Ok(None),
         }
     }
     match served {
@@ -95,7 +95,7 @@ async fn move_one(
         return Err(Failure::new(Exit::Configuration, message));
     }
     let replicas_are_others = place.kind == Kind::List && is_list_elsewhere(store, place).await?;
-    let noting = Noting::begin(store, vec![place.clone(), into.clone()]).await?;
+    let noting = NotedPlaces::begin(store, vec![place.clone(), into.clone()]).await?;
     let mut mover = Mover::new(store, place, target, replicas_are_others);
     let ended = tokio::select! {
         ended = go(&mut mover, settings.processor.settings.lease, place, store, stop) => ended,
