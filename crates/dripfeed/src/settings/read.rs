@@ -48,13 +48,13 @@ impl<'a> Reader<'a> {
     /// A whole section of the tree.
     pub(super) fn section<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let path = [Step::from(name)];
-        self.value(&Place::only(&path), self.tree.json(&path), &self.tree.default_json(&path))
+        self.value(&SectionPath::only(&path), self.tree.json(&path), &self.tree.default_json(&path))
     }
 
     /// `json`, which stands at `place`; instead of a value that is wrong stands the one of `fallback`.
     pub(super) fn value<T: DeserializeOwned>(
         &mut self,
-        place: &Place<'_>,
+        place: &SectionPath<'_>,
         mut json: Json,
         fallback: &Json,
     ) -> Option<T> {
@@ -79,12 +79,12 @@ impl<'a> Reader<'a> {
 }
 
 /// Where a typed section stands in the tree: at `path`; or, key by key, at `otherwise` when it isn't there.
-pub(super) struct Place<'a> {
+pub(super) struct SectionPath<'a> {
     pub(super) path: &'a [Step],
     pub(super) otherwise: Option<&'a [Step]>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SectionPath<'a> {
     pub(super) fn only(path: &'a [Step]) -> Self {
         Self { path, otherwise: None }
     }
