@@ -8,7 +8,7 @@ use dripfeed_job::outcome::Outcome;
 use dripfeed_job::{JobId, Start, Submission};
 use dripfeed_store::{Durability, RedisSettings, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take, take_one};
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
@@ -144,7 +144,7 @@ async fn after_a_lost_answer_less_is_asked_for() {
         for taken in take(&replica, 2).await {
             settle(&replica, taken, Settlement::Requeue).await;
         }
-        proxy.plan("take", Misdeed::Close, 2);
+        proxy.plan("take", ProxyFault::Close, 2);
         replica.take(8).await.unwrap_err();
         replica.take(8).await.unwrap_err();
         // 8, 4, and now 2; then more again.

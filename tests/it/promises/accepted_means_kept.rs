@@ -10,7 +10,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_store::{AppendFsync, Durability, ServerOptions};
 use dripfeed_tests::buckets::{self, join, open, refused, submit, take_one};
-use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
@@ -24,7 +24,7 @@ const WRITERS: usize = 8;
 struct Asked {
     begun: Instant,
     took: Duration,
-    answer: Result<Answer, String>,
+    answer: Result<ClientResponse, String>,
 }
 
 /// Writers that ask without pause until asked to end; they wait a little where a request failed.

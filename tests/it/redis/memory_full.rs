@@ -7,7 +7,7 @@ use dripfeed_bucket::*;
 use dripfeed_store::{Durability, ErrorKind, RedisSettings, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, buried, job, join, settle, submit, take, take_one, takes_nothing};
 use dripfeed_tests::cluster::TestCluster;
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Upstream};
@@ -142,7 +142,7 @@ async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
         submit(&bucket, job("2")).await;
         let store = redis.store().await;
         set_maxmemory(&store, 1).await;
-        proxy.plan("take", Misdeed::Close, 1);
+        proxy.plan("take", ProxyFault::Close, 1);
         replica.take(1).await.unwrap_err();
         assert_eq!(drain(&replica).await, 1);
         assert_eq!(level(&bucket).await, 0);

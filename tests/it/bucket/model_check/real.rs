@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use super::generate::Histories;
 use super::model::{Model, Setup};
 use super::picture::{Picture, Seen, consumer};
-use super::step::{Answer, End, Entry, Handed, JobNumber, Offer, ReplicaNumber, Step, Verdict};
+use super::step::{End, Entry, Handed, JobNumber, Offer, ReplicaNumber, Step, StepResult, Verdict};
 
 const HOUR: Duration = Duration::from_hours(1);
 /// So seldom that no call is ever paid back.
@@ -105,7 +105,7 @@ impl Real {
         }
     }
 
-    async fn step(&mut self, step: &Step) -> Answer {
+    async fn step(&mut self, step: &Step) -> StepResult {
         let answered = match step {
             Step::Admit(offers) => Ok(self.admit(offers).await),
             Step::AddByHand(entry) => Ok(self.add_by_hand(*entry).await),
@@ -113,25 +113,25 @@ impl Real {
             Step::Take { replica, most } => self.take(*replica, *most).await,
             Step::Settle { replica, ends } => Ok(self.settle(*replica, ends).await),
             Step::Beat(replica) => self.replicas[*replica].beat().await.map(|seen| match seen {
-                Recovery { fenced: true, .. } => Answer::Fenced,
-                Recovery { recovered: 0, poisoned: 0, .. } => Answer::Alive,
-                Recovery { recovered, poisoned, .. } => Answer::Recovered { recovered, poisoned },
+                Recovery { fenced: true, .. } => StepResult::Fenced,
+                Recovery { recovered: 0, poisoned: 0, .. } => StepResult::Alive,
+                Recovery { recovered, poisoned, .. } => StepResult::Recovered { recovered, poisoned },
             }),
-            Step::Leave(replica) => self.replicas[*replica].leave().await.map(|()| Answer::Done),
+            Step::Leave(replica) => self.replicas[*replica].leave().await.map(|()| StepResult::Done),
             Step::Die(replica) => match self.bucket.declare_dead(self.replicas[*replica].consumer()).await {
                 Ok(found) => {
                     let Recovery { recovered, poisoned, .. } = found.expect("no heart beats alone here");
                     self.suspects_are_due().await;
-                    Ok(Answer::Recovered { recovered, poisoned })
+                    Ok(StepResult::Recovered { recovered, poisoned })
                 }
                 Err(error) => Err(error),
             },
-            Step::Cancel(job) => self.bucket.cancel(self.jobs[*job]).await.map(Answer::Cancel),
-            Step::Purge => self.bucket.purge().await.map(Answer::Purged),
+            Step::Cancel(job) => self.bucket.cancel(self.jobs[*job]).await.map(StepResult::Cancel),
+            Step::Purge => self.bucket.purge().await.map(StepResult::Purged),
             Step::Replay(job) => self.replay(*job).await,
-            Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(Answer::Forgotten),
-            Step::Pause => self.bucket.pause().await.map(|()| Answer::Done),
-            Step::Resume => self.bucket.resume().await.map(|()| Answer::Done),
+            Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(StepResult::Forgotten),
+            Step::Pause => self.bucket.pause().await.map(|()| StepResult::Done),
+            Step::Resume => self.bucket.resume().await.map(|()| StepResult::Done),
             Step::SetCapacity(capacity) => {
                 self.change(Overrides { capacity: Some(*capacity), ..Overrides::default() }).await
             }
@@ -160,10 +160,12 @@ impl Real {
         })
     }
 
-    async fn admit(&mut self, offers: &[Offer]) -> Answer {
+    async fn admit(&mut self, offers: &[Offer]) -> StepResult {
         let submissions = offers.iter().map(submission).collect();
         let verdicts = self.bucket.admit_many(submissions).await;
-        Answer::Admissions(verdicts.into_iter().map(|verdict| self.verdict(verdict.expect("Redis answers"))).collect())
+        StepResult::Admissions(
+            verdicts.into_iter().map(|verdict| self.verdict(verdict.expect("Redis answers"))).collect(),
+        )
     }
 
     fn verdict(&mut self, admission: Admission) -> Verdict {
@@ -183,7 +185,7 @@ impl Real {
         }
     }
 
-    async fn add_by_hand(&mut self, entry: Entry) -> Answer {
+    async fn add_by_hand(&mut self, entry: Entry) -> StepResult {
         let mut add = redis::cmd("XADD");
         let name = match entry {
             Entry::Body => "body",
@@ -193,21 +195,21 @@ impl Real {
         add.arg(self.key("jobs")).arg("*").arg(name).arg("by hand");
         let id: String = server().store.command(&add).await.expect("Redis answers");
         self.number(id.parse().expect("a stream entry's id"));
-        Answer::Done
+        StepResult::Done
     }
 
-    async fn join(&mut self, life: Life) -> Result<Answer, BucketError> {
+    async fn join(&mut self, life: Life) -> Result<StepResult, BucketError> {
         let consumer = Consumer::new(consumer(self.replicas.len()));
         // Nobody stands still for so long.
         self.replicas.push(self.bucket.join(consumer, HOUR, life).await?);
-        Ok(Answer::Done)
+        Ok(StepResult::Done)
     }
 
-    async fn take(&mut self, replica: ReplicaNumber, most: usize) -> Result<Answer, BucketError> {
+    async fn take(&mut self, replica: ReplicaNumber, most: usize) -> Result<StepResult, BucketError> {
         let taken = match self.replicas[replica].take(most).await? {
             Take::Jobs(taken) => taken,
-            Take::Idle(_) => return Ok(Answer::Idle),
-            Take::Fenced => return Ok(Answer::Fenced),
+            Take::Idle(_) => return Ok(StepResult::Idle),
+            Take::Fenced => return Ok(StepResult::Fenced),
         };
         let mut handed = Vec::new();
         for ClaimedJob { claim, job, .. } in taken {
@@ -215,10 +217,10 @@ impl Real {
             self.claims.insert((replica, number), claim);
             handed.push(Handed { job: number, failures, readable });
         }
-        Ok(Answer::Taken(handed))
+        Ok(StepResult::Taken(handed))
     }
 
-    async fn settle(&mut self, replica: ReplicaNumber, ends: &[(JobNumber, End)]) -> Answer {
+    async fn settle(&mut self, replica: ReplicaNumber, ends: &[(JobNumber, End)]) -> StepResult {
         let settlements = ends.iter().map(|(job, end)| {
             let claim = self.claims.remove(&(replica, *job)).expect("a claim of this replica");
             self.replicas[replica].settle(claim, settlement(*end))
@@ -227,24 +229,24 @@ impl Real {
         let first = *settled[0].as_ref().expect("Redis answers");
         assert!(settled.iter().all(|other| *other.as_ref().expect("Redis answers") == first), "{settled:?}");
         match first {
-            Settled::Recorded => Answer::Settled,
-            Settled::Fenced => Answer::Fenced,
+            Settled::Recorded => StepResult::Settled,
+            Settled::Fenced => StepResult::Fenced,
         }
     }
 
-    async fn replay(&mut self, job: JobNumber) -> Result<Answer, BucketError> {
-        Ok(Answer::Replay(match self.bucket.replay(self.jobs[job]).await? {
+    async fn replay(&mut self, job: JobNumber) -> Result<StepResult, BucketError> {
+        Ok(StepResult::Replay(match self.bucket.replay(self.jobs[job]).await? {
             Replayed::As(admitted) => Some(self.verdict(Admission::Admitted(admitted))),
             Replayed::Refused(refused) => Some(self.verdict(Admission::Refused(refused))),
             Replayed::Unknown => None,
         }))
     }
 
-    async fn change(&self, changes: Overrides) -> Result<Answer, BucketError> {
-        self.bucket.apply_overrides(&changes).await.map(|()| Answer::Done)
+    async fn change(&self, changes: Overrides) -> Result<StepResult, BucketError> {
+        self.bucket.apply_overrides(&changes).await.map(|()| StepResult::Done)
     }
 
-    async fn change_leak(&self, leak: LeakOverrides) -> Result<Answer, BucketError> {
+    async fn change_leak(&self, leak: LeakOverrides) -> Result<StepResult, BucketError> {
         self.change(Overrides { leak, ..Overrides::default() }).await
     }
 
@@ -262,7 +264,7 @@ impl Real {
     }
 
     /// Everything that has a time is put an hour closer.
-    async fn an_hour_passes(&self) -> Answer {
+    async fn an_hour_passes(&self) -> StepResult {
         let script = "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
                           redis.call('ZINCRBY', KEYS[1], -3600000, id)
                       end
@@ -272,7 +274,7 @@ impl Real {
         let mut eval = redis::cmd("EVAL");
         eval.arg(script).arg(2).arg(self.key("parked")).arg(self.key("pace"));
         server().store.command::<()>(&eval).await.expect("Redis answers");
-        Answer::Done
+        StepResult::Done
     }
 
     fn key(&self, name: &str) -> String {
@@ -347,9 +349,9 @@ impl Real {
                 return;
             }
             self.an_hour_passes().await;
-            if let Answer::Taken(handed) = self.take(last, 100).await.expect("Redis answers") {
+            if let StepResult::Taken(handed) = self.take(last, 100).await.expect("Redis answers") {
                 let ends: Vec<_> = handed.iter().map(|handed| (handed.job, End::Complete)).collect();
-                assert_eq!(self.settle(last, &ends).await, Answer::Settled);
+                assert_eq!(self.settle(last, &ends).await, StepResult::Settled);
             }
         }
     }

@@ -75,7 +75,7 @@ pub enum End {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum StepResult {
     Admissions(Vec<Verdict>),
     Taken(Vec<Handed>),
     Idle,

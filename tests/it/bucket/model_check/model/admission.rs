@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use dripfeed_bucket::RefusalReason;
 
-use super::super::step::{Answer, Entry, Offer, Verdict};
+use super::super::step::{Entry, Offer, StepResult, Verdict};
 use super::{Job, Model, Place};
 
 impl Model {
@@ -79,8 +79,8 @@ impl Model {
         self.callers().get(&caller).is_some_and(|held| *held >= most)
     }
 
-    pub(super) fn add_by_hand(&mut self, entry: Entry) -> Answer {
+    pub(super) fn add_by_hand(&mut self, entry: Entry) -> StepResult {
         self.append(0, None, entry != Entry::Unreadable);
-        Answer::Done
+        StepResult::Done
     }
 }
