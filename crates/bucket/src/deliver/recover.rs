@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
+use crate::bucket::Bucket;
+use crate::deliver::consumer::Consumer;
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
@@ -80,6 +82,26 @@ impl HeartbeatWatch {
     }
 }
 
+impl Bucket {
+    /// For a caller that knows that a replica is gone: its jobs are due at once for the others, not only after the
+    /// lease. None: its heart beat meanwhile, so it lives and keeps its jobs.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
+        let consumer = consumer.as_str();
+        // The owner of parked jobs is no replica: it never beats, and never dies.
+        if consumer == PARKED_OWNER {
+            return Ok(None);
+        }
+        let mut beats = redis::cmd("HGET");
+        beats.arg(self.redis_bucket.keys.replicas()).arg(consumer);
+        let seen: Option<String> = self.redis_bucket.store.command(&beats).await?;
+        let taken_over = self.redis_bucket.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
+        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
+    }
+}
+
 impl RedisBucket {
     /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
     pub(crate) async fn beat(&self, consumer: &str, watch: &mut HeartbeatWatch) -> Result<Recovery, BucketError> {
@@ -102,20 +124,6 @@ impl RedisBucket {
             }
         }
         Ok(found)
-    }
-
-    /// Takes over what `consumer` holds without waiting until it has stood still for long enough. None: it moved
-    /// meanwhile.
-    pub(crate) async fn declare_dead(&self, consumer: &str) -> Result<Option<Recovery>, BucketError> {
-        // The owner of parked jobs is no replica: it never beats, and never dies.
-        if consumer == PARKED_OWNER {
-            return Ok(None);
-        }
-        let mut beats = redis::cmd("HGET");
-        beats.arg(self.keys.replicas()).arg(consumer);
-        let seen: Option<String> = self.store.command(&beats).await?;
-        let taken_over = self.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
-        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
     }
 
     /// All others with their heartbeats; None when this consumer is a member no more.

@@ -1,10 +1,11 @@
 //! A processor's membership in a bucket.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::bucket::Bucket;
+use crate::deliver::consumer::Consumer;
 use crate::deliver::doorbell::Doorbell;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
@@ -21,28 +22,6 @@ static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 /// Between two tries to settle a job that Redis refuses to settle even alone.
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
-
-/// A replica's name in the group, unique per process and life.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Consumer(String);
-
-impl Consumer {
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Consumer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Whether a process is new in the group, or comes again after it was declared dead or Redis lost its membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,26 +51,21 @@ struct Member {
     expired: AtomicU64,
 }
 
-impl RedisBucket {
-    pub(crate) async fn join(
-        self: Arc<Self>,
-        consumer: Consumer,
-        lease: Duration,
-        life: Life,
-    ) -> Result<Replica, BucketError> {
+impl Bucket {
+    /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
         let joined = Instant::now();
-        let keys = self.keys.and_takers(vec![
-            self.keys.jobs(),
-            self.keys.replicas(),
-            self.keys.pace(),
-            self.keys.pace_tiers(),
-        ]);
-        let mut call = JOIN.of(self.kind).on(&keys);
+        let keys = &self.redis_bucket.keys;
+        let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers()]);
+        let mut call = JOIN.of(self.redis_bucket.kind).on(&keys);
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
-        self.store.run::<String>(&call).await?;
+        self.redis_bucket.store.run::<String>(&call).await?;
         Ok(Replica(Arc::new(Member {
-            settlements: settle::start(self.clone(), consumer.as_str().to_owned()),
-            redis_bucket: self,
+            settlements: settle::start(self.redis_bucket.clone(), consumer.as_str().to_owned()),
+            redis_bucket: self.redis_bucket.clone(),
             consumer,
             lease,
             doorbell: Doorbell::default(),

@@ -11,7 +11,7 @@ use dripfeed_store::{ChannelEvent, Script, Subscription};
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::ended::outcomes::{EndedJob, parse};
+use crate::ended::ended_job::{EndedJob, parse};
 use crate::error::BucketError;
 use crate::script::batches::{Batches, Limits};
 use crate::script::redis_bucket::RedisBucket;

@@ -8,6 +8,7 @@ use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
 use crate::admission::RefusalReason;
+use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::pace::{self, PaceTarget};
 use crate::script::constants::PARKED_OWNER;
@@ -85,17 +86,25 @@ pub struct ReplicaCensus {
     pub in_flight: u64,
 }
 
-impl RedisBucket {
-    pub(crate) async fn census(&self) -> Result<Census, BucketError> {
-        let takers = match self.kind {
+impl Bucket {
+    /// The level, the measured rates and the replicas.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn census(&self) -> Result<Census, BucketError> {
+        let takers = match self.redis_bucket.kind {
             Kind::Stream => Vec::new(),
-            Kind::List => self.takers().await?,
+            Kind::List => self.redis_bucket.takers().await?,
         };
-        let (effective, reply) =
-            self.run_with_settings("census", WaitFor::Reply, |effective| self.census_call(effective, &takers)).await?;
+        let (effective, reply) = self
+            .redis_bucket
+            .run_with_settings("census", WaitFor::Reply, |effective| self.redis_bucket.census_call(effective, &takers))
+            .await?;
         read(reply, &effective)
     }
+}
 
+impl RedisBucket {
     fn census_call(&self, effective: &EffectiveSettings, takers: &[String]) -> Call<'static> {
         let keys = &self.keys;
         let common =

@@ -2,7 +2,8 @@
 
 use dripfeed_job::{JobId, JobState, Outcome};
 
-use crate::ended::outcomes::EndedJob;
+use crate::bucket::Bucket;
+use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
 use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
@@ -62,24 +63,30 @@ impl JobView {
     }
 }
 
-impl RedisBucket {
-    pub(crate) async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
-        let found = match self.kind {
-            Kind::Stream => self.find_in_stream(id).await?,
+impl Bucket {
+    /// What is known of a job: where it is in the bucket, or how it ended. None: unknown, or forgotten.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        let found = match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.find_in_stream(id).await?,
             Kind::List => {
                 // An outcome is found at once, a job of a list only by looking through it.
-                if let Some(ended) = self.outcome(id).await? {
+                if let Some(ended) = self.redis_bucket.outcome(id).await? {
                     return Ok(Some(ended.into()));
                 }
-                self.find_in_lists(id).await?
+                self.redis_bucket.find_in_lists(id).await?
             }
         };
         if found.is_some() {
             return Ok(found);
         }
-        Ok(self.outcome(id).await?.map(JobView::from))
+        Ok(self.redis_bucket.outcome(id).await?.map(JobView::from))
     }
+}
 
+impl RedisBucket {
     async fn find_in_stream(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         let keys = &self.keys;
         let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dripfeed_job::{JobId, JobState};
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::inspect::find::JobView;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
@@ -18,10 +19,13 @@ static SCRIPTS: Scripts =
 
 const LIST: &str = "jobs";
 
-impl RedisBucket {
-    /// `state` None: all that is in the bucket. A page ends early when the jobs that were read for it have as many
-    /// bytes as one script may read. A list bucket is looked through whole for each page.
-    pub(crate) async fn jobs(
+impl Bucket {
+    /// `state` None: all that is in the bucket, oldest first. A page ends early when the jobs that were read for it
+    /// have as many bytes as one script may read. A list bucket is looked through whole for each page.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
+    pub async fn jobs(
         &self,
         state: Option<JobState>,
         after: Option<&Cursor>,
@@ -31,13 +35,17 @@ impl RedisBucket {
             let page = self.outcomes(None, Some(ending), after, limit).await?;
             return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
         }
-        let after = after.map(|cursor| cursor.position::<JobId>(LIST, self.settings().name.as_str())).transpose()?;
-        match self.kind {
-            Kind::Stream => self.jobs_of_stream(state, after, limit).await,
-            Kind::List => self.jobs_of_lists(state, after, limit).await,
+        let after = after
+            .map(|cursor| cursor.position::<JobId>(LIST, self.redis_bucket.settings().name.as_str()))
+            .transpose()?;
+        match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.jobs_of_stream(state, after, limit).await,
+            Kind::List => self.redis_bucket.jobs_of_lists(state, after, limit).await,
         }
     }
+}
 
+impl RedisBucket {
     async fn jobs_of_stream(
         &self,
         state: Option<JobState>,

@@ -2,6 +2,7 @@
 
 use dripfeed_job::{Ending, JobId, JobState};
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
@@ -22,11 +23,14 @@ pub enum Cancel {
     Unknown,
 }
 
-impl RedisBucket {
-    /// A list bucket is looked through for the job.
-    pub(crate) async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
+impl Bucket {
+    /// Ends a job that isn't in flight. A list bucket is looked through for it.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
         loop {
-            if self.cancel_where_it_waits(id).await? {
+            if self.redis_bucket.cancel_where_it_waits(id).await? {
                 return Ok(Cancel::Cancelled);
             }
             match self.find(id).await?.map(|job| job.state) {
@@ -38,7 +42,9 @@ impl RedisBucket {
             }
         }
     }
+}
 
+impl RedisBucket {
     /// Whether it waited or was parked.
     async fn cancel_where_it_waits(&self, id: JobId) -> Result<bool, BucketError> {
         let (settings, keys) = (self.settings(), &self.keys);

@@ -15,8 +15,8 @@ use dripfeed_job::{Job, JobId, Start, Submission, Unreadable, element, entry};
 use dripfeed_store::Store;
 use redis::Value;
 
-use crate::Bucket;
 use crate::admission::{Admission, Judgement, RefusalReason, Refused};
+use crate::bucket::Bucket;
 use crate::deliver::recover::{HeartbeatWatch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::BucketPlace;
