@@ -366,5 +366,5 @@ async fn a_used_up_quota_holds_the_bucket_whatever_the_answer_was() {
     assert!(takes_nothing(&b).await);
     let pace = bucket.census().await.unwrap().pace;
     assert_eq!(pace.reason, "held");
-    assert!(pace.held_for.unwrap() <= Duration::from_secs(60));
+    assert!(pace.throttled_for.unwrap() <= Duration::from_secs(60));
 }

@@ -75,7 +75,7 @@ pub struct Pace {
     /// letter may go for another), `no_rate`.
     pub reason: &'static str,
     /// Until the upstream's wish to wait is over.
-    pub held_for: Option<Duration>,
+    pub throttled_for: Option<Duration>,
     /// Calls that may be made at once. None: no rate is set.
     pub tokens: Option<u64>,
 }
@@ -131,7 +131,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let oldest = reply.text()?.parse::<JobId>().ok();
     let tokens = u64::try_from(reply.number()?).ok();
     let next_token = Duration::from_micros(reply.count()?);
-    let hold_ms = reply.count()?;
+    let throttled_until_ms = reply.count()?;
     let (speed, why) = (reply.parse::<f64>()?, reply.text()?);
     let replicas = read_replicas(reply.array()?)?;
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
@@ -141,11 +141,12 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let count = |name: &str| tally.get(name).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
     let total = |name: &str| u64::try_from(count(name)).unwrap_or(0);
     let per_s = |series: &str| meter.get(series).map_or(0.0, |text| per_second(text, now_us));
-    let held_for =
-        Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
+    let throttled_for = Duration::from_millis(throttled_until_ms)
+        .checked_sub(Duration::from_micros(now_us))
+        .filter(|left| !left.is_zero());
     let settings = &effective.settings;
     let target = PaceTarget::of(&settings.leak);
-    let (effective_per_s, reason) = match (&target, held_for) {
+    let (effective_per_s, reason) = match (&target, throttled_for) {
         _ if paused => (Some(0.0), "paused"),
         _ if settings.keep.is_held_by(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),
         (_, Some(_)) => (Some(0.0), "held"),
@@ -171,7 +172,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         accepted_per_s: per_s("accepted"),
         refused_per_s: per_s("refused"),
         settled_per_s: per_s("settled"),
-        pace: Pace { target, effective_per_s, reason, held_for, tokens },
+        pace: Pace { target, effective_per_s, reason, throttled_for, tokens },
         paused,
         replicas,
         overrides: effective.overrides.clone(),

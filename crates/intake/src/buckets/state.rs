@@ -151,7 +151,7 @@ impl From<Pace> for PaceState {
             target: pace.target.map(|target| target.text),
             effective_per_s: pace.effective_per_s,
             reason: pace.reason,
-            held_for_ms: pace.held_for.map(ms_up),
+            held_for_ms: pace.throttled_for.map(ms_up),
         }
     }
 }
