@@ -76,7 +76,7 @@ pub enum Admission {
 pub enum Settlement {
     Complete,
     Retry,
-    GiveBack,
+    Requeue,
     Bury,
 }
 
@@ -270,7 +270,7 @@ impl Bucket {
             Settlement::Complete if rules.has(Bug::AckAndDeleteApart) => return self.ack_then_delete(id),
             Settlement::Complete => self.end(id, Ending::Delivered),
             Settlement::Bury => self.end(id, Ending::Dead),
-            Settlement::GiveBack => drop(self.park(id, 0)),
+            Settlement::Requeue => drop(self.park(id, 0)),
             Settlement::Retry => {
                 if self.park(id, 0) {
                     self.job_mut(id).failures += 1;

@@ -136,7 +136,7 @@ impl Stage {
         match self {
             Self::Fresh if rules.has(Bug::AckBeforeSend) => Some(Settlement::Complete),
             Self::Fresh | Self::AckedUnsent => None,
-            Self::Stale => Some(Settlement::GiveBack),
+            Self::Stale => Some(Settlement::Requeue),
             Self::Judged(settlement) => Some(settlement),
         }
     }

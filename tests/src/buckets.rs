@@ -51,8 +51,8 @@ pub fn settings(name: &str) -> BucketSettings {
 }
 
 /// One setting changed at run time, by the name and in the form that the API has for it; null restores it.
-pub fn changed(name: &str, value: impl Into<Value>) -> Changes {
-    Changes::of(name, value).expect("a setting")
+pub fn changed(name: &str, value: impl Into<Value>) -> Overrides {
+    Overrides::of(name, value).expect("a setting")
 }
 
 pub fn job(body: impl Into<String>) -> Submission {
@@ -86,14 +86,14 @@ pub fn refused(admission: Result<Admission, BucketError>) -> Refused {
 }
 
 /// Up to `most` jobs: at least one is there.
-pub async fn take(replica: &Replica, most: usize) -> Vec<Taken> {
+pub async fn take(replica: &Replica, most: usize) -> Vec<ClaimedJob> {
     match replica.take(most).await.expect("Redis answers") {
         Take::Jobs(jobs) => jobs,
         other => panic!("{other:?}"),
     }
 }
 
-pub async fn take_one(replica: &Replica) -> Taken {
+pub async fn take_one(replica: &Replica) -> ClaimedJob {
     take(replica, 1).await.pop().expect("a job")
 }
 
@@ -101,7 +101,7 @@ pub async fn takes_nothing(replica: &Replica) -> bool {
     matches!(replica.take(100).await.expect("Redis answers"), Take::Idle(_))
 }
 
-pub async fn settle(replica: &Replica, taken: Taken, settlement: Settlement) -> Settled {
+pub async fn settle(replica: &Replica, taken: ClaimedJob, settlement: Settlement) -> Settled {
     replica.settle(taken.claim, settlement).await.expect("Redis answers")
 }
 

@@ -24,13 +24,13 @@ pub struct Client {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct ClientResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Answer {
+impl ClientResponse {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -61,12 +61,16 @@ impl Client {
 
     /// # Errors
     /// When no answer comes: the server is gone.
-    pub async fn call(&self, request: http::request::Builder, body: impl Into<Bytes>) -> Result<Answer, String> {
+    pub async fn call(
+        &self,
+        request: http::request::Builder,
+        body: impl Into<Bytes>,
+    ) -> Result<ClientResponse, String> {
         let request = request.body(Full::new(body.into())).expect("a request");
         let answered = async {
             let (head, body) = self.http.request(request).await.map_err(|error| error.to_string())?.into_parts();
             let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
-            Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
+            Ok(ClientResponse { status: head.status.as_u16(), headers: head.headers, body })
         };
         tokio::time::timeout(PATIENCE, answered).await.unwrap_or_else(|_| Err(format!("no answer in {PATIENCE:?}")))
     }
@@ -79,25 +83,25 @@ impl Client {
         }
     }
 
-    pub async fn get(&self, path: &str) -> Result<Answer, String> {
+    pub async fn get(&self, path: &str) -> Result<ClientResponse, String> {
         self.call(self.request(Method::GET, path), "").await
     }
 
-    pub async fn patch(&self, path: &str, body: &str) -> Result<Answer, String> {
+    pub async fn patch(&self, path: &str, body: &str) -> Result<ClientResponse, String> {
         self.call(self.request(Method::PATCH, path), body.to_owned()).await
     }
 
-    pub async fn post(&self, path: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
+    pub async fn post(&self, path: &str, body: impl Into<Bytes>) -> Result<ClientResponse, String> {
         self.call(self.request(Method::POST, path), body).await
     }
 
     /// Submits a job.
-    pub async fn submit(&self, bucket: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
+    pub async fn submit(&self, bucket: &str, body: impl Into<Bytes>) -> Result<ClientResponse, String> {
         self.post(&format!("/v1/buckets/{bucket}/jobs"), body).await
     }
 
     /// Submits a job with an idempotency key.
-    pub async fn submit_once(&self, bucket: &str, key: &str, body: impl Into<Bytes>) -> Result<Answer, String> {
+    pub async fn submit_once(&self, bucket: &str, key: &str, body: impl Into<Bytes>) -> Result<ClientResponse, String> {
         let request = self.request(Method::POST, &format!("/v1/buckets/{bucket}/jobs")).header("idempotency-key", key);
         self.call(request, body).await
     }

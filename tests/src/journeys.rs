@@ -5,7 +5,7 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
-use dripfeed_store::{Durability, Facts, Store};
+use dripfeed_store::{Durability, ServerInfo, Store};
 
 use crate::buckets::{self, DELIVERED, buried, changed, join, settle, submit, take, take_one, takes_nothing};
 
@@ -23,7 +23,7 @@ pub fn settings(name: &str, kind: Kind) -> BucketSettings {
 /// # Panics
 /// When it can't be done.
 pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
-    Facts::gather(store, Durability::Process).await.expect("INFO");
+    ServerInfo::gather(store, Durability::Process).await.expect("INFO");
     let replica = join(bucket, "a").await;
     let keyed = Submission { idempotency_key: IdempotencyKey::parse("k").ok(), ..buckets::job("keyed") };
     let first = submit(bucket, keyed.clone()).await;
@@ -50,7 +50,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     assert!(bucket.delete_dead(id).await.unwrap());
 
     submit(bucket, buckets::job("returned")).await;
-    settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+    settle(&replica, take_one(&replica).await, Settlement::Requeue).await;
     settle(&replica, take_one(&replica).await, DELIVERED).await;
 
     let expiring = Submission { expires_in: Some(Duration::from_millis(1)), ..buckets::job("late") };
@@ -72,7 +72,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     bucket.pause().await.unwrap();
     bucket.resume().await.unwrap();
     for capacity in [Some(7), None] {
-        bucket.change(&changed("capacity", capacity)).await.unwrap();
+        bucket.apply_overrides(&changed("capacity", capacity)).await.unwrap();
     }
     bucket.census().await.unwrap();
     let page = bucket.outcomes(None, None, None, 1).await.unwrap();
@@ -101,7 +101,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     let replica = join(bucket, "s").await;
     submit(bucket, buckets::job("again")).await;
     settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::ZERO }).await;
-    settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(Duration::from_millis(1)) }).await;
+    settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
     submit(bucket, Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
     // Only who waits for a new entry, and not for the end of a throttle, waits at the doorbell.
     tokio::time::sleep(Duration::from_millis(2)).await;

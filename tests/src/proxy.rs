@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::resp;
 use crate::scripts::{Called, Scripts};
-use crate::torture::breakpoint::{Breakpoints, Deed, Step};
+use crate::torture::breakpoint::{BreakpointAction, Breakpoints, Step};
 
 /// One for all proxies: the source goes by once for each server.
 static SCRIPTS: LazyLock<Mutex<Scripts>> = LazyLock::new(Mutex::default);
@@ -111,7 +111,7 @@ fn ms(time: Duration) -> u64 {
 
 /// A reply of Redis that a replica's membership depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum MembershipReply {
     Joined,
     Settled,
     Fenced,
@@ -119,19 +119,19 @@ pub enum Word {
 
 pub struct Proxy {
     pub address: SocketAddr,
-    words: Words,
+    words: MembershipReplies,
     links: Arc<Mutex<Vec<Weak<Link>>>>,
     late_ms: Arc<AtomicU64>,
     _serving: AbortOnDropHandle<()>,
 }
 
-type Words = Arc<Mutex<Vec<(Instant, Word)>>>;
+type MembershipReplies = Arc<Mutex<Vec<(Instant, MembershipReply)>>>;
 
 impl Proxy {
     pub async fn before(behind: Behind) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let (links, words, late_ms) = (Arc::default(), Words::default(), Arc::<AtomicU64>::default());
+        let (links, words, late_ms) = (Arc::default(), MembershipReplies::default(), Arc::<AtomicU64>::default());
         let serving = serve(listener, behind, Arc::clone(&links), Arc::clone(&late_ms), Arc::clone(&words));
         let serving = AbortOnDropHandle::new(tokio::spawn(serving));
         Self { address, words, links, late_ms, _serving: serving }
@@ -150,7 +150,7 @@ impl Proxy {
     }
 
     /// What Redis said to settlements and joins that came through here.
-    pub fn words(&self) -> Vec<(Instant, Word)> {
+    pub fn words(&self) -> Vec<(Instant, MembershipReply)> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -160,7 +160,7 @@ async fn serve(
     behind: Behind,
     links: Arc<Mutex<Vec<Weak<Link>>>>,
     late_ms: Arc<AtomicU64>,
-    words: Words,
+    words: MembershipReplies,
 ) {
     // Dropped with the proxy.
     let mut connections = tokio::task::JoinSet::new();
@@ -172,14 +172,14 @@ async fn serve(
     }
 }
 
-async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>, words: Words) {
+async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>, words: MembershipReplies) {
     client.set_nodelay(true).ok();
     // A server that is gone refuses: the client sees a connection that is closed at once.
     match behind {
         Behind::Redis { socket, breakpoints } => {
             let Ok(server) = UnixStream::connect(socket).await else { return };
-            let toll = Toll { breakpoints, words, awaited: Mutex::default() };
-            pass(client, server, &link, Some(&toll)).await;
+            let watch = ReplyWatch { breakpoints, words, awaited: Mutex::default() };
+            pass(client, server, &link, Some(&watch)).await;
         }
         Behind::Tcp(address) => {
             let Ok(server) = TcpStream::connect(address).await else { return };
@@ -189,13 +189,13 @@ async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>, words: Word
     }
 }
 
-async fn pass(client: TcpStream, server: impl AsyncRead + AsyncWrite + Unpin, link: &Link, toll: Option<&Toll>) {
+async fn pass(client: TcpStream, server: impl AsyncRead + AsyncWrite + Unpin, link: &Link, watch: Option<&ReplyWatch>) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = tokio::io::split(server);
     tokio::select! {
         () = link.cut.cancelled() => {}
-        () = pump(&mut from_client, &mut to_server, link, Way::ToServer, toll) => {}
-        () = pump(&mut from_server, &mut to_client, link, Way::ToClient, toll) => {}
+        () = pump(&mut from_client, &mut to_server, link, Way::ToServer, watch) => {}
+        () = pump(&mut from_server, &mut to_client, link, Way::ToClient, watch) => {}
     }
     if link.reset.load(Ordering::SeqCst)
         && let Ok(client) = from_client.reunite(to_client)
@@ -220,11 +220,11 @@ async fn pump(
     to: &mut (impl AsyncWrite + Unpin),
     link: &Link,
     way: Way,
-    toll: Option<&Toll>,
+    watch: Option<&ReplyWatch>,
 ) {
     let (arrivals, arrived) = mpsc::channel(CHUNKS);
     tokio::select! {
-        () = forward(arrived, to, link, way, toll) => {}
+        () = forward(arrived, to, link, way, watch) => {}
         // What has arrived before the end is still forwarded.
         () = async { read(from, arrivals).await; std::future::pending().await } => {}
     }
@@ -246,7 +246,7 @@ async fn forward(
     to: &mut (impl AsyncWrite + Unpin),
     link: &Link,
     way: Way,
-    toll: Option<&Toll>,
+    watch: Option<&ReplyWatch>,
 ) {
     let room = if way == Way::ToServer { &link.to_server } else { &link.to_client };
     let mut bytes = BytesMut::new();
@@ -256,9 +256,9 @@ async fn forward(
         if !delay.is_zero() {
             tokio::time::sleep_until((at + delay).into()).await;
         }
-        let (whole, open) = match toll {
+        let (whole, open) = match watch {
             None => (bytes.len(), true),
-            Some(toll) => toll.pass(&bytes, way).await,
+            Some(watch) => watch.pass(&bytes, way).await,
         };
         if way == Way::ToClient && link.mute.load(Ordering::SeqCst) {
             bytes.advance(whole);
@@ -276,14 +276,14 @@ async fn forward(
 }
 
 /// Watches what goes to Redis and what comes back.
-struct Toll {
+struct ReplyWatch {
     breakpoints: Breakpoints,
-    words: Words,
+    words: MembershipReplies,
     /// The scripts whose replies are to come, in order; None: another command.
     awaited: Mutex<VecDeque<Option<&'static str>>>,
 }
 
-impl Toll {
+impl ReplyWatch {
     /// How many of these bytes, whole messages, may pass; false when nothing may after them.
     async fn pass(&self, bytes: &[u8], way: Way) -> (usize, bool) {
         let mut passed = 0;
@@ -293,8 +293,8 @@ impl Toll {
                 Way::ToServer => self.request(message),
                 Way::ToClient => self.reply(message),
             };
-            if let Some(deed) = hit {
-                if deed == Deed::Kill {
+            if let Some(action) = hit {
+                if action == BreakpointAction::Kill {
                     self.breakpoints.kill().await;
                 }
                 return (passed, false);
@@ -304,14 +304,14 @@ impl Toll {
         (passed, true)
     }
 
-    fn request(&self, command: &[u8]) -> Option<Deed> {
+    fn request(&self, command: &[u8]) -> Option<BreakpointAction> {
         let called = SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).called_by(command);
         let script = if let Some(Called::Script(name)) = called { Some(name) } else { None };
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push_back(script);
         script.and_then(|script| self.breakpoints.take(Step::Before(script)))
     }
 
-    fn reply(&self, message: &[u8]) -> Option<Deed> {
+    fn reply(&self, message: &[u8]) -> Option<BreakpointAction> {
         // What Redis says unasked answers no command.
         if message[0] == b'>' {
             return None;
@@ -319,9 +319,9 @@ impl Toll {
         let script = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).pop_front().flatten()?;
         let says = |word: &[u8]| message.windows(word.len()).take(32).any(|part| part == word);
         let word = match script {
-            "join" if says(b"joined") => Some(Word::Joined),
-            "settle" if says(b"settled") => Some(Word::Settled),
-            "settle" if says(b"fenced") => Some(Word::Fenced),
+            "join" if says(b"joined") => Some(MembershipReply::Joined),
+            "settle" if says(b"settled") => Some(MembershipReply::Settled),
+            "settle" if says(b"fenced") => Some(MembershipReply::Fenced),
             _ => None,
         };
         if let Some(word) = word {

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misdeed {
+pub enum ProxyFault {
     /// It isn't carried out; this error is the answer.
     Error(&'static str),
     /// It isn't carried out, and the connection is closed.
@@ -39,7 +39,7 @@ pub enum Misdeed {
     Garbage,
 }
 
-impl Misdeed {
+impl ProxyFault {
     /// Whether the call has taken effect all the same.
     pub const fn is_carried_out(self) -> bool {
         matches!(self, Self::Close | Self::Half | Self::Garbage)
@@ -55,7 +55,7 @@ pub struct RedisFaultProxy {
 struct Shared {
     redis: PathBuf,
     book: Mutex<Book>,
-    /// How many misdeeds were done.
+    /// How many faults were done.
     done: watch::Sender<u64>,
 }
 
@@ -63,7 +63,7 @@ struct Shared {
 struct Book {
     scripts: Scripts,
     /// By the name of the call: what becomes of the next this many.
-    plans: BTreeMap<String, (Misdeed, u64)>,
+    plans: BTreeMap<String, (ProxyFault, u64)>,
     calls: BTreeMap<String, u64>,
 }
 
@@ -83,8 +83,8 @@ impl RedisFaultProxy {
     }
 
     /// The next `times` calls of that name are answered so: a script by the name of its file, or a command.
-    pub fn plan(&self, name: &str, misdeed: Misdeed, times: u64) {
-        self.shared.book().plans.insert(name.to_owned(), (misdeed, times));
+    pub fn plan(&self, name: &str, fault: ProxyFault, times: u64) {
+        self.shared.book().plans.insert(name.to_owned(), (fault, times));
     }
 
     /// No call of that name is answered otherwise any more.
@@ -126,24 +126,24 @@ impl Shared {
     }
 
     /// None: as Redis will.
-    fn judge(&self, command: &[u8]) -> Option<Misdeed> {
+    fn judge(&self, command: &[u8]) -> Option<ProxyFault> {
         let mut book = self.book();
         let name = match book.scripts.called_by(command)? {
             Called::Script(name) => name.to_owned(),
             Called::Command(name) => name,
             // Its source comes next, and reports its name.
-            Called::UnknownScript => return Some(Misdeed::Error("NOSCRIPT No matching script. Please use EVAL.")),
+            Called::UnknownScript => return Some(ProxyFault::Error("NOSCRIPT No matching script. Please use EVAL.")),
         };
         *book.calls.entry(name.clone()).or_default() += 1;
-        let (misdeed, left) = book.plans.get_mut(&name)?;
-        let misdeed = *misdeed;
+        let (fault, left) = book.plans.get_mut(&name)?;
+        let fault = *fault;
         *left -= 1;
         if *left == 0 {
             book.plans.remove(&name);
         }
         drop(book);
         self.done.send_modify(|done| *done += 1);
-        Some(misdeed)
+        Some(fault)
     }
 }
 
@@ -167,20 +167,20 @@ async fn pass(client: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let (mut from_client, mut from_redis) =
         (FramedRead::new(from_client, Messages), FramedRead::new(from_redis, Messages));
     while let Some(command) = from_client.next().await.transpose()? {
-        let misdeed = shared.judge(&command);
-        if let Some(Misdeed::Error(error)) = misdeed {
+        let fault = shared.judge(&command);
+        if let Some(ProxyFault::Error(error)) = fault {
             to_client.write_all(format!("-{error}\r\n").as_bytes()).await?;
             continue;
         }
-        if misdeed == Some(Misdeed::Drop) {
+        if fault == Some(ProxyFault::Drop) {
             return Ok(());
         }
         to_redis.write_all(&command).await?;
         let Some(reply) = reply_to(&mut from_redis, &mut to_client).await? else { return Ok(()) };
-        match misdeed {
-            Some(Misdeed::Close) => return Ok(()),
-            Some(Misdeed::Half) => return to_client.write_all(&reply[..reply.len() / 2]).await,
-            Some(Misdeed::Garbage) => to_client.write_all(b"\x00\xffgarbage\r\n").await?,
+        match fault {
+            Some(ProxyFault::Close) => return Ok(()),
+            Some(ProxyFault::Half) => return to_client.write_all(&reply[..reply.len() / 2]).await,
+            Some(ProxyFault::Garbage) => to_client.write_all(b"\x00\xffgarbage\r\n").await?,
             _ => to_client.write_all(&reply).await?,
         }
     }

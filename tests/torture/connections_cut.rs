@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::torture::event_log::{Fault, Hit};
+use dripfeed_tests::torture::event_log::{Hit, LoggedFault};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
 use tokio::time::sleep;
@@ -27,7 +27,7 @@ pub async fn run(order: Order) -> Report {
         // Redis cut off costs no duplicate: what was settled is known by the batch's number.
         let hit = if far { Hit::Processor(which) } else { Hit::Nobody };
         let from = Instant::now();
-        run.event_log.note(Fault { what: WHAT, hit, from, until: from + DONE });
+        run.event_log.note(LoggedFault { what: WHAT, hit, from, until: from + DONE });
         let links = proxies[which].links();
         if let Some(link) = draw.choice(&links) {
             match draw.u8(0..6) {

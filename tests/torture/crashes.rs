@@ -2,9 +2,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dripfeed_job::JobId;
-use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::breakpoint::{BreakpointAction, Step};
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::{BESIDE, BUCKET};
 use dripfeed_tests::torture::report::Report;
@@ -59,7 +59,7 @@ const ROUNDS_OF_OPERATORS: u32 = 5;
 
 /// Whether this may be what is heard of an intake that dies: on a slow machine its wait for Redis may end before it
 /// does.
-pub fn may_be_dying(answer: &Result<Answer, String>) -> bool {
+pub fn may_be_dying(answer: &Result<ClientResponse, String>) -> bool {
     answer.as_ref().map_or(true, |answer| answer.status == 503)
 }
 
@@ -102,7 +102,7 @@ pub async fn run(order: Order) -> Report {
                 if step == Step::Before("cancel") || step == Step::After("cancel") {
                     cancelled.insert(crash_cancelling(&run, step).await);
                 } else {
-                    let hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
+                    let hit = run.harness.breakpoints[0].set([(step, BreakpointAction::Kill)]);
                     run.event_log.fault(WHAT, Hit::Nobody, timeout(COMES_WITHIN, hit)).await.expect("load").ok();
                     run.harness.intakes[0].ready().await;
                 }
@@ -134,8 +134,8 @@ async fn crash(run: &Run, processor: usize, step: Step) -> bool {
     let breakpoints = run.harness.breakpoints_of_processor(processor, step);
     let stray = matches!(step, Step::Before("orphaned_claims") | Step::After("orphaned_claims"));
     // It asks for strays when the answer to a take was lost.
-    let before = stray.then_some((Step::After("take"), Deed::Cut));
-    let hit = breakpoints.set(before.into_iter().chain([(step, Deed::Kill)]));
+    let before = stray.then_some((Step::After("take"), BreakpointAction::Cut));
+    let hit = breakpoints.set(before.into_iter().chain([(step, BreakpointAction::Kill)]));
     let provoked = async {
         match step {
             Step::Before("join") | Step::After("join") => slot.kill().await,
@@ -173,7 +173,7 @@ async fn crash_cancelling(run: &Run, step: Step) -> JobId {
     };
     let id = handed_in.text("id");
     let job = format!("{path}/{id}");
-    let hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
+    let hit = run.harness.breakpoints[0].set([(step, BreakpointAction::Kill)]);
     let doomed = victim.client().expect("it is ready");
     let (cancelled, hit) = run
         .event_log
@@ -204,7 +204,7 @@ async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
         let request = request.header("content-type", "application/json");
         async move { of.call(request, operation.body).await }
     };
-    let hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
+    let hit = run.harness.breakpoints[0].set([(step, BreakpointAction::Kill)]);
     let asked = async { tokio::join!(ask(&doomed), timeout(COMES_WITHIN, hit)) };
     let (answer, hit) = run.event_log.fault(WHAT, Hit::Nobody, asked).await;
     assert!(may_be_dying(&answer) && hit.is_ok(), "{step:?}: the intake lived: {answer:?}");

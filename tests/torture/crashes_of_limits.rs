@@ -1,9 +1,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::breakpoint::{BreakpointAction, Step};
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::STEADY_LEASE;
 use dripfeed_tests::torture::report::Report;
@@ -79,7 +79,7 @@ async fn dies_within<F: Future<Output = ()>>(run: &Run, step: Step, ask: impl Fn
     let slot = &run.harness.intakes[0];
     slot.ready().await;
     let (lives, doomed) = (slot.lives(), slot.client().expect("it is ready"));
-    let mut hit = run.harness.breakpoints[0].set([(step, Deed::Kill)]);
+    let mut hit = run.harness.breakpoints[0].set([(step, BreakpointAction::Kill)]);
     let begun = Instant::now();
     let dying = async {
         while is_set(&mut hit) {
@@ -165,7 +165,7 @@ impl Checks {
     }
 }
 
-async fn check(client: &Client, service: &str, cost: u64) -> Result<Answer, String> {
+async fn check(client: &Client, service: &str, cost: u64) -> Result<ClientResponse, String> {
     client.post(&format!("/v1/services/{service}/check"), json!({ "cost": cost }).to_string()).await
 }
 

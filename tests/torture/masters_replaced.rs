@@ -1,7 +1,7 @@
 use dripfeed_store::Durability;
 use dripfeed_tests::sentinels::Sentinels;
 use dripfeed_tests::service::{Service, until};
-use dripfeed_tests::torture::failover::{Fault, Load, buckets};
+use dripfeed_tests::torture::failover::{Load, MasterFault, buckets};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::upstream::Upstream;
 
@@ -13,10 +13,10 @@ pub async fn run(order: Order) -> Report {
     let mut service = Service::over(redis, Durability::Replicated, &buckets(&upstream)).await;
     let mut load = Load::on(&service, upstream, order.load.per_second).await.with_slack(order.slack());
     load.is_kept_by(Durability::Replicated).await;
-    for fault in Fault::in_turn(order.faults) {
+    for fault in MasterFault::in_turn(order.faults) {
         let old = service.redis.master().await;
         fault.strikes(service.redis.server_mut(old)).await;
-        if fault == Fault::StepsDown {
+        if fault == MasterFault::StepsDown {
             service.redis.fail_over().await;
         }
         until("another master", async || service.redis.master().await != old).await;
@@ -26,7 +26,7 @@ pub async fn run(order: Order) -> Report {
         let old = service.redis.server(old);
         until("the old master follows the new one", async || !old.is_master().await).await;
         let scripts: String = old.tell("INFO commandstats").await;
-        if fault == Fault::Killed {
+        if fault == MasterFault::Killed {
             // It counts from its start, and was a master until a Sentinel reported it otherwise.
             assert!(!scripts.contains("cmdstat_eval"), "it was written to: {scripts}");
         }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use dripfeed_store::Durability;
 use dripfeed_tests::sentinels::Sentinels;
 use dripfeed_tests::service::{Service, until};
-use dripfeed_tests::torture::failover::{Fault, Load, buckets};
+use dripfeed_tests::torture::failover::{Load, MasterFault, buckets};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::upstream::Upstream;
 
@@ -24,12 +24,12 @@ pub async fn run(order: Order) -> Report {
     let mut load =
         Load::on(&service, upstream, order.load.per_second).await.with_slack(order.slack()).paced(rate, burst);
     load.is_kept_by(Durability::Replicated).await;
-    for fault in Fault::in_turn(order.faults) {
+    for fault in MasterFault::in_turn(order.faults) {
         service.redis.answer_late(LATE);
         load.flows().await;
         let old = service.redis.master().await;
         fault.strikes(service.redis.server_mut(old)).await;
-        if fault == Fault::StepsDown {
+        if fault == MasterFault::StepsDown {
             service.redis.fail_over().await;
         }
         until("another master", async || service.redis.master().await != old).await;

@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::breakpoint::{BreakpointAction, Step};
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
@@ -19,7 +19,10 @@ pub async fn run(order: Order) -> Report {
         run.until_fault(kill, order.faults).await;
         let victim = draw.usize(0..run.harness.processors.len());
         run.harness.processors[victim].ready().await;
-        let hit = run.harness.breakpoints_of_processor(victim, Step::AfterSend).set([(Step::AfterSend, Deed::Kill)]);
+        let hit = run
+            .harness
+            .breakpoints_of_processor(victim, Step::AfterSend)
+            .set([(Step::AfterSend, BreakpointAction::Kill)]);
         run.event_log
             .fault(WHAT, Hit::Processor(victim), async {
                 let () = run.harness.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;

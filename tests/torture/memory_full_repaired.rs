@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::client::Answer;
+use dripfeed_tests::client::ClientResponse;
 use dripfeed_tests::torture::driver::all_ready;
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::{BUCKET, Harness};
@@ -101,7 +101,7 @@ async fn lower(harness: &Harness, capacity: Option<u32>) -> Option<String> {
     told("the change", client.patch(&format!("/v1/buckets/{BUCKET}"), &format!("{{\"capacity\":{capacity}}}")).await)
 }
 
-fn told(what: &str, answer: Result<Answer, String>) -> Option<String> {
+fn told(what: &str, answer: Result<ClientResponse, String>) -> Option<String> {
     match answer {
         Ok(answer) if answer.status == 200 => None,
         other => Some(format!("{what} at maxmemory: {other:?}")),

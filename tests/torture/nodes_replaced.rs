@@ -1,7 +1,7 @@
 use dripfeed_store::Durability;
 use dripfeed_tests::cluster::TestCluster;
 use dripfeed_tests::service::{Service, until};
-use dripfeed_tests::torture::failover::{Fault, Load, buckets};
+use dripfeed_tests::torture::failover::{Load, MasterFault, buckets};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::upstream::Upstream;
 
@@ -14,10 +14,10 @@ pub async fn run(order: Order) -> Report {
     let mut service = Service::over(cluster, Durability::Replicated, &buckets(&upstream)).await;
     let mut load = Load::on(&service, upstream, order.load.per_second).await.with_slack(order.slack());
     load.is_kept_by(Durability::Replicated).await;
-    for fault in Fault::in_turn(order.faults) {
+    for fault in MasterFault::in_turn(order.faults) {
         let old = service.redis.owner_of(KEY).await;
         fault.strikes(&mut service.redis.node_mut(old).redis).await;
-        if fault == Fault::StepsDown {
+        if fault == MasterFault::StepsDown {
             service.redis.steps_in(service.redis.replica_of(old).await).await;
         }
         until("another master", async || service.redis.owner_without(old, KEY).await != old).await;

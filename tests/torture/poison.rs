@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_job::JobId;
-use dripfeed_tests::torture::event_log::{Fault, Hit};
+use dripfeed_tests::torture::event_log::{Hit, LoggedFault};
 use dripfeed_tests::torture::harness::{BUCKET, Harness};
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
@@ -38,7 +38,7 @@ pub async fn run(order: Order) -> Report {
         unreadable.insert(id.parse::<JobId>().expect("an id"));
     }
     run.driver.reached(order.load.jobs).await;
-    run.event_log.note(Fault {
+    run.event_log.note(LoggedFault {
         what: "a job that kills its processor",
         hit: Hit::Everybody,
         from: begun,

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_tests::proxy::Word;
+use dripfeed_tests::proxy::MembershipReply;
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
@@ -52,9 +52,12 @@ async fn settled_after_death(run: &Run, sleeper: usize, woken: Instant) -> Optio
     loop {
         let words = proxy.words();
         let mut after = words.iter().filter(|(at, _)| *at > woken).map(|(_, word)| *word);
-        let settled =
-            after.by_ref().take_while(|word| *word != Word::Joined).filter(|word| *word == Word::Settled).count();
-        let joined = words.iter().any(|(at, word)| *at > woken && *word == Word::Joined);
+        let settled = after
+            .by_ref()
+            .take_while(|word| *word != MembershipReply::Joined)
+            .filter(|word| *word == MembershipReply::Settled)
+            .count();
+        let joined = words.iter().any(|(at, word)| *at > woken && *word == MembershipReply::Joined);
         if joined {
             return (settled > 0).then(|| format!("{settled} batches were settled by one that was declared dead"));
         }

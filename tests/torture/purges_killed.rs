@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_tests::service::until;
-use dripfeed_tests::torture::breakpoint::{Deed, Step};
+use dripfeed_tests::torture::breakpoint::{BreakpointAction, Step};
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::{BUCKET, STEADY_LEASE};
 use dripfeed_tests::torture::report::Report;
@@ -29,9 +29,9 @@ pub async fn run(order: Order) -> Report {
         until("there is a backlog", async || run.harness.level().await > BACKLOG).await;
         // Before its first script, or after its first or second.
         let own = match draw.u8(0..3) {
-            0 => vec![(Step::Before("purge"), Deed::Kill)],
-            1 => vec![(Step::After("purge"), Deed::Kill)],
-            _ => vec![(Step::After("purge"), Deed::Pass), (Step::After("purge"), Deed::Kill)],
+            0 => vec![(Step::Before("purge"), BreakpointAction::Kill)],
+            1 => vec![(Step::After("purge"), BreakpointAction::Kill)],
+            _ => vec![(Step::After("purge"), BreakpointAction::Pass), (Step::After("purge"), BreakpointAction::Kill)],
         };
         purge_is_killed(&run, own).await;
     }
@@ -43,7 +43,7 @@ pub async fn run(order: Order) -> Report {
 }
 
 /// The intake that purges dies; another one, asked again, purges what is left.
-async fn purge_is_killed(run: &Run, steps: Vec<(Step, Deed)>) {
+async fn purge_is_killed(run: &Run, steps: Vec<(Step, BreakpointAction)>) {
     let [steady, victim] = [1, 0].map(|intake| &run.harness.intakes[intake]);
     victim.ready().await;
     let (client, doomed) = (steady.client().expect("nobody kills this one"), victim.client().expect("it is ready"));

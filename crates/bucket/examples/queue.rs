@@ -73,7 +73,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                     // A permit is for one call, and not for later.
                     let (id, in_time) = (taken.claim.id(), taken.permit.spend());
                     let settlement =
-                        if in_time { Settlement::Complete { status: 200, answer: None } } else { Settlement::GiveBack };
+                        if in_time { Settlement::Complete { status: 200, answer: None } } else { Settlement::Requeue };
                     replica.settle(taken.claim, settlement).await?;
                     settled = in_time.then_some(id);
                 }

@@ -9,8 +9,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    BATCH_BYTES, BATCH_JOBS, Bucket, BucketSettings, Consumer, DeadFilter, Kind, Life, Replica, Settled, Settlement,
-    Take, Taken,
+    BATCH_BYTES, BATCH_JOBS, Bucket, BucketSettings, ClaimedJob, Consumer, DeadFilter, Kind, Life, Replica, Settled,
+    Settlement, Take,
 };
 use dripfeed_job::{Start, Submission};
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -97,14 +97,14 @@ impl Bench {
     }
 
     /// Empty when there is nothing to be called now.
-    async fn take(&self) -> Result<Vec<Taken>, Failed> {
+    async fn take(&self) -> Result<Vec<ClaimedJob>, Failed> {
         match self.replica.take(WANTED).await? {
             Take::Jobs(jobs) => Ok(jobs),
             Take::Idle(_) | Take::Fenced => Ok(Vec::new()),
         }
     }
 
-    async fn settle(&self, jobs: Vec<Taken>, settlement: Settlement) -> Result<(), Failed> {
+    async fn settle(&self, jobs: Vec<ClaimedJob>, settlement: Settlement) -> Result<(), Failed> {
         let settled = jobs.into_iter().map(|taken| self.replica.settle(taken.claim, settlement.clone()));
         let all_recorded = try_join_all(settled).await?.into_iter().all(|settled| settled == Settled::Recorded);
         if all_recorded { Ok(()) } else { Err("the replica was declared dead".into()) }
@@ -120,7 +120,7 @@ impl Bench {
     /// What happens to jobs of one size, from admission to purge: as many as one script is given, or more.
     async fn journey(&self, jobs: usize, bytes: usize) -> Result<Measured, Failed> {
         let (store, bucket) = (&self.store, &self.bucket);
-        let throttle = Settlement::Hold { wait: Some(Duration::ZERO) };
+        let throttle = Settlement::Throttled { wait: Some(Duration::ZERO) };
         let deliver = Settlement::Complete { status: 200, answer: None };
         let bury = Settlement::Bury { reason: "no luck".to_owned(), status: None, answer: None, called: true };
         let mut measured = Vec::new();
@@ -130,7 +130,7 @@ impl Bench {
         add("list jobs", timed(store, async { Ok(bucket.jobs(None, None, 1000).await?) }).await?.0);
         let (time, taken) = timed(store, self.take()).await?;
         add("take", time);
-        add("settle: returned", timed(store, self.settle(taken, Settlement::GiveBack)).await?.0);
+        add("settle: returned", timed(store, self.settle(taken, Settlement::Requeue)).await?.0);
         let (time, taken) = timed(store, self.take()).await?;
         add("take again", time);
         add("settle: throttled", timed(store, self.settle(taken, throttle)).await?.0);
@@ -160,7 +160,7 @@ impl Bench {
         if taken.len() < BATCH_JOBS {
             return Err(format!("one take handed out {} of {BATCH_JOBS} jobs", taken.len()).into());
         }
-        self.settle(taken, Settlement::GiveBack).await?;
+        self.settle(taken, Settlement::Requeue).await?;
         self.bucket.purge().await?;
         Ok(vec![("take the last and large", time)])
     }

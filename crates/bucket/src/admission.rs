@@ -19,14 +19,14 @@ pub struct Judgement {
     /// None: no limit is for this submission, or something else decided before.
     pub limits: Option<Decision>,
     /// None: the caller isn't known, no share is in force, or something else decided before.
-    pub holding: Option<Holding>,
+    pub caller_share: Option<CallerShare>,
 }
 
 /// The share of the room that a caller has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holding {
+pub struct CallerShare {
     /// Jobs that it has in the bucket, one that was admitted just now included.
-    pub held: u64,
+    pub jobs: u64,
     /// The most that it may have.
     pub most: u64,
 }
@@ -38,8 +38,10 @@ impl Judgement {
         let Admission::Refused(Refused { reason, .. }) = &self.admission else { return Vec::new() };
         let policies = self.limits.iter().flat_map(Decision::violated).map(|verdict| verdict.policy.id().as_str());
         let has_its_share = match reason {
-            Reason::ShareTaken => true,
-            Reason::CallerLimit => self.holding.is_some_and(|holding| holding.held >= holding.most),
+            RefusalReason::ShareUsedUp => true,
+            RefusalReason::CallerLimit => {
+                self.caller_share.is_some_and(|caller_share| caller_share.jobs >= caller_share.most)
+            }
             _ => return Vec::new(),
         };
         policies.chain(has_its_share.then_some(MAX_SHARE)).collect()
@@ -66,7 +68,7 @@ pub struct Admitted {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    pub reason: Reason,
+    pub reason: RefusalReason,
     /// How long to wait before it is worth asking again; None when waiting doesn't help.
     pub retry_after: Option<Duration>,
     pub level: u64,
@@ -74,7 +76,7 @@ pub struct Refused {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum RefusalReason {
     /// No room, by jobs or by bytes.
     BucketFull,
     /// The job is larger than all the bytes the bucket may hold.
@@ -88,10 +90,10 @@ pub enum Reason {
     /// A limit for the caller, or for what else the bucket's policies count by.
     CallerLimit,
     /// The caller has its share of the room; no policy refuses.
-    ShareTaken,
+    ShareUsedUp,
 }
 
-impl Reason {
+impl RefusalReason {
     pub const ALL: [Self; 7] = [
         Self::BucketFull,
         Self::IdempotencyKeysFull,
@@ -99,14 +101,14 @@ impl Reason {
         Self::DeadlineUnreachable,
         Self::IdempotencyConflict,
         Self::CallerLimit,
-        Self::ShareTaken,
+        Self::ShareUsedUp,
     ];
 
     /// What the scripts and the tally call it.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::NeverFits => "never_fits",
-            Self::ShareTaken => MAX_SHARE,
+            Self::ShareUsedUp => MAX_SHARE,
             _ => self.code(),
         }
     }
@@ -120,7 +122,7 @@ impl Reason {
             Self::NeverFits => "body_too_large",
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::IdempotencyConflict => "idempotency_conflict",
-            Self::CallerLimit | Self::ShareTaken => "caller_limit",
+            Self::CallerLimit | Self::ShareUsedUp => "caller_limit",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use dripfeed_job::BucketName;
 
-use crate::Bucket;
+use crate::bucket::Bucket;
 
 #[derive(Default)]
 pub struct Buckets(ArcSwap<BTreeMap<BucketName, Bucket>>);

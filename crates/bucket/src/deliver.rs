@@ -1,5 +1,6 @@
 //! From the claim of a job to its settlement, and what becomes of a dead replica's jobs.
 
+pub(crate) mod consumer;
 pub(crate) mod doorbell;
 pub(crate) mod orphaned_claims;
 pub(crate) mod permit;

@@ -2,5 +2,6 @@
 
 pub(crate) mod await_outcome;
 pub(crate) mod dead_letters;
+pub(crate) mod ended_job;
 pub(crate) mod outcomes;
 pub(crate) mod retention;

@@ -23,16 +23,18 @@ mod settings;
 
 pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
-pub use admission::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Reason, Refused};
+pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, RefusalReason, Refused};
 pub use bucket::Bucket;
 pub use buckets::Buckets;
+pub use deliver::consumer::Consumer;
 pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;
-pub use deliver::replica::{Consumer, Life, Replica};
+pub use deliver::replica::{Life, Replica};
 pub use deliver::settle::{Feedback, Settled, Settlement};
-pub use deliver::take::{Claim, Idle, Take, Taken};
+pub use deliver::take::{Claim, ClaimedJob, Idle, Take};
 pub use ended::dead_letters::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
-pub use ended::outcomes::{EndedJob, Latency, Report};
+pub use ended::ended_job::EndedJob;
+pub use ended::outcomes::{Latency, Report};
 pub use ended::retention::Retention;
 pub use error::BucketError;
 pub use inspect::census::{Census, Pace, ReplicaCensus};
@@ -44,12 +46,12 @@ pub use inspect::served::{
     stranded_jobs,
 };
 pub use operate::cancel::Cancel;
-pub use operate::moving::{Moved, Mover, Moving};
-pub use pace::Target;
+pub use operate::moving::{MoveProgress, MoveStep, Mover};
+pub use pace::PaceTarget;
 pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::fragments;
 pub use settings::limits::BucketLimits;
-pub use settings::overrides::Changes;
+pub use settings::overrides::Overrides;
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
 pub use settings::setting_kind::{BadSetting, SettingKind};

@@ -10,14 +10,14 @@ use crate::settings::Leak;
 
 /// What the pace of a bucket is to be.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct PaceTarget {
     /// Such as `10/s` or, of several tiers, `10/s, fixed 10000/24h`.
     pub text: String,
     /// Of the rate; without one, of the tier with the shortest period.
     pub per_second: f64,
 }
 
-impl Target {
+impl PaceTarget {
     /// None: as fast as the upstream answers.
     pub(crate) fn of(leak: &Leak) -> Option<Self> {
         let shortest = || leak.tiers.tiers().iter().min_by_key(|tier| tier.period()).map(per_second);
@@ -59,7 +59,7 @@ fn tiers(leak: &Leak) -> Vec<Tier> {
 /// to keep; and where a token comes so seldom that lateness is nothing to it, none is kept. Windows need none: they
 /// count when calls are made.
 fn with_room_for_late(tier: &Tier) -> Tier {
-    let dripfeed_limit::Kind::Bucket { burst } = *tier.kind() else { return tier.clone() };
+    let dripfeed_limit::TierKind::Bucket { burst } = *tier.kind() else { return tier.clone() };
     let (late, period) = (u128::from(tier.limit()) * PROMPT.as_micros(), tier.period().as_micros());
     let late = if late * 100 < period { 0 } else { late.div_ceil(period) };
     let kept = burst.saturating_sub(u64::try_from(late).unwrap_or(u64::MAX)).max(1);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_target_tells_all_tiers() {
-        let target = |rate, tiers| Target::of(&leak(rate, 1, tiers)).map(|target| (target.text, target.per_second));
+        let target = |rate, tiers| PaceTarget::of(&leak(rate, 1, tiers)).map(|target| (target.text, target.per_second));
         assert_eq!(target(None, json!([])), None);
         assert_eq!(target(Some("200/500ms"), json!([])), Some(("200/500ms".to_owned(), 400.0)));
         let day = json!([{ "kind": "fixed", "limit": 10000, "period": "1d" }, { "kind": "gate", "period": "250ms" }]);

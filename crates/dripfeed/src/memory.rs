@@ -1,7 +1,7 @@
 //! Whether what the buckets may hold fits into the memory that Redis may take.
 
 use dripfeed_bucket::INSTALLATION;
-use dripfeed_store::{Durability, Facts, Store, StoreError};
+use dripfeed_store::{Durability, ServerInfo, Store, StoreError};
 
 use crate::settings::Settings;
 
@@ -11,7 +11,7 @@ const MIB: u64 = 1 << 20;
 pub(crate) async fn shortfall(settings: &Settings, store: &Store) -> Result<Option<String>, StoreError> {
     let mut limits = Vec::new();
     for server in store.masters() {
-        limits.push(Facts::gather(&server, Durability::Process).await?.max_memory);
+        limits.push(ServerInfo::gather(&server, Durability::Process).await?.max_memory);
     }
     let buckets = settings.buckets.values().map(|bucket| bucket.settings(Durability::Process).most_memory());
     Ok(missing(&limits, buckets.fold(INSTALLATION, u64::saturating_add)))

@@ -18,7 +18,7 @@ pub(crate) const MOST_ENTRIES: usize = 128;
 
 /// A request as a descriptor describes it.
 #[derive(Debug, Default)]
-pub(crate) struct Described<'d> {
+pub(crate) struct DescribedRequest<'d> {
     method: &'d str,
     path: &'d str,
     caller: Option<&'d str>,
@@ -28,7 +28,7 @@ pub(crate) struct Described<'d> {
     cost: Option<u64>,
 }
 
-impl<'d> Described<'d> {
+impl<'d> DescribedRequest<'d> {
     /// Parses the descriptor at `place`; `hits` is the default cost of all descriptors.
     pub(crate) fn read(place: usize, descriptor: &'d RateLimitDescriptor, hits: u32) -> Result<Self, Status> {
         let bad = |reason: &str| Status::invalid_argument(format!("descriptors[{place}].{reason}"));

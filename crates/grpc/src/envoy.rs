@@ -2,11 +2,13 @@
 //! All are decided together: if any is over the limit, the whole call is, and none is charged.
 
 use dripfeed_auth::Scope;
-use dripfeed_limit::{Decision, Mode, PolicyVerdict, Request as Checked, Services, TierVerdict, Together, Wait};
+use dripfeed_limit::{
+    CombinedDecision, Decision, Mode, PolicyVerdict, Request as Checked, Services, TierVerdict, Wait,
+};
 use tonic::{Request, Response, Status};
 
 use crate::access::{Access, unknown_service};
-use crate::descriptor::Described;
+use crate::descriptor::DescribedRequest;
 use crate::rate_limit_service::rate_limit_response::rate_limit::Unit;
 use crate::rate_limit_service::rate_limit_response::{Code, DescriptorStatus, RateLimit};
 use crate::rate_limit_service::rate_limit_service_server::RateLimitService;
@@ -40,21 +42,21 @@ impl RateLimitService for Envoy {
             return Err(Status::invalid_argument(format!("descriptors: give 1 to {MOST_DESCRIPTORS}")));
         }
         let described = descriptors.iter().enumerate();
-        let described: Vec<Described<'_>> = described
-            .map(|(place, descriptor)| Described::read(place, descriptor, *hits_addend))
+        let described: Vec<DescribedRequest<'_>> = described
+            .map(|(place, descriptor)| DescribedRequest::read(place, descriptor, *hits_addend))
             .collect::<Result<_, _>>()?;
         let requests: Vec<Checked<'_>> = described.iter().map(|described| described.request(caller.id())).collect();
-        let together = self.services.check_together(&service, &requests).await.map_err(|error| refusal(&error))?;
-        Ok(Response::new(self.answer(&together.ok_or_else(unknown_service)?)))
+        let combined = self.services.check_together(&service, &requests).await.map_err(|error| refusal(&error))?;
+        Ok(Response::new(self.answer(&combined.ok_or_else(unknown_service)?)))
     }
 }
 
 impl Envoy {
-    fn answer(&self, together: &Together) -> RateLimitResponse {
-        let decision = &together.decision;
+    fn answer(&self, combined: &CombinedDecision) -> RateLimitResponse {
+        let decision = &combined.decision;
         RateLimitResponse {
             overall_code: code(decision.allowed).into(),
-            statuses: together.requests().map(|verdicts| status(&verdicts)).collect(),
+            statuses: combined.requests().map(|verdicts| status(&verdicts)).collect(),
             response_headers_to_add: self.fields(decision),
             raw_body: decision.message().unwrap_or_default().into_bytes(),
         }

@@ -26,21 +26,21 @@ enum Next {
 /// What the head of a request has declared so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
-    version: Version,
+    version: Http1Version,
     has_host: bool,
     length: Option<u64>,
     is_chunked: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
+enum Http1Version {
     Http10,
     Http11,
 }
 
 /// The part of a request whose framing is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum RequestPart {
     Head,
     Body,
 }
@@ -50,7 +50,7 @@ pub(crate) enum Part {
 pub(crate) struct InvalidFraming {
     /// The number of valid bytes. The next one is the LF of an invalid line, or exceeds the line limit.
     pub(crate) valid: usize,
-    pub(crate) part: Part,
+    pub(crate) part: RequestPart,
 }
 
 /// Tracks the framing of a connection from its first byte.
@@ -109,13 +109,13 @@ impl Framing {
 
     /// Whether the bytes so far end within a body.
     pub(crate) fn is_within_body(&self) -> bool {
-        self.part() == Part::Body
+        self.part() == RequestPart::Body
     }
 
-    fn part(&self) -> Part {
+    fn part(&self) -> RequestPart {
         match self.next {
-            Next::RequestLine | Next::Field(_) => Part::Head,
-            Next::Body(_) | Next::ChunkSize | Next::Chunk(_) | Next::ChunkEnd | Next::Trailer => Part::Body,
+            Next::RequestLine | Next::Field(_) => RequestPart::Head,
+            Next::Body(_) | Next::ChunkSize | Next::Chunk(_) | Next::ChunkEnd | Next::Trailer => RequestPart::Body,
         }
     }
 }
@@ -157,8 +157,8 @@ impl Head {
             return None;
         };
         let version = match version {
-            b"HTTP/1.0" => Version::Http10,
-            b"HTTP/1.1" => Version::Http11,
+            b"HTTP/1.0" => Http1Version::Http10,
+            b"HTTP/1.1" => Http1Version::Http11,
             _ => return None,
         };
         Some(Self { version, has_host: false, length: None, is_chunked: false })
@@ -183,8 +183,8 @@ impl Head {
 
     fn end(self) -> Option<Next> {
         match (self.version, self.length, self.is_chunked) {
-            (Version::Http11, _, _) if !self.has_host => None,
-            (_, Some(_), true) | (Version::Http10, _, true) => None,
+            (Http1Version::Http11, _, _) if !self.has_host => None,
+            (_, Some(_), true) | (Http1Version::Http10, _, true) => None,
             (_, None, true) => Some(Next::ChunkSize),
             (_, Some(0) | None, false) => Some(Next::RequestLine),
             (_, Some(length), false) => Some(Next::Body(length)),
@@ -257,7 +257,7 @@ mod tests {
 
     /// The last LF of `text` must be refused.
     #[track_caller]
-    fn is_refused(text: &str, part: Part) {
+    fn is_refused(text: &str, part: RequestPart) {
         let invalid = InvalidFraming { valid: text.rfind('\n').unwrap(), part };
         assert_eq!(follow(text), Err(invalid), "{text:?}");
         let before = format!("{GET}Content-Length: 2\r\n\r\nxy");
@@ -302,7 +302,7 @@ mod tests {
             "GET\t/\tHTTP/1.1\r\n",
             "GET / HTTP/1.1\r\n\r\n",
         ] {
-            is_refused(lines, Part::Head);
+            is_refused(lines, RequestPart::Head);
         }
         for fields in [
             "\n",
@@ -338,9 +338,9 @@ mod tests {
             "Transfer-Encoding: xchunked\r\n",
             "Transfer-Encoding: \x0bchunked\r\n",
         ] {
-            is_refused(&format!("{GET}{fields}"), Part::Head);
+            is_refused(&format!("{GET}{fields}"), RequestPart::Head);
         }
-        is_refused("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Part::Head);
+        is_refused("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", RequestPart::Head);
     }
 
     #[test]
@@ -370,7 +370,7 @@ mod tests {
             "0\r\n folded\r\n",
             "0\r\nGET / HTTP/1.1\r\n",
         ] {
-            is_refused(&format!("{GET}Transfer-Encoding: chunked\r\n\r\n{chunks}"), Part::Body);
+            is_refused(&format!("{GET}Transfer-Encoding: chunked\r\n\r\n{chunks}"), RequestPart::Body);
         }
     }
 
@@ -379,6 +379,6 @@ mod tests {
         let mut framing = Framing::new();
         let many = vec![b'x'; PARSED_BYTES];
         assert_eq!(framing.follow(&many), Ok(()));
-        assert_eq!(framing.follow(b"xy"), Err(InvalidFraming { valid: 0, part: Part::Head }));
+        assert_eq!(framing.follow(b"xy"), Err(InvalidFraming { valid: 0, part: RequestPart::Head }));
     }
 }

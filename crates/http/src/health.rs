@@ -12,9 +12,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Readiness of one process. Cheap to clone.
 #[derive(Clone)]
-pub struct Health(Arc<Parts>);
+pub struct Health(Arc<HealthState>);
 
-struct Parts {
+struct HealthState {
     store: Store,
     /// Time and result of the last PING. Locked during a PING, so that concurrent checks share its result.
     checked: Mutex<Option<(Instant, bool)>>,
@@ -36,7 +36,7 @@ impl Health {
     #[must_use]
     pub fn new(store: Store) -> Self {
         let (leaving, draining) = (CancellationToken::new(), CancellationToken::new());
-        Self(Arc::new(Parts { store, checked: Mutex::default(), leaving, draining }))
+        Self(Arc::new(HealthState { store, checked: Mutex::default(), leaving, draining }))
     }
 
     /// Reports not ready from now on. Requests are still served.

@@ -1,13 +1,13 @@
 use tokio::net::TcpListener;
 
-use crate::protocol::Version;
+use crate::protocol::HttpVersion;
 use crate::tls::Tls;
 
 /// A bound port, its HTTP version and its TLS identity.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) tcp: TcpListener,
-    pub(crate) version: Version,
+    pub(crate) version: HttpVersion,
     /// None: HTTP in clear text.
     pub(crate) tls: Option<Tls>,
 }
@@ -16,13 +16,13 @@ impl Listener {
     /// HTTP/1.1.
     #[must_use]
     pub const fn new(tcp: TcpListener, tls: Option<Tls>) -> Self {
-        Self { tcp, version: Version::One, tls }
+        Self { tcp, version: HttpVersion::One, tls }
     }
 
     /// HTTP/2, for gRPC.
     #[must_use]
     pub const fn http2(tcp: TcpListener, tls: Option<Tls>) -> Self {
-        Self { tcp, version: Version::Two, tls }
+        Self { tcp, version: HttpVersion::Two, tls }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::header_limits;
 
 /// The HTTP version of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
+pub(crate) enum HttpVersion {
     One,
     Two,
 }
@@ -22,16 +22,16 @@ const STREAMS: u32 = 128;
 const HEADER_LIST: u32 = 64 * 1024;
 
 #[derive(Clone)]
-pub(crate) enum Http {
+pub(crate) enum Protocol {
     One(Arc<http1::Builder>),
     Two { http: http2::Builder<TokioExecutor>, read_timeout: Duration },
 }
 
-impl Http {
-    pub(crate) fn new(version: Version, limits: ConnectionLimits) -> Self {
+impl Protocol {
+    pub(crate) fn new(version: HttpVersion, limits: ConnectionLimits) -> Self {
         let timeout = limits.head_timeout;
         match version {
-            Version::One => {
+            HttpVersion::One => {
                 let mut http = http1::Builder::new();
                 http.timer(TokioTimer::new())
                     .header_read_timeout(timeout)
@@ -39,7 +39,7 @@ impl Http {
                     .max_buf_size(header_limits::PARSED_BYTES);
                 Self::One(Arc::new(http))
             }
-            Version::Two => {
+            HttpVersion::Two => {
                 let mut http = http2::Builder::new(TokioExecutor::new());
                 http.timer(TokioTimer::new())
                     .keep_alive_interval(Some(timeout))
@@ -51,10 +51,10 @@ impl Http {
         }
     }
 
-    pub(crate) const fn version(&self) -> Version {
+    pub(crate) const fn version(&self) -> HttpVersion {
         match self {
-            Self::One(_) => Version::One,
-            Self::Two { .. } => Version::Two,
+            Self::One(_) => HttpVersion::One,
+            Self::Two { .. } => HttpVersion::Two,
         }
     }
 

@@ -26,7 +26,7 @@ use tower::ServiceExt as _;
 
 use crate::connection_limits::ConnectionLimits;
 use crate::listener::Listener;
-use crate::protocol::Http;
+use crate::protocol::Protocol;
 use crate::strict::Strict;
 use crate::tls::Tls;
 
@@ -53,7 +53,7 @@ pub async fn serve(
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let room = Arc::new(Semaphore::new(limits.most));
-    let server = Server { http: Http::new(version, limits), router, tls, limits, stop, cut: cut.clone() };
+    let server = Server { http: Protocol::new(version, limits), router, tls, limits, stop, cut: cut.clone() };
     let ended = tokio::select! {
         ended = accept_all(&listener, &server, &room, &connections) => ended,
         () = server.stop.cancelled() => Ok(()),
@@ -73,7 +73,7 @@ type TimedStream = Pin<Box<TimeoutStream<TcpStream>>>;
 
 #[derive(Clone)]
 struct Server {
-    http: Http,
+    http: Protocol,
     router: Router,
     tls: Option<Tls>,
     limits: ConnectionLimits,
@@ -163,10 +163,12 @@ impl Server {
         });
         let service = TowerToHyperService::new(router);
         match &self.http {
-            Http::One(http) => {
+            Protocol::One(http) => {
                 self.until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await
             }
-            Http::Two { http, .. } => self.until_stop(pin!(http.serve_connection(TokioIo::new(stream), service))).await,
+            Protocol::Two { http, .. } => {
+                self.until_stop(pin!(http.serve_connection(TokioIo::new(stream), service))).await
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-use crate::framing::{Framing, Part};
+use crate::framing::{Framing, RequestPart};
 
 /// Replaces the rest of an invalid head: a NUL, which no line may contain, and the end of the head, so that it is
 /// parsed at once. The server responds 400 and closes the connection.
@@ -26,7 +26,7 @@ pub(crate) struct Strict<S> {
     connection: S,
     framing: Framing,
     /// The part with invalid framing, and the rest of `INVALID_HEAD` to be read.
-    invalid: Option<(Part, &'static [u8])>,
+    invalid: Option<(RequestPart, &'static [u8])>,
     /// Started when nothing more is written.
     linger: Option<Pin<Box<Sleep>>>,
 }
@@ -48,16 +48,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
             this.invalid = Some((invalid.part, INVALID_HEAD));
         }
         match &mut this.invalid {
-            Some((Part::Head, rest)) => {
+            Some((RequestPart::Head, rest)) => {
                 let (now, later) = rest.split_at(rest.len().min(buffer.remaining()));
                 buffer.put_slice(now);
                 *rest = later;
             }
             // Zero bytes would mean the end of the connection, so valid bytes are passed on first.
-            Some((Part::Body, _)) if buffer.filled().len() == before => {
+            Some((RequestPart::Body, _)) if buffer.filled().len() == before => {
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "invalid body framing")));
             }
-            Some((Part::Body, _)) | None => {}
+            Some((RequestPart::Body, _)) | None => {}
         }
         Poll::Ready(Ok(()))
     }

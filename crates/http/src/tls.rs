@@ -10,7 +10,7 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::protocol::Version;
+use crate::protocol::HttpVersion;
 
 /// A certificate chain and its private key.
 #[derive(Clone)]
@@ -76,11 +76,11 @@ impl Tls {
         self.0.store(Arc::new(identity));
     }
 
-    pub(crate) fn acceptor(&self, version: Version) -> TlsAcceptor {
+    pub(crate) fn acceptor(&self, version: HttpVersion) -> TlsAcceptor {
         let identity = self.0.load();
         TlsAcceptor::from(Arc::clone(match version {
-            Version::One => &identity.http1,
-            Version::Two => &identity.http2,
+            HttpVersion::One => &identity.http1,
+            HttpVersion::Two => &identity.http2,
         }))
     }
 }

@@ -15,9 +15,9 @@ use crate::wait_limit::WaitLimit;
 
 /// The HTTP API. Cheap to clone.
 #[derive(Clone)]
-pub struct Intake(Arc<Parts>);
+pub struct Intake(Arc<IntakeState>);
 
-struct Parts {
+struct IntakeState {
     settings: IntakeSettings,
     keys: Arc<ApiKeys>,
     buckets: Arc<Buckets>,
@@ -40,7 +40,7 @@ impl Intake {
     ) -> Self {
         let body_budget = BodyBudget::new(settings.max_bodies);
         let waits = WaitLimit::new(settings.max_waits, settings.max_waits_per_caller);
-        Self(Arc::new(Parts { settings, keys, buckets, services, metrics, exporter, body_budget, waits }))
+        Self(Arc::new(IntakeState { settings, keys, buckets, services, metrics, exporter, body_budget, waits }))
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {

@@ -21,15 +21,15 @@ use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 pub(crate) use self::code::Code;
-pub(crate) use self::members::{BadOption, Place};
-use self::members::{LONGEST_TEXT, More, shortened};
+pub(crate) use self::members::{BadOption, FaultPlace};
+use self::members::{LONGEST_TEXT, ProblemMembers, shortened};
 
 /// A refusal or an error, as the caller sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     code: Code,
     detail: String,
-    more: Box<More>,
+    more: Box<ProblemMembers>,
     fields: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -41,7 +41,7 @@ impl Problem {
 
     /// What is wrong with a member of a body, by its path.
     pub(crate) fn bad_member(member: &str, reason: &str) -> Self {
-        let place = Place { member: Some(member.to_owned()), ..Place::default() };
+        let place = FaultPlace { member: Some(member.to_owned()), ..FaultPlace::default() };
         Self::new(Code::BadMember, reason).at(place)
     }
 
@@ -93,7 +93,7 @@ impl Problem {
         self
     }
 
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: FaultPlace) -> Self {
         self.more.place = place;
         self
     }
@@ -130,7 +130,7 @@ impl From<NotReady> for Problem {
 /// A problem as it is sent (RFC 9457).
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
-pub(crate) struct Document<'a> {
+pub(crate) struct ProblemDocument<'a> {
     /// A stable reference, one for each `code`.
     #[serde(rename = "type")]
     about: String,
@@ -140,12 +140,12 @@ pub(crate) struct Document<'a> {
     #[schema(value_type = &'static str)]
     code: Code,
     #[serde(flatten)]
-    more: &'a More,
+    more: &'a ProblemMembers,
 }
 
 impl Serialize for Problem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let document = Document {
+        let document = ProblemDocument {
             about: format!("/problems/{}", self.code.as_str()),
             title: self.code.title(),
             status: self.code.line().0,

@@ -99,11 +99,11 @@ pub fn openapi() -> OpenApi {
 
 #[derive(utoipa::OpenApi)]
 #[openapi(paths(proxy::proxy, probes::livez, probes::readyz, probes::metrics))]
-struct Described;
+struct ApiDescription;
 
 /// The routes under `/v1` with their descriptions, and the descriptions of all other routes.
 fn calls() -> OpenApiRouter<Intake> {
-    OpenApiRouter::with_openapi(Described::openapi())
+    OpenApiRouter::with_openapi(ApiDescription::openapi())
         .routes(routes!(single::submit, jobs::jobs))
         .routes(routes!(batch::batch))
         .routes(routes!(job::job, cancel::cancel))

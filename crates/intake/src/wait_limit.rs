@@ -20,11 +20,11 @@ impl Waiter {
 pub(crate) struct WaitLimit {
     most: usize,
     most_per_caller: usize,
-    now: Mutex<Now>,
+    now: Mutex<WaitCounts>,
 }
 
 #[derive(Default)]
-struct Now {
+struct WaitCounts {
     all: usize,
     by_caller: HashMap<Waiter, usize>,
 }
@@ -46,7 +46,7 @@ impl WaitLimit {
         Some(WaitPermit { waits: self, waiter })
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
+    fn now(&self) -> MutexGuard<'_, WaitCounts> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_job::path::UpstreamPath;
-use dripfeed_job::{Answer, Rate, Retry, Verdict, duration};
+use dripfeed_job::{Rate, Retry, UpstreamAnswer, Verdict, duration};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let rate: Rate = "200/500ms".parse()?;
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let retry = Retry { attempts: 5, first: duration::parse("1s")?, max: duration::parse("10m")? };
     for status in [200, 404, 429, 503] {
-        let answer = Answer::Status { status, retry_after: None, exhausted_for: None, no_retry: false };
+        let answer = UpstreamAnswer::Status { status, retry_after: None, exhausted_for: None, no_retry: false };
         match answer.judge() {
             Verdict::Delivered => println!("{status}: delivered"),
             Verdict::Throttled { .. } => println!("{status}: the bucket is throttled, no attempt is counted"),

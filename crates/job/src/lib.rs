@@ -18,9 +18,9 @@ mod wire;
 
 pub use bucket_name::BucketName;
 pub use id::JobId;
-pub use outcome::answer::{Answer, Verdict};
+pub use outcome::answer::{UpstreamAnswer, Verdict};
 pub use outcome::retry::Retry;
-pub use outcome::state::State;
+pub use outcome::state::JobState;
 pub use outcome::{Ending, Outcome, rate_limit, retry_after};
 pub use submission::{Start, Submission};
 pub use units::rate::Rate;

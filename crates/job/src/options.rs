@@ -18,7 +18,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(1);
 const MOST_RETRIES: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opt {
+pub enum OptionName {
     IdempotencyKey,
     Delay,
     NotBefore,
@@ -29,7 +29,7 @@ pub enum Opt {
     Timeout,
 }
 
-impl Opt {
+impl OptionName {
     /// By its header, lower case.
     #[must_use]
     pub fn of_header(name: &str) -> Option<Self> {
@@ -66,14 +66,16 @@ impl Opt {
     ///
     /// # Errors
     /// The reason, in a sentence that makes sense after the option's name.
-    pub fn apply(self, text: &str, submission: &mut Submission, now: Timestamp) -> Result<(), Reason> {
+    pub fn apply(self, text: &str, submission: &mut Submission, now: Timestamp) -> Result<(), OptionError> {
         match self {
-            Self::IdempotencyKey => submission.idempotency_key = Some(IdempotencyKey::parse(text).map_err(Reason::of)?),
+            Self::IdempotencyKey => {
+                submission.idempotency_key = Some(IdempotencyKey::parse(text).map_err(OptionError::of)?);
+            }
             Self::Delay => submission.start = Start::After(bounded(text, Duration::ZERO, LONGEST_DELAY)?),
             Self::NotBefore => submission.start = Start::At(not_before(text, now)?),
             Self::ExpiresIn => submission.expires_in = Some(bounded(text, Duration::from_millis(1), LONGEST_DELAY)?),
             Self::Method => submission.method = Some(method(text)?),
-            Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(Reason::of)?),
+            Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
             Self::Retries => submission.retries = Some(retries(text)?),
             Self::Timeout => submission.timeout = Some(bounded(text, Duration::from_millis(1), LONGEST_TIMEOUT)?),
         }
@@ -84,46 +86,46 @@ impl Opt {
 /// Why an option's value can't be used.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
-pub struct Reason(String);
+pub struct OptionError(String);
 
-impl Reason {
+impl OptionError {
     fn of(error: impl fmt::Display) -> Self {
         Self(error.to_string())
     }
 }
 
-fn bounded(text: &str, least: Duration, most: Duration) -> Result<Duration, Reason> {
-    let duration = duration::parse(text).map_err(Reason::of)?;
+fn bounded(text: &str, least: Duration, most: Duration) -> Result<Duration, OptionError> {
+    let duration = duration::parse(text).map_err(OptionError::of)?;
     if (least..=most).contains(&duration) {
         return Ok(duration);
     }
-    Err(Reason(format!("`{text}` is out of range: use {} to {}", duration::show(least), duration::show(most))))
+    Err(OptionError(format!("`{text}` is out of range: use {} to {}", duration::show(least), duration::show(most))))
 }
 
-fn not_before(text: &str, now: Timestamp) -> Result<u64, Reason> {
+fn not_before(text: &str, now: Timestamp) -> Result<u64, OptionError> {
     let at: Timestamp = text
         .parse()
-        .map_err(|_| Reason(format!("`{text}` is no time: write it as RFC 3339, such as 2030-01-01T12:00:00Z")))?;
+        .map_err(|_| OptionError(format!("`{text}` is no time: write it as RFC 3339, such as 2030-01-01T12:00:00Z")))?;
     if at.duration_since(now).unsigned_abs() > LONGEST_DELAY && at > now {
-        return Err(Reason(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
+        return Err(OptionError(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
     }
     // Any time that is past says the same.
     Ok(u64::try_from(at.as_millisecond()).unwrap_or(0))
 }
 
-fn method(text: &str) -> Result<Method, Reason> {
+fn method(text: &str) -> Result<Method, OptionError> {
     let carries_work =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     carries_work.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
-        Reason(format!("`{text}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
+        OptionError(format!("`{text}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
     })
 }
 
-fn retries(text: &str) -> Result<u32, Reason> {
+fn retries(text: &str) -> Result<u32, OptionError> {
     text.parse()
         .ok()
         .filter(|retries| *retries <= MOST_RETRIES)
-        .ok_or_else(|| Reason(format!("`{text}` is out of range: use 0 to {MOST_RETRIES}")))
+        .ok_or_else(|| OptionError(format!("`{text}` is out of range: use 0 to {MOST_RETRIES}")))
 }
 
 #[cfg(test)]
@@ -132,40 +134,40 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn apply(option: Opt, text: &str) -> Result<Submission, String> {
+    fn apply(option: OptionName, text: &str) -> Result<Submission, String> {
         let mut submission = Submission::default();
         option.apply(text, &mut submission, NOW).map(|()| submission).map_err(|reason| reason.to_string())
     }
 
     #[test]
     fn options_land_in_the_submission() {
-        assert_eq!(apply(Opt::Delay, "10s").map(|s| s.start), Ok(Start::After(Duration::from_secs(10))));
-        assert_eq!(apply(Opt::NotBefore, "1970-01-02T00:00:00Z").map(|s| s.start), Ok(Start::At(86_400_000)));
-        assert_eq!(apply(Opt::ExpiresIn, "1m").map(|s| s.expires_in), Ok(Some(Duration::from_mins(1))));
-        assert_eq!(apply(Opt::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
-        assert_eq!(apply(Opt::Retries, "0").map(|s| s.retries), Ok(Some(0)));
-        assert_eq!(apply(Opt::Timeout, "1500ms").map(|s| s.timeout), Ok(Some(Duration::from_millis(1500))));
-        assert_eq!(apply(Opt::Path, "a").map(|s| s.path.map(|p| p.to_string())), Ok(Some("/a".to_owned())));
+        assert_eq!(apply(OptionName::Delay, "10s").map(|s| s.start), Ok(Start::After(Duration::from_secs(10))));
+        assert_eq!(apply(OptionName::NotBefore, "1970-01-02T00:00:00Z").map(|s| s.start), Ok(Start::At(86_400_000)));
+        assert_eq!(apply(OptionName::ExpiresIn, "1m").map(|s| s.expires_in), Ok(Some(Duration::from_mins(1))));
+        assert_eq!(apply(OptionName::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
+        assert_eq!(apply(OptionName::Retries, "0").map(|s| s.retries), Ok(Some(0)));
+        assert_eq!(apply(OptionName::Timeout, "1500ms").map(|s| s.timeout), Ok(Some(Duration::from_millis(1500))));
+        assert_eq!(apply(OptionName::Path, "a").map(|s| s.path.map(|p| p.to_string())), Ok(Some("/a".to_owned())));
     }
 
     #[test]
     fn what_is_out_of_range_is_refused_with_the_range() {
         for (option, text) in [
-            (Opt::Delay, "-1s"),
-            (Opt::Delay, "87600h"),
-            (Opt::Delay, "NaN"),
-            (Opt::NotBefore, "tomorrow"),
-            (Opt::NotBefore, "1980-01-01T00:00:00Z"),
-            (Opt::ExpiresIn, "0s"),
-            (Opt::ExpiresIn, "-5s"),
-            (Opt::Method, "CONNECT"),
-            (Opt::Method, "post"),
-            (Opt::Retries, "-1"),
-            (Opt::Retries, "1000000000"),
-            (Opt::Timeout, "0s"),
-            (Opt::Timeout, "2h"),
-            (Opt::Path, "/../x"),
-            (Opt::IdempotencyKey, ""),
+            (OptionName::Delay, "-1s"),
+            (OptionName::Delay, "87600h"),
+            (OptionName::Delay, "NaN"),
+            (OptionName::NotBefore, "tomorrow"),
+            (OptionName::NotBefore, "1980-01-01T00:00:00Z"),
+            (OptionName::ExpiresIn, "0s"),
+            (OptionName::ExpiresIn, "-5s"),
+            (OptionName::Method, "CONNECT"),
+            (OptionName::Method, "post"),
+            (OptionName::Retries, "-1"),
+            (OptionName::Retries, "1000000000"),
+            (OptionName::Timeout, "0s"),
+            (OptionName::Timeout, "2h"),
+            (OptionName::Path, "/../x"),
+            (OptionName::IdempotencyKey, ""),
         ] {
             assert!(apply(option, text).is_err(), "{option:?} {text:?}");
         }

@@ -7,45 +7,45 @@ use crate::clock::Clock;
 
 /// A call that passed, at some time between these two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
+pub(crate) struct PassedCall {
     pub(crate) asked: Instant,
     pub(crate) answered: Instant,
 }
 
 /// All of them, in the order in which they were known to have passed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Passes(Vec<Pass>);
+pub(crate) struct PassedCalls(Vec<PassedCall>);
 
 /// Where they are written down while they come. Clones write into one log.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CallLog(Arc<Mutex<Vec<Pass>>>);
+pub(crate) struct CallLog(Arc<Mutex<Vec<PassedCall>>>);
 
 impl CallLog {
     /// A call that was asked for at `asked` and has passed by now.
     pub(crate) fn passed(&self, asked: Instant) {
-        self.lines().push(Pass { asked, answered: Instant::now() });
+        self.lines().push(PassedCall { asked, answered: Instant::now() });
     }
 
     /// A call that was seen to pass.
     pub(crate) fn seen(&self, at: Instant) {
-        self.lines().push(Pass { asked: at, answered: at });
+        self.lines().push(PassedCall { asked: at, answered: at });
     }
 
     pub(crate) fn count(&self) -> usize {
         self.lines().len()
     }
 
-    pub(crate) fn read(&self) -> Passes {
-        Passes::of(self.lines().clone())
+    pub(crate) fn read(&self) -> PassedCalls {
+        PassedCalls::of(self.lines().clone())
     }
 
-    fn lines(&self) -> std::sync::MutexGuard<'_, Vec<Pass>> {
+    fn lines(&self) -> std::sync::MutexGuard<'_, Vec<PassedCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Passes {
-    pub(crate) fn of(mut passes: Vec<Pass>) -> Self {
+impl PassedCalls {
+    pub(crate) fn of(mut passes: Vec<PassedCall>) -> Self {
         passes.sort_by_key(|pass| pass.answered);
         Self(passes)
     }
@@ -58,7 +58,7 @@ impl Passes {
         self.0.first().map(|pass| pass.answered)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pass> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PassedCall> {
         self.0.iter()
     }
 
@@ -85,7 +85,7 @@ impl Passes {
     /// The most that were surely within one window of this length, wherever it begins.
     pub(crate) fn most_within(&self, window: Duration) -> u64 {
         let answered: Vec<Instant> = self.0.iter().map(|pass| pass.answered).collect();
-        let within = |pass: &Pass| {
+        let within = |pass: &PassedCall| {
             let begin = answered.partition_point(|at| *at < pass.asked);
             answered.partition_point(|at| *at < pass.asked + window) - begin
         };
@@ -95,7 +95,7 @@ impl Passes {
     /// The most that were surely within one window of the Redis clock, of those that begin at multiples of `period`.
     pub(crate) fn most_in_aligned(&self, period: Duration, clock: Clock) -> u64 {
         let period = i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1);
-        let window = |pass: &Pass| {
+        let window = |pass: &PassedCall| {
             let (asked, answered) =
                 (clock.us(pass.asked).div_euclid(period), clock.us(pass.answered).div_euclid(period));
             (asked == answered).then_some(asked)
@@ -124,10 +124,10 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn passes(begin: Instant, ms: &[(u32, u32)]) -> Passes {
-        Passes::of(
+    fn passes(begin: Instant, ms: &[(u32, u32)]) -> PassedCalls {
+        PassedCalls::of(
             ms.iter()
-                .map(|(asked, answered)| Pass { asked: begin + MS * *asked, answered: begin + MS * *answered })
+                .map(|(asked, answered)| PassedCall { asked: begin + MS * *asked, answered: begin + MS * *answered })
                 .collect(),
         )
     }
@@ -137,7 +137,7 @@ mod tests {
         let begin = Instant::now();
         let passes = passes(begin, &[(0, 0), (0, 99), (99, 100), (340, 350)]);
         assert_eq!(passes.per(100 * MS, begin), [2, 1, 0, 1]);
-        assert_eq!(Passes::default().per(100 * MS, begin), [0; 0]);
+        assert_eq!(PassedCalls::default().per(100 * MS, begin), [0; 0]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea as _};
 
 use crate::error::LabError;
-use crate::results::{Results, Shown};
+use crate::results::{ChartData, Results};
 
 type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 
@@ -22,8 +22,10 @@ impl Results {
     /// When it can't be drawn, which is a bug.
     pub(crate) fn chart(&self, title: &str) -> Result<String, LabError> {
         match &self.shown {
-            Shown::Lines { lines, load } => drawn(lines::height(lines), |area| lines::draw(area, title, lines, *load)),
-            Shown::Costs { unit, rows } => drawn(costs::height(rows), |area| costs::draw(area, title, unit, rows)),
+            ChartData::Lines { lines, load } => {
+                drawn(lines::height(lines), |area| lines::draw(area, title, lines, *load))
+            }
+            ChartData::Costs { unit, rows } => drawn(costs::height(rows), |area| costs::draw(area, title, unit, rows)),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::LabError;
 
 /// Calls and µs by command, since the server started.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spent(BTreeMap<String, Commands>);
+pub(crate) struct CommandStats(BTreeMap<String, Commands>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commands {
@@ -20,7 +20,7 @@ pub(crate) struct Commands {
 /// How scripts are called.
 pub(crate) const SCRIPTS: [&str; 2] = ["eval", "evalsha"];
 
-impl Spent {
+impl CommandStats {
     pub(crate) async fn so_far(store: &Store) -> Result<Self, LabError> {
         let info: String = store.command(cmd("INFO").arg("commandstats")).await?;
         Ok(Self::read(&info))
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn what_was_spent_between_two_looks_is_told_by_command() {
-        let before = Spent::read("# Commandstats\r\ncmdstat_evalsha:calls=10,usec=100,usec_per_call=10.00\r\n");
-        let now = Spent::read(
+        let before = CommandStats::read("# Commandstats\r\ncmdstat_evalsha:calls=10,usec=100,usec_per_call=10.00\r\n");
+        let now = CommandStats::read(
             "# Commandstats\r\n\
              cmdstat_evalsha:calls=14,usec=160,usec_per_call=11.43,rejected_calls=0,failed_calls=0\r\n\
              cmdstat_eval:calls=1,usec=40,usec_per_call=40.00\r\n\

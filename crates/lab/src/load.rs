@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use dripfeed_limit::{LimitError, Limiter, Request};
 
-use crate::call_log::{CallLog, Passes};
+use crate::call_log::{CallLog, PassedCalls};
 use crate::error::LabError;
 
 /// Between a caller's questions. The published loops start a program for each.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
 /// Asks again and again until `calls` have passed.
-pub(crate) async fn until_passed<A>(calls: usize, mut ask: impl FnMut(usize) -> A) -> Result<Passes, LabError>
+pub(crate) async fn until_passed<A>(calls: usize, mut ask: impl FnMut(usize) -> A) -> Result<PassedCalls, LabError>
 where
     A: Future<Output = Result<bool, LabError>>,
 {
@@ -32,7 +32,7 @@ pub(crate) async fn for_as_long_as<A>(
     load: Duration,
     pause: Duration,
     mut ask: impl FnMut() -> A,
-) -> Result<Passes, LabError>
+) -> Result<PassedCalls, LabError>
 where
     A: Future<Output = Result<bool, LabError>>,
 {

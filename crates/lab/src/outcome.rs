@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::results::{Line, Results, Row, Shown, Whose};
+use crate::results::{ApproachLine, ChartData, Implementation, Results, Row};
 use crate::testbed::Testbed;
 use crate::time_series;
 
@@ -28,7 +28,7 @@ struct OutcomeJson<'o> {
 #[derive(Serialize)]
 struct LineJson {
     label: &'static str,
-    approach: Whose,
+    approach: Implementation,
     calls: u64,
     per_100_ms: Vec<u64>,
     per_s: Vec<u64>,
@@ -70,17 +70,17 @@ impl Outcome {
         time_series::record(testbed.store(), testbed.clock(), self.experiment.name, self.lines()).await
     }
 
-    fn lines(&self) -> &[Line] {
+    fn lines(&self) -> &[ApproachLine] {
         match &self.results.shown {
-            Shown::Lines { lines, .. } => lines,
-            Shown::Costs { .. } => &[],
+            ChartData::Lines { lines, .. } => lines,
+            ChartData::Costs { .. } => &[],
         }
     }
 }
 
 impl Serialize for Outcome {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let line = |line: &Line| {
+        let line = |line: &ApproachLine| {
             let per = |bin| line.passes.first().map(|first| line.passes.per(bin, first)).unwrap_or_default();
             LineJson {
                 label: line.label,

@@ -5,39 +5,39 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, SerializeStruct as _, Serializer};
 
-use crate::call_log::Passes;
+use crate::call_log::PassedCalls;
 
 /// What one experiment found.
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) rows: Vec<Row>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ChartData,
 }
 
 /// What the chart is of.
 #[derive(Debug)]
-pub(crate) enum Shown {
+pub(crate) enum ChartData {
     /// What got through, over at least this time.
-    Lines { lines: Vec<Line>, load: Duration },
+    Lines { lines: Vec<ApproachLine>, load: Duration },
     /// What something costs: figures beside their bounds.
     Costs { unit: &'static str, rows: Vec<Row> },
 }
 
 /// One approach, and the calls that it let through.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ApproachLine {
     pub(crate) label: &'static str,
-    pub(crate) whose: Whose,
+    pub(crate) whose: Implementation,
     /// What was published of it.
     pub(crate) published: Option<&'static str>,
-    pub(crate) passes: Passes,
+    pub(crate) passes: PassedCalls,
     /// Calls a second that the limit allows in the long run.
     pub(crate) allowed_per_s: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Whose {
+pub(crate) enum Implementation {
     /// The published approach, run here.
     Published,
     Ours,

@@ -6,7 +6,7 @@ use redis::{Cmd, Pipeline, Value, cmd};
 
 use crate::clock::Clock;
 use crate::error::LabError;
-use crate::results::{Line, Whose};
+use crate::results::{ApproachLine, Implementation};
 
 /// Commands in one round trip.
 const AT_ONCE: usize = 500;
@@ -22,7 +22,12 @@ pub(crate) async fn require(store: &Store) -> Result<(), LabError> {
 }
 
 /// Records what got through, in place of what an earlier run has recorded.
-pub(crate) async fn record(store: &Store, clock: Clock, experiment: &str, lines: &[Line]) -> Result<(), LabError> {
+pub(crate) async fn record(
+    store: &Store,
+    clock: Clock,
+    experiment: &str,
+    lines: &[ApproachLine],
+) -> Result<(), LabError> {
     for (number, line) in lines.iter().enumerate() {
         for part in commands(clock, experiment, number + 1, line).chunks(AT_ONCE) {
             let mut pipeline = Pipeline::new();
@@ -35,11 +40,11 @@ pub(crate) async fn record(store: &Store, clock: Clock, experiment: &str, lines:
     Ok(())
 }
 
-fn commands(clock: Clock, experiment: &str, number: usize, line: &Line) -> Vec<Cmd> {
+fn commands(clock: Clock, experiment: &str, number: usize, line: &ApproachLine) -> Vec<Cmd> {
     let key = format!("lab:{experiment}:{number}{{ratelimit}}");
     let approach = match line.whose {
-        Whose::Published => "published",
-        Whose::Ours => "ours",
+        Implementation::Published => "published",
+        Implementation::Ours => "ours",
     };
     let mut delete = cmd("DEL");
     delete.arg(&key);
@@ -63,7 +68,7 @@ mod tests {
     use redis::Arg;
 
     use super::*;
-    use crate::call_log::{Pass, Passes};
+    use crate::call_log::{PassedCall, PassedCalls};
 
     fn words(command: &Cmd) -> String {
         let word = |arg: Arg<&[u8]>| match arg {
@@ -76,9 +81,10 @@ mod tests {
     #[test]
     fn each_call_is_a_sample_at_its_time() {
         let begin = Instant::now();
-        let pass = |ms| Pass { asked: begin, answered: begin + Duration::from_millis(ms) };
-        let passes = Passes::of(vec![pass(1), pass(250)]);
-        let line = Line { label: "a gate", whose: Whose::Ours, published: None, passes, allowed_per_s: 30.0 };
+        let pass = |ms| PassedCall { asked: begin, answered: begin + Duration::from_millis(ms) };
+        let passes = PassedCalls::of(vec![pass(1), pass(250)]);
+        let line =
+            ApproachLine { label: "a gate", whose: Implementation::Ours, published: None, passes, allowed_per_s: 30.0 };
         let told: Vec<String> =
             commands(Clock::showing(1_700_000_000_000_000, begin), "gates", 2, &line).iter().map(words).collect();
         let create = "TS.CREATE lab:gates:2{ratelimit} RETENTION 0 DUPLICATE_POLICY SUM LABELS data hits \

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::call_log::{CallLog, Passes};
+use crate::call_log::{CallLog, PassedCalls};
 use crate::error::LabError;
 
 /// Longer than anything takes on a machine that can be measured on.
@@ -26,7 +26,7 @@ pub(crate) struct Upstream {
 }
 
 /// An upstream behind HTTP; gone when dropped.
-pub(crate) struct Served {
+pub(crate) struct HttpUpstream {
     pub(crate) upstream: Upstream,
     pub(crate) url: String,
     _serving: AbortOnDropHandle<()>,
@@ -56,7 +56,7 @@ impl Upstream {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn passes(&self) -> Passes {
+    pub(crate) fn passes(&self) -> PassedCalls {
         self.log.read()
     }
 
@@ -67,7 +67,7 @@ impl Upstream {
         got.map(drop).map_err(|_| LabError::Late("the upstream did not get its calls", PATIENCE))
     }
 
-    pub(crate) async fn serve(self) -> Result<Served, LabError> {
+    pub(crate) async fn serve(self) -> Result<HttpUpstream, LabError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/", listener.local_addr()?);
         // A connection that is gone is found out by its next call.
@@ -78,6 +78,6 @@ impl Upstream {
             // It ends with the process, or when it is dropped.
             let _ = axum::serve(listener, service).await;
         });
-        Ok(Served { upstream: self, url, _serving: AbortOnDropHandle::new(serving) })
+        Ok(HttpUpstream { upstream: self, url, _serving: AbortOnDropHandle::new(serving) })
     }
 }

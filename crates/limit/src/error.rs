@@ -12,7 +12,7 @@ pub enum LimitError {
     Unavailable { policy: PolicyId, source: Option<StoreError> },
     /// What was charged stays charged until it is over on its own.
     #[error("could not return leases to Redis")]
-    NotGivenBack(#[source] StoreError),
+    NotRefunded(#[source] StoreError),
     /// What a script reported can't be read.
     #[error("the script decide answered something unexpected; is another version of this program using the same keys?")]
     Reply,

@@ -15,7 +15,7 @@ pub use self::fixed::FIXED_ALIGN;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::rule::{Reader, Rule};
 
-use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Tier, TierKind};
 use crate::policy::wire::{Packed, Phase};
 
 /// Names the rules by codes, in Rust and in Lua, and joins the files of the rules. One function makes the rules, each
@@ -41,16 +41,16 @@ rules! {
 }
 
 /// The code of a kind's rule.
-pub(crate) const fn code(kind: &Kind) -> u8 {
+pub(crate) const fn code(kind: &TierKind) -> u8 {
     match kind {
-        Kind::Bucket { .. } | Kind::Gate => BUCKET,
-        Kind::Fixed(Align::Epoch { .. }) => EPOCH,
-        Kind::Fixed(Align::First) => FIRST,
-        Kind::Fixed(Align::Calendar(_)) => CALENDAR,
-        Kind::Sliding => SLIDING,
-        Kind::Log { .. } => LOG,
-        Kind::Concurrent => CONCURRENT,
-        Kind::Backlog => BACKLOG,
+        TierKind::Bucket { .. } | TierKind::Gate => BUCKET,
+        TierKind::Fixed(Align::Epoch { .. }) => EPOCH,
+        TierKind::Fixed(Align::First) => FIRST,
+        TierKind::Fixed(Align::Calendar(_)) => CALENDAR,
+        TierKind::Sliding => SLIDING,
+        TierKind::Log { .. } => LOG,
+        TierKind::Concurrent => CONCURRENT,
+        TierKind::Backlog => BACKLOG,
     }
 }
 
@@ -71,13 +71,13 @@ pub(crate) fn read(raw: &Raw) -> Result<Tier, String> {
 pub(crate) fn pack(packed: &mut Packed, tier: &Tier, phase: Phase) {
     packed.number(code(tier.kind()).into(), 1);
     match tier.kind() {
-        Kind::Bucket { .. } | Kind::Gate => bucket::pack(packed, tier),
-        Kind::Fixed(align) => fixed::pack(packed, tier, align, phase),
-        Kind::Sliding | Kind::Concurrent => {
+        TierKind::Bucket { .. } | TierKind::Gate => bucket::pack(packed, tier),
+        TierKind::Fixed(align) => fixed::pack(packed, tier, align, phase),
+        TierKind::Sliding | TierKind::Concurrent => {
             packed.limit_and_period(tier);
         }
-        Kind::Log { min_gap_us, count_denied } => log::pack(packed, tier, *min_gap_us, *count_denied),
-        Kind::Backlog => backlog::pack(packed, tier),
+        TierKind::Log { min_gap_us, count_denied } => log::pack(packed, tier, *min_gap_us, *count_denied),
+        TierKind::Backlog => backlog::pack(packed, tier),
     }
 }
 
@@ -85,14 +85,16 @@ pub(crate) fn pack(packed: &mut Packed, tier: &Tier, phase: Phase) {
 pub(crate) fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
     let (limit, period) = (tier.limit(), tier.period_us());
     Some(match tier.kind() {
-        Kind::Bucket { .. } | Kind::Gate => {
+        TierKind::Bucket { .. } | TierKind::Gate => {
             let (limit, unit) = tier.drain();
             Box::new(bucket::Bucket::new(limit, unit, tier.most()))
         }
-        Kind::Fixed(align) => fixed::rule(tier, align, phase),
-        Kind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
-        Kind::Log { min_gap_us, count_denied } => Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied)),
-        Kind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),
-        Kind::Backlog => return None,
+        TierKind::Fixed(align) => fixed::rule(tier, align, phase),
+        TierKind::Sliding => Box::new(sliding::Sliding::new(limit, period)),
+        TierKind::Log { min_gap_us, count_denied } => {
+            Box::new(log::Log::new(limit, period, *min_gap_us, *count_denied))
+        }
+        TierKind::Concurrent => Box::new(concurrent::Concurrent::new(limit, period)),
+        TierKind::Backlog => return None,
     })
 }

@@ -106,9 +106,9 @@ where
             if !decision.allowed {
                 return Ok(layer.with_fields(refused(&decision), &decision));
             }
-            let held = Held { limiter: layer.limiter.clone(), decision };
+            let guard = LeaseGuard { limiter: layer.limiter.clone(), decision };
             let response = inner.call(HttpRequest::from_parts(head, body)).await?;
-            Ok(layer.with_fields(response, &held.decision))
+            Ok(layer.with_fields(response, &guard.decision))
         })
     }
 }
@@ -136,12 +136,12 @@ impl LimitLayer {
 }
 
 /// A call under way. However it ends, its leases are returned.
-struct Held {
+struct LeaseGuard {
     limiter: Limiter,
     decision: Decision,
 }
 
-impl Drop for Held {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
         if self.decision.has_leases() {
             let (limiter, decision) = (self.limiter.clone(), self.decision.clone());

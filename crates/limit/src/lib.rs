@@ -57,15 +57,15 @@ mod replica;
 #[cfg(test)]
 mod tests;
 
-pub use decide::combined::Together;
-pub use decide::counts::Counts;
+pub use decide::combined::CombinedDecision;
+pub use decide::counts::VerdictCounts;
 pub use decide::decision::{Decision, PolicyVerdict, TierVerdict};
 pub use decide::plan::{KeyIndex, Plan};
 pub use decide::wait::Wait;
 pub use error::LimitError;
 pub use layer::{Identity, LimitLayer, Limited};
 pub use limiter::Limiter;
-pub use load::{Fault, LoadError};
+pub use load::{LoadError, LoadFault};
 pub use policy::calendar::{BadCalendar, Calendar, Unit};
 pub use policy::consistency::{Consistency, OnStoreError};
 pub use policy::cost::Cost;
@@ -74,6 +74,6 @@ pub use policy::matching::{BadMatch, Match, Template};
 pub use policy::policies::{DuplicateId, Policies};
 pub use policy::request::Request;
 pub use policy::scope::{BadKeyPart, KeyPart};
-pub use policy::tier::{Align, BadTier, Kind, Tier};
+pub use policy::tier::{Align, BadTier, Tier, TierKind};
 pub use policy::{BadPolicy, BadPolicyId, Mode, Policy, PolicyId, PolicySettings};
 pub use registry::{BadRules, BadServiceName, RegistryError, Rules, ServiceName, Services};

@@ -11,18 +11,18 @@ use std::time::Duration;
 use dripfeed_store::Store;
 use tokio::sync::Notify;
 
-use crate::decide::combined::{self, Judgement, Together};
-use crate::decide::counts::Counts;
+use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
+use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::Decision;
 use crate::decide::plan::Plan;
-use crate::decide::redis_decide::GiveBack;
+use crate::decide::redis_decide::Refund;
 use crate::error::LimitError;
 use crate::limiter::decide::PendingDecision;
 use crate::limiter::limiter_state::LimiterState;
 use crate::policy::policies::Policies;
 use crate::policy::request::Request;
 use crate::policy::scope::KeyPart;
-use crate::policy::tier::Kind;
+use crate::policy::tier::TierKind;
 use crate::policy::{Policy, PolicyId};
 use crate::replica::leased::{LOOK_AFTER, Withdraw};
 
@@ -54,7 +54,7 @@ impl Limiter {
     ) -> Result<Self, LimitError> {
         check(&policies, false)?;
         let state = Arc::new(LimiterState::new(store, tag, policies, patience));
-        tokio::spawn(keep_telling(Arc::downgrade(&state), state.counted.dirty()));
+        tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.dirty()));
         tokio::spawn(keep_giving_back(Arc::downgrade(&state), state.leases.held()));
         Ok(Self { state, heads_only: Arc::default() })
     }
@@ -81,7 +81,7 @@ impl Limiter {
     }
 
     /// What became of requests so far, by policy.
-    pub fn tally(&self) -> BTreeMap<PolicyId, Counts> {
+    pub fn tally(&self) -> BTreeMap<PolicyId, VerdictCounts> {
         self.state.counts()
     }
 
@@ -98,22 +98,22 @@ impl Limiter {
     ///
     /// # Errors
     /// As [`Limiter::decide`].
-    pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<Together, LimitError> {
+    pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<CombinedDecision, LimitError> {
         let plans: Vec<Plan> = requests.iter().map(|request| self.state.plan(request)).collect();
         let (plan, places) = combined::merge(plans);
-        Ok(Together::new(self.judge(plan).await?, &places))
+        Ok(CombinedDecision::new(self.judge(plan).await?, &places))
     }
 
-    async fn judge(&self, plan: Plan) -> Result<Judgement, LimitError> {
+    async fn judge(&self, plan: Plan) -> Result<PlacedDecision, LimitError> {
         if plan.is_empty() {
-            return Ok(Judgement { decision: Decision::unlimited(), places: Vec::new() });
+            return Ok(PlacedDecision { decision: Decision::unlimited(), places: Vec::new() });
         }
-        let judgement = match self.state.refusals.find(&plan) {
+        let placed = match self.state.refusals.find(&plan) {
             Some(known) => known,
             None => PendingDecision::new(&self.state, &plan).run(plan).await?,
         };
-        self.state.tally.decided(&judgement.decision);
-        Ok(judgement)
+        self.state.tally.decided(&placed.decision);
+        Ok(placed)
     }
 
     /// Returns what a decision was charged, as if the request had not been: no further than to empty.
@@ -121,7 +121,7 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be reached.
     pub async fn refund(&self, decision: Decision) -> Result<(), LimitError> {
-        self.state.give_back(decision, GiveBack::All).await
+        self.state.refund_decision(decision, Refund::All).await
     }
 
     /// Returns the leases that a decision took: the call is over.
@@ -129,7 +129,7 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be reached; they then expire.
     pub async fn release(&self, decision: Decision) -> Result<(), LimitError> {
-        self.state.give_back(decision, GiveBack::Leases).await
+        self.state.refund_decision(decision, Refund::Leases).await
     }
 
     /// Reports Redis all that was counted and returns what was taken ahead: the last thing a replica does.
@@ -137,7 +137,7 @@ impl Limiter {
     /// # Errors
     /// When Redis can't be reached. What was taken ahead is then missing until it would have expired.
     pub async fn close(&self) -> Result<(), LimitError> {
-        self.state.counted.tell(&self.state.store, &self.state.clock).await;
+        self.state.async_counter.report(&self.state.store, &self.state.clock).await;
         self.state.withdraw(Withdraw::All).await
     }
 }
@@ -146,7 +146,7 @@ impl Limiter {
 fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     let not_here = |policy: &Policy, what| Err(LimitError::NotHere { policy: policy.id().clone(), what });
     for policy in policies.iter() {
-        if policy.tiers().iter().any(|tier| *tier.kind() == Kind::Backlog) {
+        if policy.tiers().iter().any(|tier| *tier.kind() == TierKind::Backlog) {
             return not_here(policy, "a backlog, which only a bucket has");
         }
         if heads_only && policy.settings().key.iter().any(|part| matches!(part, KeyPart::Field(_))) {
@@ -157,14 +157,14 @@ fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
 }
 
 /// Reports Redis what was counted, for as long as the limiter is there.
-async fn keep_telling(state: Weak<LimiterState>, untold: Arc<Notify>) {
+async fn keep_reporting(state: Weak<LimiterState>, unreported: Arc<Notify>) {
     loop {
-        untold.notified().await;
-        let Some(soonest) = state.upgrade().map(|state| state.counted.soonest()) else { return };
+        unreported.notified().await;
+        let Some(soonest) = state.upgrade().map(|state| state.async_counter.soonest()) else { return };
         let Some(pause) = soonest else { continue };
         tokio::time::sleep(pause).await;
         let Some(state) = state.upgrade() else { return };
-        state.counted.tell(&state.store, &state.clock).await;
+        state.async_counter.report(&state.store, &state.clock).await;
     }
 }
 

@@ -21,12 +21,12 @@ use crate::policy::tier::Tier;
 /// All that is wrong with a list of policies.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub struct LoadError {
-    faults: Vec<Fault>,
+    faults: Vec<LoadFault>,
 }
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct LoadFault {
     /// Such as `policies[0].tiers[1].period`; empty: the document as a whole.
     pub place: String,
     pub message: String,
@@ -35,11 +35,11 @@ pub struct Fault {
 impl LoadError {
     /// For who asks more of policies than can be reported of each on its own.
     #[must_use]
-    pub const fn new(faults: Vec<Fault>) -> Self {
+    pub const fn new(faults: Vec<LoadFault>) -> Self {
         Self { faults }
     }
 
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[LoadFault] {
         &self.faults
     }
 }
@@ -47,7 +47,7 @@ impl LoadError {
 impl fmt::Display for LoadError {
     /// A line each.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, Fault { place, message }) in self.faults.iter().enumerate() {
+        for (at, LoadFault { place, message }) in self.faults.iter().enumerate() {
             let line = if at == 0 { "" } else { "\n" };
             let colon = if place.is_empty() { "" } else { ": " };
             write!(f, "{line}{place}{colon}{message}")?;
@@ -141,12 +141,16 @@ pub fn pace(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
     pace::read(place, items)
 }
 
-type Faults = Vec<Fault>;
+type LoadFaults = Vec<LoadFault>;
 
-fn read(place: &str, items: Vec<Json>, read: impl Fn(Json) -> Result<Policy, Faults>) -> Result<Policies, LoadError> {
+fn read(
+    place: &str,
+    items: Vec<Json>,
+    read: impl Fn(Json) -> Result<Policy, LoadFaults>,
+) -> Result<Policies, LoadError> {
     let (mut policies, mut faults) = (Vec::new(), Vec::new());
     for (at, item) in items.into_iter().enumerate() {
-        let below = |fault: Fault| Fault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
+        let below = |fault: LoadFault| LoadFault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
         match read(item) {
             Ok(policy) => policies.push(policy),
             Err(found) => faults.extend(found.into_iter().map(below)),
@@ -156,24 +160,24 @@ fn read(place: &str, items: Vec<Json>, read: impl Fn(Json) -> Result<Policy, Fau
         return Err(LoadError { faults });
     }
     Policies::new(policies).map_err(|error| LoadError {
-        faults: vec![Fault { place: format!("{place}[{}].id", error.place), message: error.to_string() }],
+        faults: vec![LoadFault { place: format!("{place}[{}].id", error.place), message: error.to_string() }],
     })
 }
 
 /// Reads one item by its shape; the place in the fault is below the item.
-fn shape<T: DeserializeOwned>(item: Json) -> Result<T, Faults> {
+fn shape<T: DeserializeOwned>(item: Json) -> Result<T, LoadFaults> {
     if !item.is_object() {
-        return Err(vec![Fault { place: String::new(), message: "this is no object with members".to_owned() }]);
+        return Err(vec![LoadFault { place: String::new(), message: "this is no object with members".to_owned() }]);
     }
     serde_path_to_error::deserialize(item).map_err(|error| {
         let place = error.path().to_string();
         let place = if place == "." { String::new() } else { place };
-        vec![Fault { place, message: error.into_inner().to_string() }]
+        vec![LoadFault { place, message: error.into_inner().to_string() }]
     })
 }
 
 fn whole(message: &impl fmt::Display) -> LoadError {
-    LoadError { faults: vec![Fault { place: String::new(), message: message.to_string() }] }
+    LoadError { faults: vec![LoadFault { place: String::new(), message: message.to_string() }] }
 }
 
 fn join(above: &str, below: &str) -> String {
@@ -185,14 +189,14 @@ fn join(above: &str, below: &str) -> String {
 }
 
 /// Looked at before the first of them is read.
-fn at_most(most: usize, place: &str, what: &str, count: usize) -> Result<(), Faults> {
-    let fault = || Fault { place: place.to_owned(), message: format!("{count} {what}: use at most {most}") };
+fn at_most(most: usize, place: &str, what: &str, count: usize) -> Result<(), LoadFaults> {
+    let fault = || LoadFault { place: place.to_owned(), message: format!("{count} {what}: use at most {most}") };
     if count > most { Err(vec![fault()]) } else { Ok(()) }
 }
 
 /// A value that was parsed, or a fault at `place` in the list.
-fn keep<T, E: fmt::Display>(faults: &mut Faults, place: &str, read: Result<T, E>) -> Option<T> {
-    read.map_err(|error| faults.push(Fault { place: place.to_owned(), message: error.to_string() })).ok()
+fn keep<T, E: fmt::Display>(faults: &mut LoadFaults, place: &str, read: Result<T, E>) -> Option<T> {
+    read.map_err(|error| faults.push(LoadFault { place: place.to_owned(), message: error.to_string() })).ok()
 }
 
 #[cfg(test)]

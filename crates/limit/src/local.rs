@@ -1,7 +1,7 @@
 //! The rules, for a replica that judges on its own: while Redis is away, or between two looks at it. The same as in
 //! Lua, state for state; a test holds them against each other.
 
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 use crate::kinds::{self, Reader, Rule};
 use crate::policy::tier::Tier;
@@ -80,7 +80,7 @@ impl LocalScope {
         }
     }
 
-    pub(crate) fn left(&self) -> Vec<Left> {
+    pub(crate) fn left(&self) -> Vec<Remaining> {
         self.tiers.iter().map(|(_, rule)| rule.left(self.last)).collect()
     }
 

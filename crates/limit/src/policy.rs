@@ -26,7 +26,7 @@ use crate::policy::matching::{Match, Variables};
 pub use crate::policy::policy_id::{BadPolicyId, PolicyId};
 use crate::policy::request::Request;
 use crate::policy::scope::KeyPart;
-use crate::policy::tier::{Align, Kind, LEAST_LEASED, Tier};
+use crate::policy::tier::{Align, LEAST_LEASED, Tier, TierKind};
 
 /// Each costs time in the script and bytes in each scope.
 pub(crate) const MOST_TIERS: usize = 16;
@@ -222,7 +222,7 @@ impl Policy {
     }
 
     pub(crate) fn has_leases(&self) -> bool {
-        self.tiers().iter().any(|tier| *tier.kind() == Kind::Concurrent)
+        self.tiers().iter().any(|tier| *tier.kind() == TierKind::Concurrent)
     }
 
     pub(crate) fn is_shadow(&self) -> bool {
@@ -256,22 +256,22 @@ fn keep_ms(settings: &PolicySettings, tiers: &[Tier]) -> u64 {
 }
 
 fn check_tier(settings: &PolicySettings, tier: usize, rule: &Tier) -> Result<(), BadPolicy> {
-    if let Kind::Fixed(Align::Epoch { spread: Some(spread) }) = rule.kind()
+    if let TierKind::Fixed(Align::Epoch { spread: Some(spread) }) = rule.kind()
         && !settings.key.contains(spread)
     {
         return Err(BadPolicy::SpreadNotInKey { tier, spread: spread.clone() });
     }
     let kind = rule.kind().as_str();
     match (settings.consistency, rule.kind()) {
-        (Consistency::Leased, Kind::Bucket { burst }) if *burst < LEAST_LEASED => {
+        (Consistency::Leased, TierKind::Bucket { burst }) if *burst < LEAST_LEASED => {
             Err(BadPolicy::SmallLeasedBurst { tier, burst: *burst })
         }
-        (Consistency::Leased, Kind::Bucket { .. } | Kind::Fixed(_)) => Ok(()),
+        (Consistency::Leased, TierKind::Bucket { .. } | TierKind::Fixed(_)) => Ok(()),
         (Consistency::Leased, _) => Err(BadPolicy::NotLeasable { tier, kind }),
-        (Consistency::Async { .. }, Kind::Log { .. } | Kind::Concurrent | Kind::Backlog) => {
+        (Consistency::Async { .. }, TierKind::Log { .. } | TierKind::Concurrent | TierKind::Backlog) => {
             Err(BadPolicy::NotAsync { tier, kind })
         }
-        (_, Kind::Backlog) if settings.on_store_error == OnStoreError::Local => {
+        (_, TierKind::Backlog) if settings.on_store_error == OnStoreError::Local => {
             Err(BadPolicy::BacklogNotLocal { tier })
         }
         _ => Ok(()),

@@ -10,7 +10,7 @@ mod error;
 mod heartbeat;
 mod intakes;
 mod keys;
-mod known;
+mod known_services;
 mod name;
 mod put;
 mod rules;
@@ -24,8 +24,8 @@ use dripfeed_store::{Call, Store};
 use redis::FromRedisValue;
 use tokio::sync::Mutex;
 
-use crate::decide::combined::Together;
-use crate::decide::counts::Counts;
+use crate::decide::combined::CombinedDecision;
+use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::Decision;
 use crate::policy::PolicyId;
 use crate::policy::request::Request;
@@ -33,7 +33,7 @@ use crate::registry::keys::RegistryKeys;
 
 pub use self::error::RegistryError;
 use self::heartbeat::Heartbeat;
-use self::known::{Known, Service};
+use self::known_services::{KnownServices, Service};
 pub use self::name::{BadServiceName, ServiceName};
 pub use self::rules::{BadRules, Rules};
 
@@ -48,7 +48,7 @@ pub struct Services(Arc<Shared>);
 struct Shared {
     store: Store,
     keys: RegistryKeys,
-    known: Known,
+    known_services: KnownServices,
     /// A caller that has it talks to Redis about rules, so that what is learned comes in the order in which it was
     /// reported. None: closed.
     heartbeat: Mutex<Option<Heartbeat>>,
@@ -59,8 +59,8 @@ impl Services {
     pub async fn open(store: Store) -> Self {
         let keys = RegistryKeys::new(store.prefix());
         let heartbeat = Mutex::new(Some(Heartbeat::new()));
-        let shared = Arc::new(Shared { store, keys, known: Known::default(), heartbeat });
-        shared.attend().await;
+        let shared = Arc::new(Shared { store, keys, known_services: KnownServices::default(), heartbeat });
+        shared.beat().await;
         tokio::spawn(keep_attending(Arc::downgrade(&shared)));
         Self(shared)
     }
@@ -70,7 +70,7 @@ impl Services {
     /// # Errors
     /// When nothing could be read from Redis yet.
     pub fn rules(&self, name: &ServiceName) -> Result<Option<Arc<Rules>>, RegistryError> {
-        Ok(self.0.known.find(name)?.map(|service| service.rules))
+        Ok(self.0.known_services.find(name)?.map(|service| service.rules))
     }
 
     /// Decides on a request to a service, as [`crate::Limiter::decide`]. None: it isn't registered.
@@ -78,7 +78,7 @@ impl Services {
     /// # Errors
     /// When nothing could be read from Redis yet, and as [`crate::Limiter::decide`].
     pub async fn check(&self, name: &ServiceName, request: &Request<'_>) -> Result<Option<Decision>, RegistryError> {
-        match self.0.known.find(name)? {
+        match self.0.known_services.find(name)? {
             Some(Service { limiter, .. }) => Ok(Some(limiter.decide(request).await?)),
             None => Ok(None),
         }
@@ -93,22 +93,22 @@ impl Services {
         &self,
         name: &ServiceName,
         requests: &[Request<'_>],
-    ) -> Result<Option<Together>, RegistryError> {
-        match self.0.known.find(name)? {
+    ) -> Result<Option<CombinedDecision>, RegistryError> {
+        match self.0.known_services.find(name)? {
             Some(Service { limiter, .. }) => Ok(Some(limiter.decide_together(requests).await?)),
             None => Ok(None),
         }
     }
 
     /// What became of requests at this intake, by service and policy; those that were limited so far.
-    pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, Counts>)> {
-        self.0.known.tally()
+    pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, VerdictCounts>)> {
+        self.0.known_services.tally()
     }
 
     /// Has the limiters return what they took ahead, and leaves the others: the last thing an intake does.
     pub async fn close(&self) {
         if let Some(heartbeat) = self.0.heartbeat.lock().await.take() {
-            self.0.known.close().await;
+            self.0.known_services.close().await;
             heartbeat.leave(&self.0.store, &self.0.keys).await;
         }
     }
@@ -116,7 +116,7 @@ impl Services {
 
 impl Shared {
     /// Beats, and learns what has changed.
-    async fn attend(&self) {
+    async fn beat(&self) {
         if let Some(heartbeat) = self.heartbeat.lock().await.as_mut() {
             self.learn(heartbeat).await;
         }
@@ -135,11 +135,11 @@ impl Shared {
     }
 
     async fn learn(&self, heartbeat: &mut Heartbeat) {
-        match heartbeat.attend(&self.store, &self.keys).await {
-            Ok(learned) => {
-                self.known.share_with(learned.intakes);
-                if let Some(rules) = learned.rules {
-                    self.known.replace(&self.store, rules);
+        match heartbeat.beat(&self.store, &self.keys).await {
+            Ok(news) => {
+                self.known_services.share_with(news.intakes);
+                if let Some(rules) = news.rules {
+                    self.known_services.replace(&self.store, rules);
                 }
             }
             // The store reports an outage, once.
@@ -152,6 +152,6 @@ async fn keep_attending(shared: Weak<Shared>) {
     loop {
         tokio::time::sleep(PERIOD).await;
         let Some(shared) = shared.upgrade() else { return };
-        shared.attend().await;
+        shared.beat().await;
     }
 }

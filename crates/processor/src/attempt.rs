@@ -3,26 +3,26 @@
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
-use dripfeed_bucket::{Claim, Feedback, Permit, Replica, Settled, Settlement, Taken};
+use dripfeed_bucket::{Claim, ClaimedJob, Feedback, Permit, Replica, Settled, Settlement};
 use dripfeed_job::{Ending, Job};
 use futures::FutureExt;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::call::request;
-use crate::call::{self, Bounds, Called};
+use crate::call::{self, CallBounds, CallResult};
 use crate::lane_context::LaneContext;
 use crate::settlement;
 
 /// Takes one job to the end of this attempt.
-pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: Taken) {
-    let Taken { claim, permit, job } = taken;
+pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: ClaimedJob) {
+    let ClaimedJob { claim, permit, job } = taken;
     context.metrics().taken(claim.id());
     let (settlement, feedback) = match job {
         Ok(job) => {
             let (begun, failures) = (Instant::now(), claim.failures());
             let ended = unbroken(attempt(context, &job, failures, permit)).await;
-            ended.unwrap_or_else(|| judged(context, Called::panicked(), &job, failures, begun))
+            ended.unwrap_or_else(|| judged(context, CallResult::panicked(), &job, failures, begun))
         }
         Err(unreadable) => (uncalled(&unreadable), Feedback::default()),
     };
@@ -37,32 +37,38 @@ async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit
         Ok(request) => request,
         Err(unsendable) => return (uncalled(&unsendable), Feedback::default()),
     };
-    let bounds = Bounds {
+    let bounds = CallBounds {
         time: job.timeout.unwrap_or(upstream.timeout()),
         read: upstream.max_answer(),
         kept: bucket.keep.answer_bytes,
     };
     if context.is_stopping() || !permit.spend() {
-        return (Settlement::GiveBack, Feedback::default());
+        return (Settlement::Requeue, Feedback::default());
     }
     let begun = Instant::now();
     let called = tokio::select! {
         called = call::call(route.client(), request, bounds) => called,
-        () = context.out_of_time() => return (Settlement::GiveBack, Feedback::default()),
+        () = context.out_of_time() => return (Settlement::Requeue, Feedback::default()),
     };
     match called {
         Ok(called) => {
             context.shortage().passed();
             judged(context, called, job, failures, begun)
         }
-        Err(lack) => {
-            context.shortage().met(&lack);
-            (Settlement::GiveBack, Feedback::default())
+        Err(shortage) => {
+            context.shortage().met(&shortage);
+            (Settlement::Requeue, Feedback::default())
         }
     }
 }
 
-fn judged(context: &LaneContext, called: Called, job: &Job, failures: u32, begun: Instant) -> (Settlement, Feedback) {
+fn judged(
+    context: &LaneContext,
+    called: CallResult,
+    job: &Job,
+    failures: u32,
+    begun: Instant,
+) -> (Settlement, Feedback) {
     context.metrics().attempted(called.class, begun.elapsed());
     let feedback = settlement::feedback(&called.answer);
     (settlement::settlement(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
@@ -91,11 +97,11 @@ async fn settle(context: &LaneContext, replica: &Replica, claim: Claim, settleme
             tracing::debug!(%bucket, %job, attempt, ?after, "An attempt failed; the job is parked until the next");
             None
         }
-        Settlement::Hold { wait } => {
+        Settlement::Throttled { wait } => {
             tracing::debug!(%bucket, %job, ?wait, "The upstream asks everyone to wait");
             None
         }
-        Settlement::GiveBack => None,
+        Settlement::Requeue => None,
     };
     match replica.settle_with(claim, settlement, feedback).await {
         Ok(Settled::Recorded) => {
@@ -121,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_a_failed_attempt() {
-        let called = unbroken(async { panic!("a bug") }).await.unwrap_or_else(Called::panicked);
+        let called = unbroken(async { panic!("a bug") }).await.unwrap_or_else(CallResult::panicked);
         assert_eq!(called.class, "panic");
         assert!(matches!(called.answer.judge(), dripfeed_job::Verdict::Failed(_)));
     }

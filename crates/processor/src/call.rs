@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Answer, duration, rate_limit, retry_after};
+use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
 use http::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
@@ -20,7 +20,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 use tower::timeout::error::Elapsed;
 
-use crate::shortage::Lack;
+use crate::shortage::LocalShortage;
 use crate::upstream::connector::HttpClient;
 use crate::upstream::root_certs;
 
@@ -29,7 +29,7 @@ const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
 
 /// What one call may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct CallBounds {
     /// From connecting to the answer's last byte.
     pub(crate) time: Duration,
     /// Bytes of the answer's body that are read at most.
@@ -40,8 +40,8 @@ pub(crate) struct Bounds {
 
 /// What came of a call.
 #[derive(Debug)]
-pub(crate) struct Called {
-    pub(crate) answer: Answer,
+pub(crate) struct CallResult {
+    pub(crate) answer: UpstreamAnswer,
     /// None when there was no body.
     pub(crate) body: Option<AnswerBody>,
     /// For metrics.
@@ -52,29 +52,37 @@ pub(crate) struct Called {
 ///
 /// # Errors
 /// When this machine couldn't make the call: then nothing was sent.
-pub(crate) async fn call(client: &HttpClient, request: Request<Full<Bytes>>, bounds: Bounds) -> Result<Called, Lack> {
+pub(crate) async fn call(
+    client: &HttpClient,
+    request: Request<Full<Bytes>>,
+    bounds: CallBounds,
+) -> Result<CallResult, LocalShortage> {
     // Dropping the exchange closes its connection: an upstream that is late, or drips, holds nothing of ours.
     match timeout(bounds.time, exchange(client, request, bounds)).await {
         Ok(Ok(called)) => Ok(called),
-        Ok(Err(Missed::Unmade(lack))) => Err(lack),
-        Ok(Err(missed)) => Ok(Called::missed(&missed)),
-        Err(_) => Ok(Called::missed(&Missed::Late(bounds.time))),
+        Ok(Err(NoAnswer::Unmade(shortage))) => Err(shortage),
+        Ok(Err(missed)) => Ok(CallResult::missed(&missed)),
+        Err(_) => Ok(CallResult::missed(&NoAnswer::Late(bounds.time))),
     }
 }
 
-async fn exchange(client: &HttpClient, request: Request<Full<Bytes>>, bounds: Bounds) -> Result<Called, Missed> {
+async fn exchange(
+    client: &HttpClient,
+    request: Request<Full<Bytes>>,
+    bounds: CallBounds,
+) -> Result<CallResult, NoAnswer> {
     let (head, body) = client.request(request).await?.into_parts();
     let body = read(body, bounds).await?;
-    Ok(Called::answered(&head, &body))
+    Ok(CallResult::answered(&head, &body))
 }
 
 /// As much of a body as was asked for.
-struct Read {
+struct ReadBody {
     kept: Vec<u8>,
     truncated: bool,
 }
 
-async fn read(mut body: Incoming, bounds: Bounds) -> Result<Read, hyper::Error> {
+async fn read(mut body: Incoming, bounds: CallBounds) -> Result<ReadBody, hyper::Error> {
     let most_kept = usize::try_from(bounds.kept.min(bounds.read)).unwrap_or(usize::MAX);
     let mut kept = Vec::new();
     let mut seen = 0;
@@ -89,13 +97,13 @@ async fn read(mut body: Incoming, bounds: Bounds) -> Result<Read, hyper::Error> 
         }
     }
     let truncated = seen > kept.len() as u64;
-    Ok(Read { kept, truncated })
+    Ok(ReadBody { kept, truncated })
 }
 
-impl Called {
-    fn answered(head: &Parts, body: &Read) -> Self {
+impl CallResult {
+    fn answered(head: &Parts, body: &ReadBody) -> Self {
         let status = head.status.as_u16();
-        let answer = Answer::Status {
+        let answer = UpstreamAnswer::Status {
             status,
             retry_after: asked_wait(&head.headers),
             exhausted_for: exhausted_for(&head.headers),
@@ -107,8 +115,8 @@ impl Called {
         Self { answer, body, class: class_of(status) }
     }
 
-    fn missed(missed: &Missed) -> Self {
-        let answer = Answer::Nothing { why: missed.to_string(), timed_out: missed.is_late() };
+    fn missed(missed: &NoAnswer) -> Self {
+        let answer = UpstreamAnswer::Nothing { why: missed.to_string(), timed_out: missed.is_late() };
         Self { answer, body: None, class: missed.class() }
     }
 
@@ -116,7 +124,7 @@ impl Called {
     /// ever.
     pub(crate) fn panicked() -> Self {
         let why = "the processor panicked during the attempt: a bug, please report it".to_owned();
-        Self { answer: Answer::Nothing { why, timed_out: false }, body: None, class: "panic" }
+        Self { answer: UpstreamAnswer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
 }
 
@@ -151,7 +159,7 @@ const fn class_of(status: u16) -> &'static str {
 
 /// Why nothing whole came back.
 #[derive(Debug, Error)]
-enum Missed {
+enum NoAnswer {
     #[error("no whole answer within {}", duration::show(*.0))]
     Late(Duration),
     #[error("the upstream can't be reached: no connection in time")]
@@ -159,14 +167,14 @@ enum Missed {
     #[error("the upstream can't be reached: {0}")]
     Unreached(String),
     #[error(transparent)]
-    Unmade(Lack),
+    Unmade(LocalShortage),
     #[error("the answer was cut off: {0}")]
     Cut(String),
     #[error("malformed HTTP response: {0}")]
     Garbled(String),
 }
 
-impl Missed {
+impl NoAnswer {
     const fn class(&self) -> &'static str {
         match self {
             Self::Late(_) => "timeout",
@@ -181,14 +189,14 @@ impl Missed {
     }
 }
 
-impl From<legacy::Error> for Missed {
+impl From<legacy::Error> for NoAnswer {
     fn from(error: legacy::Error) -> Self {
         if error.is_connect() {
             if causes(&error).any(|cause| cause.is::<Elapsed>()) {
                 return Self::Unconnected;
             }
-            if let Some(lack) = Lack::behind(&error) {
-                return Self::Unmade(lack);
+            if let Some(shortage) = LocalShortage::behind(&error) {
+                return Self::Unmade(shortage);
             }
             let why = told(&error);
             return Self::Unreached(match root_certs::remedy(&error) {
@@ -203,7 +211,7 @@ impl From<legacy::Error> for Missed {
     }
 }
 
-impl From<hyper::Error> for Missed {
+impl From<hyper::Error> for NoAnswer {
     fn from(error: hyper::Error) -> Self {
         // A body that ends early says no more than that it did.
         Self::Cut(causes(&error).last().map_or_else(|| error.to_string(), ToString::to_string))

@@ -6,9 +6,9 @@ use dripfeed_bucket::Consumer;
 
 /// What a process's replicas are called; each life of each of them adds its own ending.
 #[derive(Clone, Debug)]
-pub(crate) struct Name(String);
+pub(crate) struct ConsumerName(String);
 
-impl Name {
+impl ConsumerName {
     /// The configured name, or the host's and the process's.
     pub(crate) fn new(configured: Option<&str>) -> Self {
         Self(configured.map_or_else(host_and_process, str::to_owned))
@@ -33,10 +33,10 @@ mod tests {
 
     #[test]
     fn each_life_has_a_name_of_its_own() {
-        let name = Name::new(Some("east"));
+        let name = ConsumerName::new(Some("east"));
         let (first, second) = (name.of_a_new_life(), name.of_a_new_life());
         assert!(first.as_str().starts_with("east-"));
         assert_ne!(first, second);
-        assert!(Name::new(None).of_a_new_life().as_str().contains(&process::id().to_string()));
+        assert!(ConsumerName::new(None).of_a_new_life().as_str().contains(&process::id().to_string()));
     }
 }

@@ -11,15 +11,15 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::attempt;
-use crate::consumer_name::Name;
+use crate::consumer_name::ConsumerName;
 use crate::heartbeat;
 use crate::lane_context::LaneContext;
 use crate::outage_backoff::OutageBackoff;
 use crate::settings::ProcessorSettings;
 
-/// For giving back what a drain left, and for leaving: together less than what a service manager gives beyond the
+/// For requeueing what a drain left, and for leaving: together less than what a service manager gives beyond the
 /// drain.
-const GIVE_BACK: Duration = Duration::from_millis(1000);
+const REQUEUE: Duration = Duration::from_millis(1000);
 const LEAVE: Duration = Duration::from_millis(500);
 
 /// Being fenced is rare. Should it happen again at once, then not in a hot loop.
@@ -31,12 +31,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// One bucket's way out.
 pub(crate) struct Lane {
     context: Arc<LaneContext>,
-    name: Name,
+    name: ConsumerName,
     settings: ProcessorSettings,
 }
 
 /// How a replica's life in a bucket ends.
-enum End {
+enum LifeEnd {
     Fenced,
     Stopped,
 }
@@ -45,7 +45,7 @@ enum End {
 type Attempts = JoinSet<()>;
 
 impl Lane {
-    pub(crate) const fn new(context: Arc<LaneContext>, name: Name, settings: ProcessorSettings) -> Self {
+    pub(crate) const fn new(context: Arc<LaneContext>, name: ConsumerName, settings: ProcessorSettings) -> Self {
         Self { context, name, settings }
     }
 
@@ -62,10 +62,10 @@ impl Lane {
             let mut beats = pin!(heartbeat::until_fenced(&replica, self.bucket(), self.context.metrics()));
             let end = tokio::select! {
                 end = self.live(&replica, &mut attempts) => end,
-                () = &mut beats => End::Fenced,
+                () = &mut beats => LifeEnd::Fenced,
             };
             match end {
-                End::Stopped => {
+                LifeEnd::Stopped => {
                     let mut drained = pin!(self.drain(&mut attempts));
                     tokio::select! {
                         () = &mut drained => {}
@@ -74,7 +74,7 @@ impl Lane {
                     return self.leave(&replica).await;
                 }
                 // What is under way keeps its slots; its ends will be refused.
-                End::Fenced => {
+                LifeEnd::Fenced => {
                     let (bucket, consumer) = (self.bucket().name(), replica.consumer());
                     tracing::warn!(
                         %bucket, %consumer,
@@ -104,12 +104,12 @@ impl Lane {
         None
     }
 
-    async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> End {
+    async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> LifeEnd {
         let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "take jobs");
         loop {
             self.slot(replica, attempts).await;
             if self.context.is_stopping() {
-                return End::Stopped;
+                return LifeEnd::Stopped;
             }
             if let Some(wait) = self.context.shortage().wait() {
                 self.rest(wait).await;
@@ -133,7 +133,7 @@ impl Lane {
                         () = self.context.stopping() => {}
                     }
                 }
-                Ok(Take::Fenced) => return End::Fenced,
+                Ok(Take::Fenced) => return LifeEnd::Fenced,
                 Err(error) => self.rest(outage.failed(&error)).await,
             }
         }
@@ -166,7 +166,7 @@ impl Lane {
         let (bucket, calls) = (self.bucket().name(), attempts.len());
         tracing::warn!(%bucket, calls, "The drain is over; open calls are cut and their jobs requeued");
         self.context.end();
-        if timeout(GIVE_BACK, all_ended(attempts)).await.is_err() {
+        if timeout(REQUEUE, all_ended(attempts)).await.is_err() {
             // Redis doesn't answer. What wasn't returned is recovered by the others.
             attempts.shutdown().await;
         }

@@ -7,7 +7,7 @@ use dripfeed_bucket::Bucket;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::LaneMetrics;
-use crate::shortage::Shortage;
+use crate::shortage::ShortageBackoff;
 use crate::upstream::Upstream;
 use crate::upstream::connector::{Connector, HttpClient};
 
@@ -15,7 +15,7 @@ pub(crate) struct LaneContext {
     bucket: Bucket,
     route: ArcSwap<Route>,
     metrics: LaneMetrics,
-    shortage: Shortage,
+    shortage: ShortageBackoff,
     stop: CancellationToken,
     /// The drain is over.
     out_of_time: CancellationToken,
@@ -44,7 +44,7 @@ impl Route {
 impl LaneContext {
     pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics) -> Self {
         let (stop, out_of_time) = (CancellationToken::new(), CancellationToken::new());
-        let shortage = Shortage::none_yet(bucket.name().clone());
+        let shortage = ShortageBackoff::none_yet(bucket.name().clone());
         Self { bucket, route: ArcSwap::from_pointee(route), metrics, shortage, stop, out_of_time }
     }
 
@@ -56,7 +56,7 @@ impl LaneContext {
         &self.metrics
     }
 
-    pub(crate) const fn shortage(&self) -> &Shortage {
+    pub(crate) const fn shortage(&self) -> &ShortageBackoff {
         &self.shortage
     }
 

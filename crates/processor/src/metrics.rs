@@ -15,21 +15,21 @@ use crate::call::CLASSES;
 /// Those that a processor records.
 const ENDINGS: [Ending; 3] = [Ending::Delivered, Ending::Dead, Ending::Expired];
 
-type Histograms = Family<OfBucket, Histogram, fn() -> Histogram>;
+type Histograms = Family<BucketLabels, Histogram, fn() -> Histogram>;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfBucket {
+struct BucketLabels {
     bucket: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfOutcome {
+struct OutcomeLabels {
     bucket: String,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfClass {
+struct ClassLabels {
     bucket: String,
     class: &'static str,
 }
@@ -37,9 +37,9 @@ struct OfClass {
 /// The metrics of all lanes.
 #[derive(Clone)]
 pub(crate) struct Metrics {
-    settled: Family<OfOutcome, Counter>,
-    attempts: Family<OfClass, Counter>,
-    recovered: Family<OfBucket, Counter>,
+    settled: Family<OutcomeLabels, Counter>,
+    attempts: Family<ClassLabels, Counter>,
+    recovered: Family<BucketLabels, Counter>,
     waited: Histograms,
     attempt_took: Histograms,
     job_took: Histograms,
@@ -70,7 +70,7 @@ impl Metrics {
 
     /// Those of one lane, its counters at zero from the start, so that their first increase is seen as one.
     pub(crate) fn of(&self, bucket: &BucketName) -> LaneMetrics {
-        let of = OfBucket { bucket: bucket.to_string() };
+        let of = BucketLabels { bucket: bucket.to_string() };
         let lane = LaneMetrics {
             all: self.clone(),
             recovered: self.recovered.get_or_create_owned(&of),
@@ -89,12 +89,12 @@ impl Metrics {
     pub(crate) fn forget(&self, bucket: &BucketName) {
         let bucket = || bucket.to_string();
         for ending in ENDINGS {
-            self.settled.remove(&OfOutcome { bucket: bucket(), outcome: ending.as_str() });
+            self.settled.remove(&OutcomeLabels { bucket: bucket(), outcome: ending.as_str() });
         }
         for class in CLASSES {
-            self.attempts.remove(&OfClass { bucket: bucket(), class });
+            self.attempts.remove(&ClassLabels { bucket: bucket(), class });
         }
-        let of = OfBucket { bucket: bucket() };
+        let of = BucketLabels { bucket: bucket() };
         self.recovered.remove(&of);
         for histograms in [&self.waited, &self.attempt_took, &self.job_took] {
             histograms.remove(&of);
@@ -118,7 +118,7 @@ impl LaneMetrics {
     }
 
     pub(crate) fn attempted(&self, class: &'static str, took: Duration) {
-        self.all.attempts.get_or_create(&OfClass { bucket: self.bucket.clone(), class }).inc();
+        self.all.attempts.get_or_create(&ClassLabels { bucket: self.bucket.clone(), class }).inc();
         self.attempt_took.observe(took.as_secs_f64());
     }
 
@@ -146,8 +146,8 @@ impl LaneMetrics {
         self.all.settled.get_or_create(&self.outcome(ending)).inc_by(jobs);
     }
 
-    fn outcome(&self, ending: Ending) -> OfOutcome {
-        OfOutcome { bucket: self.bucket.clone(), outcome: ending.as_str() }
+    fn outcome(&self, ending: Ending) -> OutcomeLabels {
+        OutcomeLabels { bucket: self.bucket.clone(), outcome: ending.as_str() }
     }
 }
 

@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::consumer_name::Name;
+use crate::consumer_name::ConsumerName;
 use crate::lane::Lane;
 use crate::lane_context::{LaneContext, Route};
 use crate::metrics::Metrics;
@@ -28,7 +28,7 @@ pub struct Processor {
 
 struct Inner {
     settings: ProcessorSettings,
-    name: Name,
+    name: ConsumerName,
     connector: Connector,
     metrics: Metrics,
     /// None once it is stopped: then no lane starts any more.
@@ -42,7 +42,7 @@ impl Processor {
     #[must_use]
     pub fn new(settings: ProcessorSettings, connector: Connector, registry: &mut Registry) -> Self {
         let inner = Inner {
-            name: Name::new(settings.name.as_deref()),
+            name: ConsumerName::new(settings.name.as_deref()),
             settings,
             connector,
             metrics: Metrics::register(registry),

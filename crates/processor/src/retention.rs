@@ -16,13 +16,13 @@ pub(crate) async fn keep(bucket: &Bucket) -> Infallible {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "forget ended work");
-    let mut reported = Reported::default();
+    let mut report = DroppedReport::default();
     loop {
         ticks.tick().await;
         match bucket.enforce_retention().await {
             Ok(retention) => {
                 outage.over();
-                reported.report(bucket, retention.dead_dropped, Instant::now());
+                report.report(bucket, retention.dead_dropped, Instant::now());
             }
             Err(error) => drop(outage.failed(&error)),
         }
@@ -31,12 +31,12 @@ pub(crate) async fn keep(bucket: &Bucket) -> Infallible {
 
 /// How many dropped letters the log knows of. None: those before this process aren't its to report.
 #[derive(Default)]
-struct Reported {
+struct DroppedReport {
     dropped: Option<u64>,
     line: Option<Instant>,
 }
 
-impl Reported {
+impl DroppedReport {
     fn report(&mut self, bucket: &Bucket, dropped: u64, now: Instant) {
         if let Some(more) = self.more(dropped, now) {
             let bucket = bucket.name();
@@ -67,8 +67,8 @@ mod tests {
 
     #[test]
     fn dropped_letters_are_reported_at_most_once_a_minute_and_none_is_left_out() {
-        let (mut reported, start) = (Reported::default(), Instant::now());
-        let mut more = |dropped, second| reported.more(dropped, start + Duration::from_secs(second));
+        let (mut report, start) = (DroppedReport::default(), Instant::now());
+        let mut more = |dropped, second| report.more(dropped, start + Duration::from_secs(second));
         assert_eq!(more(7, 0), None, "from before this process");
         assert_eq!(more(9, 1), Some(2));
         assert_eq!(more(12, 30), None, "too soon");

@@ -1,20 +1,26 @@
 //! What an attempt means for its job: delivered, retry, throttled or dead.
 
 use dripfeed_bucket::{BucketSettings, Feedback, Settlement};
-use dripfeed_job::{Answer, Job, Retry, Verdict};
+use dripfeed_job::{Job, Retry, UpstreamAnswer, Verdict};
 
-use crate::call::Called;
+use crate::call::CallResult;
 
 /// What is to become of a job whose attempt ended so. `failures` are the attempts that failed before; `draw` is uniform
 /// in `[0, 1)`.
-pub(crate) fn settlement(called: Called, job: &Job, failures: u32, bucket: &BucketSettings, draw: f64) -> Settlement {
-    let Called { answer, body, .. } = called;
+pub(crate) fn settlement(
+    called: CallResult,
+    job: &Job,
+    failures: u32,
+    bucket: &BucketSettings,
+    draw: f64,
+) -> Settlement {
+    let CallResult { answer, body, .. } = called;
     let status = answer.status();
     match answer.judge() {
         // Only an answer with a status is a delivery.
         Verdict::Delivered => Settlement::Complete { status: status.unwrap_or_default(), answer: body },
         Verdict::Throttled { retry_after } => {
-            Settlement::Hold { wait: retry_after.map(|wait| wait.min(bucket.leak.max_hold)) }
+            Settlement::Throttled { wait: retry_after.map(|wait| wait.min(bucket.leak.max_hold)) }
         }
         Verdict::Dead(reason) => Settlement::Bury { reason, status, answer: body, called: true },
         Verdict::Failed(why) => {
@@ -28,7 +34,7 @@ pub(crate) fn settlement(called: Called, job: &Job, failures: u32, bucket: &Buck
 }
 
 /// What the bucket is to know of its upstream besides.
-pub(crate) const fn feedback(answer: &Answer) -> Feedback {
+pub(crate) const fn feedback(answer: &UpstreamAnswer) -> Feedback {
     Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for() }
 }
 
@@ -69,18 +75,18 @@ mod tests {
         Job { retries, ..entry::decode("1-0".parse().unwrap(), &fields).unwrap() }
     }
 
-    fn after(answer: Answer, failures: u32, retries: Option<u32>) -> Settlement {
-        let called = Called { answer, body: None, class: "" };
+    fn after(answer: UpstreamAnswer, failures: u32, retries: Option<u32>) -> Settlement {
+        let called = CallResult { answer, body: None, class: "" };
         settlement(called, &job(retries), failures, &bucket(), 0.5)
     }
 
-    fn nothing() -> Answer {
-        Answer::Nothing { why: "cut".to_owned(), timed_out: false }
+    fn nothing() -> UpstreamAnswer {
+        UpstreamAnswer::Nothing { why: "cut".to_owned(), timed_out: false }
     }
 
-    fn status(status: u16, retry_after: Option<u64>) -> Answer {
+    fn status(status: u16, retry_after: Option<u64>) -> UpstreamAnswer {
         let retry_after = retry_after.map(Duration::from_secs);
-        Answer::Status { status, retry_after, exhausted_for: None, no_retry: false }
+        UpstreamAnswer::Status { status, retry_after, exhausted_for: None, no_retry: false }
     }
 
     #[test]
@@ -108,7 +114,7 @@ mod tests {
     #[test]
     fn being_throttled_holds_the_bucket_for_a_bounded_time() {
         let wait = |answer| match after(answer, 2, None) {
-            Settlement::Hold { wait } => wait,
+            Settlement::Throttled { wait } => wait,
             other => panic!("{other:?}"),
         };
         assert_eq!(wait(status(429, Some(7))), Some(Duration::from_secs(7)));

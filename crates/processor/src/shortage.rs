@@ -20,54 +20,54 @@ const OVER_AFTER: Duration = Duration::from_secs(5);
 /// Why a call couldn't be made here.
 #[derive(Debug, Error)]
 #[error("{0}; raise the limits of this process (LimitNOFILE=, ulimit -Hn) or lower leak.concurrency")]
-pub(crate) struct Lack(String);
+pub(crate) struct LocalShortage(String);
 
-impl Lack {
+impl LocalShortage {
     /// Where `error` comes of one.
     pub(crate) fn behind(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut causes = std::iter::successors(Some(error), |cause| (*cause).source());
-        let io = causes.find_map(|cause| cause.downcast_ref::<io::Error>().filter(|io| is_lack(io)))?;
+        let io = causes.find_map(|cause| cause.downcast_ref::<io::Error>().filter(|io| is_local_shortage(io)))?;
         Some(Self(io.to_string()))
     }
 }
 
-fn is_lack(error: &io::Error) -> bool {
-    let lacks = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL];
+fn is_local_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL];
     match error.raw_os_error() {
-        Some(code) => lacks.contains(&Errno::from_raw(code)),
+        Some(code) => shortages.contains(&Errno::from_raw(code)),
         // One that holds another names the other's source, and not the other itself, as its own.
-        None => error.get_ref().and_then(|held| held.downcast_ref()).is_some_and(is_lack),
+        None => error.get_ref().and_then(|held| held.downcast_ref()).is_some_and(is_local_shortage),
     }
 }
 
 /// The resolver doesn't say why it found nothing: whether it may open no file is seen by opening one.
-pub(crate) fn lack_of_files() -> Option<io::Error> {
-    File::open("/dev/null").err().filter(is_lack)
+pub(crate) fn shortage_of_files() -> Option<io::Error> {
+    File::open("/dev/null").err().filter(is_local_shortage)
 }
 
 /// What one lane has met of it: it waits longer from time to time before it takes again, and logs the begin and the
 /// end.
-pub(crate) struct Shortage(Mutex<Met>);
+pub(crate) struct ShortageBackoff(Mutex<ShortageState>);
 
-struct Met {
+struct ShortageState {
     outage: OutageBackoff,
     last: Option<Instant>,
     /// Until then nothing is taken.
     until: Option<Instant>,
 }
 
-impl Shortage {
+impl ShortageBackoff {
     pub(crate) const fn none_yet(bucket: BucketName) -> Self {
         let outage = OutageBackoff::none_yet(bucket, "open connections to the upstream");
-        Self(Mutex::new(Met { outage, last: None, until: None }))
+        Self(Mutex::new(ShortageState { outage, last: None, until: None }))
     }
 
     /// Of calls that fail together, the first counts.
-    pub(crate) fn met(&self, lack: &Lack) {
+    pub(crate) fn met(&self, shortage: &LocalShortage) {
         let (mut met, now) = (self.state(), Instant::now());
         met.last = Some(now);
         if met.until.is_none_or(|until| until <= now) {
-            met.until = Some(now + met.outage.failed(lack));
+            met.until = Some(now + met.outage.failed(shortage));
         }
     }
 
@@ -86,7 +86,7 @@ impl Shortage {
         Some(until.saturating_duration_since(Instant::now())).filter(|wait| !wait.is_zero())
     }
 
-    fn state(&self) -> MutexGuard<'_, Met> {
+    fn state(&self) -> MutexGuard<'_, ShortageState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,23 +102,23 @@ mod tests {
     #[test]
     fn what_this_machine_lacks_is_known_below_other_errors() {
         for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL] {
-            assert!(Lack::behind(&error(errno)).is_some(), "{errno}");
-            assert!(Lack::behind(&io::Error::other(error(errno))).is_some(), "{errno}");
+            assert!(LocalShortage::behind(&error(errno)).is_some(), "{errno}");
+            assert!(LocalShortage::behind(&io::Error::other(error(errno))).is_some(), "{errno}");
         }
         for errno in [Errno::ECONNREFUSED, Errno::ECONNRESET, Errno::EHOSTUNREACH, Errno::ETIMEDOUT] {
-            assert!(Lack::behind(&error(errno)).is_none(), "{errno}");
+            assert!(LocalShortage::behind(&error(errno)).is_none(), "{errno}");
         }
     }
 
     #[test]
     fn a_lane_waits_longer_from_time_to_time() {
         let Ok(bucket) = "b".parse() else { return };
-        let shortage = Shortage::none_yet(bucket);
+        let shortage = ShortageBackoff::none_yet(bucket);
         assert_eq!(shortage.wait(), None);
         let mut waits = Vec::new();
         for _ in 0..8 {
-            shortage.met(&Lack(String::new()));
-            shortage.met(&Lack(String::new()));
+            shortage.met(&LocalShortage(String::new()));
+            shortage.met(&LocalShortage(String::new()));
             waits.push(shortage.wait().unwrap_or_default());
             shortage.state().until = None;
         }

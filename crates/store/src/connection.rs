@@ -36,7 +36,7 @@ use self::{
 };
 use crate::connect::connector::Connector;
 use crate::connection::redis_replicas::{RedisReplicas, ReplicasByServer};
-use crate::error::{During, StoreError};
+use crate::error::{Operation, StoreError};
 use crate::url::HostPort;
 
 /// How long a call waits for a renewal that is under way.
@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) struct Connection {
     connector: Connector,
     response_timeout: Duration,
-    state: watch::Sender<State>,
+    state: watch::Sender<ConnectionState>,
     /// Connections in a row that didn't hold.
     unsettled: AtomicU32,
     replicas: Arc<ReplicasByServer>,
@@ -54,7 +54,7 @@ pub(crate) struct Connection {
 }
 
 #[derive(Clone)]
-enum State {
+enum ConnectionState {
     Up(ConnectionHandle),
     Renewing,
     Down(StoreError),
@@ -67,7 +67,7 @@ impl Connection {
         let connection = Arc::new(Self {
             connector,
             response_timeout,
-            state: watch::Sender::new(State::Renewing),
+            state: watch::Sender::new(ConnectionState::Renewing),
             unsettled: AtomicU32::new(0),
             replicas,
             last: Mutex::default(),
@@ -79,10 +79,10 @@ impl Connection {
     /// How the latest attempt to connect ended; returns when it has.
     pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
         let mut changes = self.state.subscribe();
-        match changes.wait_for(|state| !matches!(state, State::Renewing)).await.as_deref() {
-            Ok(State::Down(error)) => Err(error.clone()),
+        match changes.wait_for(|state| !matches!(state, ConnectionState::Renewing)).await.as_deref() {
+            Ok(ConnectionState::Down(error)) => Err(error.clone()),
             // The sender is `self`, so waiting can't fail.
-            Ok(State::Up(_) | State::Renewing) | Err(_) => Ok(()),
+            Ok(ConnectionState::Up(_) | ConnectionState::Renewing) | Err(_) => Ok(()),
         }
     }
 
@@ -91,14 +91,14 @@ impl Connection {
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        matches!(*self.state.borrow(), State::Up(_))
+        matches!(*self.state.borrow(), ConnectionState::Up(_))
     }
 
     /// Returns when the connection is up: at once, or as soon as it is renewed.
     pub(crate) async fn up(&self) {
         let mut state = self.state.subscribe();
         // The sender is `self`, so waiting can't fail.
-        let _ = state.wait_for(|state| matches!(state, State::Up(_))).await;
+        let _ = state.wait_for(|state| matches!(state, ConnectionState::Up(_))).await;
     }
 
     /// When a call that begins now must be over.
@@ -108,7 +108,7 @@ impl Connection {
 
     pub(crate) async fn command<T: FromRedisValue>(
         self: &Arc<Self>,
-        during: During<'_>,
+        during: Operation<'_>,
         cmd: &Cmd,
         deadline: Instant,
     ) -> Result<T, StoreError> {
@@ -118,7 +118,7 @@ impl Connection {
 
     pub(crate) async fn pipeline<T: FromRedisValue>(
         self: &Arc<Self>,
-        during: During<'_>,
+        during: Operation<'_>,
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<T, StoreError> {
@@ -129,7 +129,7 @@ impl Connection {
     pub(crate) async fn pipeline_on<T: FromRedisValue>(
         self: &Arc<Self>,
         handle: &ConnectionHandle,
-        during: During<'_>,
+        during: Operation<'_>,
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<T, StoreError> {
@@ -139,16 +139,16 @@ impl Connection {
 
     /// The connection at hand, or the one that is being made.
     pub(crate) async fn handle(&self) -> Result<ConnectionHandle, StoreError> {
-        if let State::Up(handle) = &*self.state.borrow() {
+        if let ConnectionState::Up(handle) = &*self.state.borrow() {
             return Ok(handle.clone());
         }
         let mut changes = self.state.subscribe();
-        let settled = changes.wait_for(|state| !matches!(state, State::Renewing));
+        let settled = changes.wait_for(|state| !matches!(state, ConnectionState::Renewing));
         match timeout_at(Instant::now() + PATIENCE, settled).await {
             Ok(Ok(state)) => match &*state {
-                State::Up(handle) => Ok(handle.clone()),
-                State::Down(error) => Err(error.clone()),
-                State::Renewing => Err(StoreError::unreachable(self.connector.address())),
+                ConnectionState::Up(handle) => Ok(handle.clone()),
+                ConnectionState::Down(error) => Err(error.clone()),
+                ConnectionState::Renewing => Err(StoreError::unreachable(self.connector.address())),
             },
             Ok(Err(_)) | Err(_) => Err(StoreError::unreachable(self.connector.address())),
         }
@@ -158,7 +158,7 @@ impl Connection {
     async fn watched<T>(
         self: &Arc<Self>,
         health: &Arc<Health>,
-        during: During<'_>,
+        during: Operation<'_>,
         deadline: Instant,
         reply: impl Future<Output = RedisResult<T>>,
     ) -> Result<T, StoreError> {
@@ -195,8 +195,8 @@ impl Connection {
     /// a new one.
     fn renew(self: &Arc<Self>, health: &Arc<Health>, reason: &dyn fmt::Display) {
         let begun = self.state.send_if_modified(|state| match state {
-            State::Up(handle) if Arc::ptr_eq(&handle.health, health) => {
-                *state = State::Renewing;
+            ConnectionState::Up(handle) if Arc::ptr_eq(&handle.health, health) => {
+                *state = ConnectionState::Renewing;
                 true
             }
             _ => false,
@@ -255,7 +255,7 @@ impl Connection {
     /// it: `lost` is set before the state is looked at, and read after the state is set.
     fn publish(self: &Arc<Self>, handle: ConnectionHandle) {
         let health = Arc::clone(&handle.health);
-        self.state.send_replace(State::Up(handle));
+        self.state.send_replace(ConnectionState::Up(handle));
         if health.lost.load(Ordering::SeqCst) {
             self.renew(&health, &"the connection was closed");
         }
@@ -268,7 +268,7 @@ async fn begin(weak: Weak<Connection>) {
     match connection.connect().await {
         Ok(handle) => connection.publish(handle),
         Err(error) => {
-            connection.state.send_replace(State::Down(error));
+            connection.state.send_replace(ConnectionState::Down(error));
             drop(connection);
             keep_connecting(weak, 0).await;
         }
@@ -292,7 +292,7 @@ async fn keep_connecting(connection: Weak<Connection>, unsettled: u32) {
                 return;
             }
             Err(error) => {
-                connection.state.send_replace(State::Down(error));
+                connection.state.send_replace(ConnectionState::Down(error));
             }
         }
         drop(connection);

@@ -119,17 +119,17 @@ impl StoreError {
     }
 
     /// No node serves the slot of a request, by the word of the Cluster, so nothing was sent.
-    pub(crate) fn nobody_serves(during: During<'_>) -> Self {
+    pub(crate) fn nobody_serves(during: Operation<'_>) -> Self {
         Self::held_back(during, "CLUSTERDOWN")
     }
 
     /// A replica that followed has left, and may be the master by now, so nothing was sent.
-    pub(crate) fn replica_missing(during: During<'_>) -> Self {
+    pub(crate) fn replica_missing(during: Operation<'_>) -> Self {
         Self::held_back(during, "NOREPLICAS")
     }
 
     /// What Redis would refuse with `code`.
-    fn held_back(during: During<'_>, code: &str) -> Self {
+    fn held_back(during: Operation<'_>, code: &str) -> Self {
         Self {
             kind: ErrorKind::Refused,
             certainty: Certainty::NotStored,
@@ -172,9 +172,9 @@ impl StoreError {
     }
 
     /// A call on a connection failed with `source`.
-    pub(crate) fn calling(during: During<'_>, source: RedisError) -> Self {
+    pub(crate) fn calling(during: Operation<'_>, source: RedisError) -> Self {
         let code = code_of(&source);
-        if matches!(during, During::ScriptAndWait(_)) && first_refused(&source) > Some(0) {
+        if matches!(during, Operation::ScriptAndWait(_)) && first_refused(&source) > Some(0) {
             let kind = ErrorKind::NotReplicated;
             return Self {
                 kind,
@@ -186,8 +186,8 @@ impl StoreError {
         }
         let kind = match &code {
             Some(code) => kind_of_code(code).unwrap_or(match during {
-                During::Script(_) | During::ScriptAndWait(_) => ErrorKind::Script,
-                During::Command(_) | During::Pipeline(_) => ErrorKind::Rejected,
+                Operation::Script(_) | Operation::ScriptAndWait(_) => ErrorKind::Script,
+                Operation::Command(_) | Operation::Pipeline(_) => ErrorKind::Rejected,
             }),
             None => kind_without_code(&source),
         };
@@ -195,16 +195,16 @@ impl StoreError {
     }
 
     /// The reply to a call stayed out.
-    pub(crate) fn timed_out(during: During<'_>) -> Self {
+    pub(crate) fn timed_out(during: Operation<'_>) -> Self {
         Self::without_source(ErrorKind::Timeout, during)
     }
 
     /// The write is on the master, and on too few replicas.
-    pub(crate) fn not_replicated(during: During<'_>) -> Self {
+    pub(crate) fn not_replicated(during: Operation<'_>) -> Self {
         Self::without_source(ErrorKind::NotReplicated, during)
     }
 
-    fn without_source(kind: ErrorKind, during: During<'_>) -> Self {
+    fn without_source(kind: ErrorKind, during: Operation<'_>) -> Self {
         Self { kind, certainty: Certainty::Unknown, during: during.to_string(), code: None, source: None }
     }
 }
@@ -219,7 +219,7 @@ pub(crate) enum Redirection {
 
 /// What was being done: it decides what a failure means.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum During<'a> {
+pub(crate) enum Operation<'a> {
     Command(&'a Cmd),
     /// A script, by its name.
     Script(&'a str),
@@ -229,7 +229,7 @@ pub(crate) enum During<'a> {
     Pipeline(&'a Pipeline),
 }
 
-impl fmt::Display for During<'_> {
+impl fmt::Display for Operation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(cmd) => write!(f, "command {}", name_of(cmd)),
@@ -253,10 +253,10 @@ fn name_of(cmd: &Cmd) -> Cow<'_, str> {
 /// A reply reports that nothing was written; silence and a reply that can't be read don't. A script
 /// isn't rolled back when it fails half-way, as it does at a key of another type, and a pipeline goes
 /// on after a failed command. What else a script is refused, it is refused before its first write.
-fn certainty(kind: ErrorKind, during: During<'_>) -> Certainty {
+fn certainty(kind: ErrorKind, during: Operation<'_>) -> Certainty {
     match (kind, during) {
-        (_, During::Pipeline(_)) => Certainty::Unknown,
-        (ErrorKind::WrongType, During::Script(_) | During::ScriptAndWait(_)) => Certainty::Unknown,
+        (_, Operation::Pipeline(_)) => Certainty::Unknown,
+        (ErrorKind::WrongType, Operation::Script(_) | Operation::ScriptAndWait(_)) => Certainty::Unknown,
         (ErrorKind::Full | ErrorKind::Refused | ErrorKind::Denied | ErrorKind::WrongType | ErrorKind::Rejected, _) => {
             Certainty::NotStored
         }

@@ -25,12 +25,12 @@ mod store;
 mod url;
 
 pub use checks::acl::denied;
-pub use checks::durability_check::{Effective, Shortfall, effective, given};
-pub use checks::server_checks::{Finding, Severity, findings};
-pub use checks::server_info::{Facts, Version};
+pub use checks::durability_check::{EffectiveDurability, Shortfall, effective, given};
+pub use checks::server_checks::{ServerFinding, Severity, findings};
+pub use checks::server_info::{ServerInfo, Version};
 pub use cluster::same_slot;
 pub use connection::dedicated::Dedicated;
-pub use connection::subscriptions::{Heard, Subscription};
+pub use connection::subscriptions::{ChannelEvent, Subscription};
 pub use durability::Durability;
 pub use durability::append_fsync::AppendFsync;
 pub use error::{Certainty, ErrorKind, StoreError};

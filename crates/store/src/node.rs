@@ -8,7 +8,7 @@ use crate::connect::connector::Connector;
 use crate::connection::Connection;
 use crate::connection::dedicated::Dedicated;
 use crate::durability::Durability;
-use crate::error::{During, StoreError};
+use crate::error::{Operation, StoreError};
 use crate::replicated::Replicated;
 use crate::request::Request;
 use crate::script::Call;
@@ -67,7 +67,7 @@ impl Node {
     }
 
     /// By its hash, and when the server doesn't know it, once more with its source.
-    async fn run<T: FromRedisValue>(&self, during: During<'_>, call: &Call<'_>) -> Result<T, StoreError> {
+    async fn run<T: FromRedisValue>(&self, during: Operation<'_>, call: &Call<'_>) -> Result<T, StoreError> {
         let deadline = self.connection.deadline();
         match self.connection.command(during, call.by_hash(), deadline).await {
             Err(error) if error.code() == Some("NOSCRIPT") => {

@@ -12,7 +12,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value, cmd, pipe};
 
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
-use crate::error::{During, StoreError};
+use crate::error::{Operation, StoreError};
 use crate::script::Call;
 use crate::settings::RedisSettings;
 
@@ -65,7 +65,7 @@ impl Replicated {
     /// By its hash, and when the server doesn't know it, once more with its source; then waits for those who follow.
     pub(crate) async fn run<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, StoreError> {
         let connection = self.connection_of(call);
-        let (during, deadline) = (During::ScriptAndWait(call.name()), connection.deadline());
+        let (during, deadline) = (Operation::ScriptAndWait(call.name()), connection.deadline());
         let handle = connection.handle().await?;
         let replicas = handle.replicas();
         if replicas.is_one_missing() {
@@ -140,7 +140,7 @@ async fn keep_looking(connection: Weak<Connection>, after: Duration) {
         }
         let question = pipe().cmd("ROLE").to_owned();
         let looked =
-            connection.pipeline_on(&handle, During::Pipeline(&question), &question, connection.deadline()).await;
+            connection.pipeline_on(&handle, Operation::Pipeline(&question), &question, connection.deadline()).await;
         if let Ok((role,)) = looked {
             handle.replicas().see(&role);
         }

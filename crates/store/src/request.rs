@@ -1,6 +1,6 @@
 use redis::{Cmd, Pipeline};
 
-use crate::error::During;
+use crate::error::Operation;
 use crate::script::Call;
 
 /// What is asked of a server.
@@ -14,11 +14,11 @@ pub(crate) enum Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn during(self) -> During<'a> {
+    pub(crate) fn during(self) -> Operation<'a> {
         match self {
-            Self::Script(call) | Self::Durable(call) => During::Script(call.name()),
-            Self::Command(cmd) => During::Command(cmd),
-            Self::Pipeline(pipeline) => During::Pipeline(pipeline),
+            Self::Script(call) | Self::Durable(call) => Operation::Script(call.name()),
+            Self::Command(cmd) => Operation::Command(cmd),
+            Self::Pipeline(pipeline) => Operation::Pipeline(pipeline),
         }
     }
 

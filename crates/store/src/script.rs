@@ -7,18 +7,18 @@ use std::sync::OnceLock;
 use redis::{Cmd, ToRedisArgs};
 
 pub use parts::Fragments;
-use parts::{BrokenNeeds, Parts};
+use parts::{BrokenNeeds, ScriptParts};
 
 /// A Lua script with a name for errors. Best a `static`: it is joined at its first use, and then kept.
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
-    parts: Parts,
-    text: OnceLock<Text>,
+    parts: ScriptParts,
+    text: OnceLock<JoinedScript>,
 }
 
 #[derive(Debug)]
-struct Text {
+struct JoinedScript {
     source: String,
     sha1: String,
 }
@@ -35,7 +35,7 @@ impl Script {
     #[must_use]
     #[expect(clippy::panic, reason = "it can only be a mistake in the source, which the compiler finds")]
     pub const fn new(name: &'static str, fragments: &[&Fragments], verb: &'static str) -> Self {
-        match Parts::of(fragments, verb) {
+        match ScriptParts::of(fragments, verb) {
             Ok(parts) => Self { name, parts, text: OnceLock::new() },
             // No table has this one.
             Err(BrokenNeeds::Unknown(need)) => panic!("{}", need),
@@ -51,11 +51,11 @@ impl Script {
         &self.text().source
     }
 
-    fn text(&self) -> &Text {
+    fn text(&self) -> &JoinedScript {
         self.text.get_or_init(|| {
             let source = self.parts.join();
             let sha1 = redis::Script::new(&source).get_hash().to_owned();
-            Text { source, sha1 }
+            JoinedScript { source, sha1 }
         })
     }
 

@@ -18,7 +18,7 @@ use crate::request::Request;
 use crate::salt::Salt;
 use crate::script::Call;
 use crate::settings::RedisSettings;
-use crate::url::{Address, Place};
+use crate::url::{Address, Deployment};
 
 /// Redis, as all parts of the program reach it. Cheap to clone; clones share their connections.
 ///
@@ -28,7 +28,7 @@ use crate::url::{Address, Place};
 pub struct Store {
     inner: Arc<Inner>,
     /// Where requests go that name no slot, in a Cluster.
-    aim: Aim,
+    destination: Destination,
 }
 
 impl fmt::Debug for Store {
@@ -45,7 +45,7 @@ struct Inner {
     /// Whether Redis denied us CONFIG.
     config_denied: AtomicBool,
     subscriptions: Arc<Subscriptions>,
-    way: Way,
+    backend: Backend,
     salt: Salt,
 }
 
@@ -55,13 +55,13 @@ impl Drop for Inner {
     }
 }
 
-enum Way {
+enum Backend {
     Server(Arc<Node>),
     Cluster(Arc<Cluster>),
 }
 
 #[derive(Clone)]
-enum Aim {
+enum Destination {
     Anywhere,
     Slot(Slot),
     Node(Arc<Node>),
@@ -73,16 +73,16 @@ impl Store {
     /// # Errors
     /// When Redis can't be reached, denies access, or is still loading its data.
     pub async fn connect(settings: &RedisSettings) -> Result<Self, StoreError> {
-        let way = match &settings.url.place {
-            Place::Server(route) => Way::Server(Node::open(settings, route.clone())),
-            Place::Cluster(seeds) => Way::Cluster(Cluster::open(settings, seeds).await?),
+        let backend = match &settings.url.deployment {
+            Deployment::Server(route) => Backend::Server(Node::open(settings, route.clone())),
+            Deployment::Cluster(seeds) => Backend::Cluster(Cluster::open(settings, seeds).await?),
         };
         let (prefix, address) = (settings.prefix.clone(), settings.url.clone());
         let durability = RwLock::new(settings.durability);
         let (subscriptions, salt) = (Arc::default(), Salt::default());
         let inner =
-            Inner { prefix, address, durability, config_denied: AtomicBool::new(false), subscriptions, way, salt };
-        let store = Self { inner: Arc::new(inner), aim: Aim::Anywhere };
+            Inner { prefix, address, durability, config_denied: AtomicBool::new(false), subscriptions, backend, salt };
+        let store = Self { inner: Arc::new(inner), destination: Destination::Anywhere };
         for node in store.nodes() {
             node.attempted().await?;
         }
@@ -94,18 +94,18 @@ impl Store {
     /// has `key`, wherever that is moved.
     #[must_use]
     pub fn for_key(self, key: &str) -> Self {
-        Self { aim: Aim::Slot(Slot::for_key(key)), ..self }
+        Self { destination: Destination::Slot(Slot::for_key(key)), ..self }
     }
 
     /// Each server that takes writes, to be asked on its own.
     pub fn masters(&self) -> Vec<Self> {
-        let each = |node| Self { inner: Arc::clone(&self.inner), aim: Aim::Node(node) };
+        let each = |node| Self { inner: Arc::clone(&self.inner), destination: Destination::Node(node) };
         self.nodes().into_iter().map(each).collect()
     }
 
     /// Whether it is a Redis Cluster.
     pub fn is_cluster(&self) -> bool {
-        matches!(self.inner.way, Way::Cluster(_))
+        matches!(self.inner.backend, Backend::Cluster(_))
     }
 
     /// What every key of ours begins with.
@@ -138,9 +138,9 @@ impl Store {
 
     /// Where Redis is.
     pub fn address(&self) -> &Address {
-        match &self.aim {
-            Aim::Node(node) => node.address(),
-            Aim::Anywhere | Aim::Slot(_) => &self.inner.address,
+        match &self.destination {
+            Destination::Node(node) => node.address(),
+            Destination::Anywhere | Destination::Slot(_) => &self.inner.address,
         }
     }
 
@@ -151,10 +151,10 @@ impl Store {
 
     /// Returns when there is a connection: at once, or as soon as one could be made again.
     pub async fn connected(&self) {
-        match (&self.aim, &self.inner.way) {
-            (Aim::Node(node), _) | (_, Way::Server(node)) => node.connection().up().await,
-            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.connected(Some(*slot)).await,
-            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.connected(None).await,
+        match (&self.destination, &self.inner.backend) {
+            (Destination::Node(node), _) | (_, Backend::Server(node)) => node.connection().up().await,
+            (Destination::Slot(slot), Backend::Cluster(cluster)) => cluster.connected(Some(*slot)).await,
+            (Destination::Anywhere, Backend::Cluster(cluster)) => cluster.connected(None).await,
         }
     }
 
@@ -213,10 +213,10 @@ impl Store {
     /// When none can be made within the time for connecting; [`Store::connected`] shows when it is
     /// worth trying again.
     pub async fn dedicated(&self) -> Result<Dedicated, StoreError> {
-        match (&self.aim, &self.inner.way) {
-            (Aim::Node(node), _) | (_, Way::Server(node)) => node.dedicated().await,
-            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.dedicated(Some(*slot)).await,
-            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.dedicated(None).await,
+        match (&self.destination, &self.inner.backend) {
+            (Destination::Node(node), _) | (_, Backend::Server(node)) => node.dedicated().await,
+            (Destination::Slot(slot), Backend::Cluster(cluster)) => cluster.dedicated(Some(*slot)).await,
+            (Destination::Anywhere, Backend::Cluster(cluster)) => cluster.dedicated(None).await,
         }
     }
 
@@ -226,9 +226,9 @@ impl Store {
         let inner = Arc::downgrade(&self.inner);
         // In a Cluster each node passes on what any node publishes; so another is tried after each that was lost.
         let next = AtomicUsize::new(0);
-        self.inner.subscriptions.subscribe(channel, move || match &inner.upgrade()?.way {
-            Way::Server(node) => Some(node.connection().connector().clone()),
-            Way::Cluster(cluster) => {
+        self.inner.subscriptions.subscribe(channel, move || match &inner.upgrade()?.backend {
+            Backend::Server(node) => Some(node.connection().connector().clone()),
+            Backend::Cluster(cluster) => {
                 let masters = cluster.masters();
                 let at = next.fetch_add(1, Ordering::Relaxed).checked_rem(masters.len())?;
                 masters.get(at).map(|node| node.connection().connector().clone())
@@ -237,19 +237,19 @@ impl Store {
     }
 
     async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {
-        match (&self.aim, &self.inner.way) {
-            (Aim::Node(node), _) | (_, Way::Server(node)) => node.ask(request).await,
-            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.ask(Some(*slot), request).await,
-            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.ask(None, request).await,
+        match (&self.destination, &self.inner.backend) {
+            (Destination::Node(node), _) | (_, Backend::Server(node)) => node.ask(request).await,
+            (Destination::Slot(slot), Backend::Cluster(cluster)) => cluster.ask(Some(*slot), request).await,
+            (Destination::Anywhere, Backend::Cluster(cluster)) => cluster.ask(None, request).await,
         }
     }
 
     /// Those that requests without a key go to: one, or all masters of a Cluster.
     fn nodes(&self) -> Vec<Arc<Node>> {
-        match (&self.aim, &self.inner.way) {
-            (Aim::Node(node), _) | (_, Way::Server(node)) => vec![Arc::clone(node)],
-            (Aim::Slot(slot), Way::Cluster(cluster)) => cluster.node_of(Some(*slot)).into_iter().collect(),
-            (Aim::Anywhere, Way::Cluster(cluster)) => cluster.masters(),
+        match (&self.destination, &self.inner.backend) {
+            (Destination::Node(node), _) | (_, Backend::Server(node)) => vec![Arc::clone(node)],
+            (Destination::Slot(slot), Backend::Cluster(cluster)) => cluster.node_of(Some(*slot)).into_iter().collect(),
+            (Destination::Anywhere, Backend::Cluster(cluster)) => cluster.masters(),
         }
     }
 }

@@ -7,9 +7,9 @@ mod parts;
 use std::str::FromStr;
 
 pub use self::address::Address;
-pub(crate) use self::address::{HostPort, Login, Place, Route, Sentinels, Tls};
+pub(crate) use self::address::{Deployment, HostPort, Login, Route, Sentinels, Tls};
 pub use self::error::AddressError;
-use self::parts::Parts;
+use self::parts::UrlParts;
 
 impl FromStr for Address {
     type Err = AddressError;
@@ -19,7 +19,7 @@ impl FromStr for Address {
         if rest.contains('#') {
             return Err(AddressError::Fragment);
         }
-        let mut parts = Parts::split(rest)?;
+        let mut parts = UrlParts::split(rest)?;
         let mut address = match scheme {
             "redis" | "rediss" => parts.tcp(),
             "unix" | "redis+unix" => parts.unix(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, State, Submission};
+use dripfeed_job::{Ending, JobState, Submission};
 use dripfeed_tests::buckets::{self, admitted, changed, join, open, refused, submit, take, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -13,13 +13,13 @@ async fn a_job_is_admitted_taken_and_delivered() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let job = submit(&bucket, Submission { caller: Some("alice".to_owned()), ..buckets::job("hello") }).await;
     assert_eq!((job.level, job.capacity, job.repeated), (1, 100, false));
-    assert_eq!(bucket.find(job.id).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(bucket.find(job.id).await.unwrap().unwrap().state, JobState::Waiting);
 
     let replica = join(&bucket, "a").await;
     let taken = take_one(&replica).await;
     assert_eq!(taken.job.as_ref().unwrap().body.as_ref(), b"hello");
     let view = bucket.find(job.id).await.unwrap().unwrap();
-    assert_eq!((view.state, view.attempts, view.consumer.as_deref()), (State::InFlight, 1, Some("a")));
+    assert_eq!((view.state, view.attempts, view.consumer.as_deref()), (JobState::InFlight, 1, Some("a")));
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.waiting, census.in_flight, census.parked), (1, 0, 1, 0));
     assert!(census.bytes >= 5);
@@ -46,7 +46,7 @@ async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
     let taken = take_one(&replica).await;
     replica.settle(taken.claim, Settlement::Retry { after: Duration::from_hours(1) }).await.unwrap();
     let view = bucket.find(job.id).await.unwrap().unwrap();
-    assert_eq!((view.state, view.attempts), (State::Parked, 1));
+    assert_eq!((view.state, view.attempts), (JobState::Parked, 1));
     assert!(view.due_ms.is_some());
     assert!(takes_nothing(&replica).await);
 
@@ -80,13 +80,13 @@ async fn room_is_refused_by_count_and_by_bytes_with_a_time() {
     let answers = full.admit_many((0..5).map(|n| buckets::job(n.to_string())).collect()).await;
     assert_eq!(answers.iter().filter(|a| matches!(a, Ok(Admission::Admitted(_)))).count(), 2);
     let refusal = refused(full.admit(buckets::job("x")).await);
-    assert_eq!((refusal.reason, refusal.level, refusal.capacity), (Reason::BucketFull, 2, 2));
+    assert_eq!((refusal.reason, refusal.level, refusal.capacity), (RefusalReason::BucketFull, 2, 2));
     assert!(refusal.retry_after.is_some());
 
     let heavy = open(&redis, BucketSettings { capacity_bytes: 100, ..buckets::settings("bytes") }).await;
     admitted(heavy.admit(buckets::job("x".repeat(60))).await);
-    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(60))).await).reason, Reason::BucketFull);
-    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(160))).await).reason, Reason::NeverFits);
+    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(60))).await).reason, RefusalReason::BucketFull);
+    assert_eq!(refused(heavy.admit(buckets::job("x".repeat(160))).await).reason, RefusalReason::NeverFits);
 }
 
 #[tokio::test]
@@ -126,15 +126,15 @@ async fn delay_and_deadline_are_kept_by_the_redis_clock() {
     let mut late = buckets::job("late");
     late.start = dripfeed_job::Start::After(Duration::from_hours(1));
     let late = submit(&bucket, late).await;
-    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, JobState::Waiting);
     assert!(takes_nothing(&replica).await);
-    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, State::Parked);
+    assert_eq!(bucket.find(late.id).await.unwrap().unwrap().state, JobState::Parked);
     let mut short = buckets::job("short");
     short.expires_in = Some(Duration::from_millis(1));
     let short = submit(&bucket, short).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
     assert!(takes_nothing(&replica).await);
-    assert_eq!(bucket.find(short.id).await.unwrap().unwrap().state, State::Ended(Ending::Expired));
+    assert_eq!(bucket.find(short.id).await.unwrap().unwrap().state, JobState::Ended(Ending::Expired));
     assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
     assert_eq!(bucket.purge().await.unwrap(), 1);
     assert_eq!(bucket.census().await.unwrap().level, 0);
@@ -156,8 +156,8 @@ async fn the_pace_is_shared_and_held() {
     let mut last = take(&b, 2).await;
     assert_eq!(last.len(), 1);
     assert!(takes_nothing(&a).await);
-    bucket.change(&changed("leak.rate", "1000/s")).await.unwrap();
-    b.settle(last.remove(0).claim, Settlement::Hold { wait: Some(Duration::from_mins(1)) }).await.unwrap();
+    bucket.apply_overrides(&changed("leak.rate", "1000/s")).await.unwrap();
+    b.settle(last.remove(0).claim, Settlement::Throttled { wait: Some(Duration::from_mins(1)) }).await.unwrap();
     assert!(takes_nothing(&a).await);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.pace.reason, census.parked, census.in_flight), ("held", 1, 2));
@@ -175,6 +175,6 @@ async fn one_key_makes_one_job() {
     let answers = bucket.admit_many((0..100).map(|_| keyed("same")).collect()).await;
     let ids: std::collections::HashSet<_> = answers.into_iter().map(|answer| admitted(answer).id).collect();
     assert_eq!(ids.len(), 1);
-    assert_eq!(refused(bucket.admit(keyed("other")).await).reason, Reason::IdempotencyConflict);
+    assert_eq!(refused(bucket.admit(keyed("other")).await).reason, RefusalReason::IdempotencyConflict);
     assert_eq!(bucket.census().await.unwrap().level, 1);
 }

@@ -10,7 +10,7 @@ mod operation;
 mod recovery;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{JobId, State};
+use dripfeed_job::{JobId, JobState};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, submit};
 
@@ -29,15 +29,15 @@ async fn submit_all(bucket: &Bucket, bodies: &[&str]) -> Vec<JobId> {
     ids
 }
 
-async fn state(bucket: &Bucket, id: JobId) -> Option<State> {
+async fn state(bucket: &Bucket, id: JobId) -> Option<JobState> {
     bucket.find(id).await.expect("Redis answers").map(|job| job.state)
 }
 
-fn body(taken: &Taken) -> &[u8] {
+fn body(taken: &ClaimedJob) -> &[u8] {
     taken.job.as_ref().expect("a job").body.as_ref()
 }
 
-fn bodies(taken: &[Taken]) -> Vec<&[u8]> {
+fn bodies(taken: &[ClaimedJob]) -> Vec<&[u8]> {
     taken.iter().map(body).collect()
 }
 

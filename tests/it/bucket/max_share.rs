@@ -73,7 +73,7 @@ async fn one_caller_cannot_fill_the_bucket_with_bytes() {
                 Admission::Refused(refused) => break refused,
             }
         };
-        assert_eq!((admitted_bytes, over.reason), (4000, Reason::ShareTaken), "{kind:?}");
+        assert_eq!((admitted_bytes, over.reason), (4000, RefusalReason::ShareUsedUp), "{kind:?}");
         assert!(over.retry_after.is_some());
         // A smaller one of hers has room, and so has another caller.
         submit(&bucket, of_size("alice", 100)).await;
@@ -87,7 +87,7 @@ async fn one_caller_cannot_fill_the_bucket_with_bytes() {
 
         bucket.purge().await.unwrap();
         submit(&bucket, of_size("alice", 9000)).await;
-        assert_eq!(refused(bucket.admit(of_size("alice", 1)).await).reason, Reason::ShareTaken);
+        assert_eq!(refused(bucket.admit(of_size("alice", 1)).await).reason, RefusalReason::ShareUsedUp);
         bucket.purge().await.unwrap();
         assert_eq!(holders(&redis.store().await, &bucket).await, counted([]));
     }
@@ -100,19 +100,19 @@ async fn one_caller_cannot_fill_the_bucket() {
         let bucket = open(&redis, settings(kind.as_str(), kind, 8, "25%")).await;
         assert_eq!(admit_many(&bucket, "alice", 5).await, 2);
         let judged = bucket.judge(of("alice"), Arc::default()).await.unwrap();
-        assert_eq!((judged.violated(), judged.holding), (vec![MAX_SHARE], Some(Holding { held: 2, most: 2 })));
+        assert_eq!((judged.violated(), judged.caller_share), (vec![MAX_SHARE], Some(CallerShare { jobs: 2, most: 2 })));
         let Admission::Refused(Refused { reason, retry_after, level, .. }) = judged.admission else {
             panic!("alice has her share")
         };
-        assert_eq!((reason, level), (Reason::ShareTaken, 2));
+        assert_eq!((reason, level), (RefusalReason::ShareUsedUp, 2));
         assert!(retry_after.is_some());
         let judged = bucket.judge(of("bob"), Arc::default()).await.unwrap();
-        assert_eq!((judged.violated(), judged.holding), (vec![], Some(Holding { held: 1, most: 2 })));
+        assert_eq!((judged.violated(), judged.caller_share), (vec![], Some(CallerShare { jobs: 1, most: 2 })));
         // Who isn't known has no share, and the bucket's own bound holds for all.
         for _ in 3..8 {
             submit(&bucket, buckets::job("nobody's")).await;
         }
-        assert_eq!(refused(bucket.admit(of("carol")).await).reason, Reason::BucketFull);
+        assert_eq!(refused(bucket.admit(of("carol")).await).reason, RefusalReason::BucketFull);
         assert_eq!(holders(&redis.store().await, &bucket).await, counted([("alice", 2), ("bob", 1)]));
     }
 }
@@ -122,9 +122,9 @@ async fn a_share_is_of_the_capacity_in_force_and_at_least_one_job() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 100, "2.5%")).await;
     assert_eq!(admit_many(&bucket, "alice", 5).await, 2);
-    bucket.change(&changed("capacity", 200)).await.unwrap();
+    bucket.apply_overrides(&changed("capacity", 200)).await.unwrap();
     assert_eq!(admit_many(&bucket, "alice", 5).await, 3);
-    bucket.change(&changed("capacity", 20)).await.unwrap();
+    bucket.apply_overrides(&changed("capacity", 20)).await.unwrap();
     assert_eq!((admit_many(&bucket, "alice", 1).await, admit_many(&bucket, "bob", 2).await), (0, 1));
     assert_eq!(bucket.purge().await.unwrap(), 6);
     assert_eq!(admit_many(&bucket, "alice", 5).await, 1);
@@ -138,12 +138,12 @@ async fn a_share_that_is_set_at_run_time_counts_what_is_there_and_holds_at_once_
         let [one, other] = [0, 1].map(|_| open(&redis, settings(name, kind, 10, "")));
         let (one, other) = (one.await, other.await);
         assert_eq!(admit_many(&one, "alice", 6).await, 6);
-        one.change(&changed("max_share", "50%")).await.unwrap();
+        one.apply_overrides(&changed("max_share", "50%")).await.unwrap();
         assert_eq!((admit_many(&other, "alice", 1).await, admit_many(&other, "bob", 1).await), (0, 1));
         assert_eq!(one.census().await.unwrap().max_share, "50%".parse().ok());
-        one.change(&changed("max_share", "70%")).await.unwrap();
+        one.apply_overrides(&changed("max_share", "70%")).await.unwrap();
         assert_eq!(admit_many(&other, "alice", 3).await, 1);
-        one.change(&changed("max_share", Value::Null)).await.unwrap();
+        one.apply_overrides(&changed("max_share", Value::Null)).await.unwrap();
         assert_eq!(admit_many(&other, "alice", 3).await, 2);
     }
 }
@@ -160,7 +160,7 @@ async fn whichever_way_a_job_leaves_its_caller_gets_the_place_back() {
         assert_eq!(admit_many(&bucket, "alice", 3).await, 3);
         submit(&bucket, of("bob")).await;
         settle(&replica, take_one(&replica).await, DELIVERED).await;
-        settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+        settle(&replica, take_one(&replica).await, Settlement::Requeue).await;
         assert_eq!(held().await, counted([("alice", 2), ("bob", 1)]), "a job that comes back keeps its place");
         let buried_one = take_one(&replica).await;
         let dead = buried_one.claim.id();
@@ -269,7 +269,7 @@ async fn a_replay_keeps_the_share_of_each_caller() {
     assert_eq!(done, ReplayedMany { replayed: 3, left: 1 });
     let left = bucket.dead_letters(&DeadFilter::default(), None, 10).await.unwrap().items;
     assert!(matches!(&bucket.replay(left[0].id).await.unwrap(),
-        Replayed::Refused(refused) if refused.reason == Reason::ShareTaken && refused.retry_after.is_some()));
+        Replayed::Refused(refused) if refused.reason == RefusalReason::ShareUsedUp && refused.retry_after.is_some()));
 }
 
 #[tokio::test]

@@ -10,19 +10,19 @@ async fn a_change_holds_for_those_who_have_not_heard_of_it() {
     let redis = TestRedis::start().await;
     let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
     submit(&intake, job("1")).await;
-    operator.change(&changed("capacity", 2)).await.unwrap();
+    operator.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(submit(&intake, job("2")).await.capacity, 2);
-    assert_eq!(refused(intake.admit(job("3")).await).reason, Reason::BucketFull);
+    assert_eq!(refused(intake.admit(job("3")).await).reason, RefusalReason::BucketFull);
 
     let replica = join(&open(&redis, buckets::settings("b")).await, "a").await;
     let slow = changed("leak.rate", "1/366d").and(changed("leak.concurrency", 7));
-    operator.change(&slow).await.unwrap();
+    operator.apply_overrides(&slow).await.unwrap();
     // A pace that there was not before begins with its burst.
     assert_eq!(take(&replica, 2).await.len(), 1);
     assert!(takes_nothing(&replica).await);
     assert_eq!(replica.concurrency(), 7);
     let back = changed("leak.rate", Value::Null).and(changed("leak.concurrency", Value::Null));
-    operator.change(&back).await.unwrap();
+    operator.apply_overrides(&back).await.unwrap();
     assert_eq!(take(&replica, 2).await.len(), 1);
     assert_eq!(replica.concurrency(), 10);
 }
@@ -37,7 +37,7 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
             submit(bucket, job("before")).await;
         }
         if !others_know {
-            operator.change(&changed("capacity", 50)).await.unwrap();
+            operator.apply_overrides(&changed("capacity", 50)).await.unwrap();
         }
         for bucket in &others {
             let before = redis.calls("evalsha").await;
@@ -51,7 +51,7 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
 async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
     let redis = TestRedis::start().await;
     let (operator, intake) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
-    operator.change(&changed("capacity", 2)).await.unwrap();
+    operator.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(submit(&intake, job("1")).await.capacity, 2);
     // What was changed stays so over what is configured; the rest is as configured now.
     let configured = BucketSettings { capacity: 30, capacity_bytes: 9000, ..buckets::settings("b") };
@@ -61,6 +61,6 @@ async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
     redis.store().await.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
     assert_eq!(submit(&intake, job("3")).await.capacity, 30);
     // The same change again, where Redis has forgotten the first.
-    operator.change(&changed("capacity", 2)).await.unwrap();
+    operator.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(admitted(intake.admit(job("4")).await).capacity, 2);
 }

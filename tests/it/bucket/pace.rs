@@ -156,18 +156,18 @@ async fn a_changed_pace_keeps_what_was_consumed() {
     let replicas = [join(&bucket, "a").await, join(&open(&redis, (*bucket.settings()).clone()).await, "b").await];
     assert_eq!(take(&replicas[0], 5).await.len(), 5);
     // A tier that is new has lost nothing; the burst is what was left.
-    bucket.change(&year(6)).await.unwrap();
+    bucket.apply_overrides(&year(6)).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 3);
-    bucket.change(&changed("leak.rate", "1000000/s")).await.unwrap();
+    bucket.apply_overrides(&changed("leak.rate", "1000000/s")).await.unwrap();
     sleep(Duration::from_millis(1)).await;
     assert_eq!(take(&replicas[0], 20).await.len(), 1);
     sleep(Duration::from_millis(1)).await;
     assert_eq!(take(&replicas[1], 1).await.len(), 1);
     assert_eq!(take(&replicas[0], 20).await.len(), 1);
     assert!(takes_nothing(&replicas[1]).await, "six of six");
-    bucket.change(&year(7)).await.unwrap();
+    bucket.apply_overrides(&year(7)).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 1);
-    bucket.change(&changed("leak.tiers", json!(null))).await.unwrap();
+    bucket.apply_overrides(&changed("leak.tiers", json!(null))).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().pace.target.unwrap().text, "1000000/s");
 }
 
@@ -182,9 +182,9 @@ fn fast() -> BucketSettings {
     paced(Some("1000/s"), 1000, PaceTiers::default())
 }
 
-const REFUSED: Settlement = Settlement::Hold { wait: Some(Duration::ZERO) };
+const REFUSED: Settlement = Settlement::Throttled { wait: Some(Duration::ZERO) };
 
-async fn refuse(replica: &Replica, calls: Vec<Taken>) {
+async fn refuse(replica: &Replica, calls: Vec<ClaimedJob>) {
     let refusals = calls.into_iter().map(|taken| settle(replica, taken, REFUSED));
     futures::future::join_all(refusals).await;
 }
@@ -329,11 +329,11 @@ async fn a_rate_that_is_not_adaptive_stays_what_it_is() {
     refuse(&a, taken).await;
     assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
     // Until it is.
-    bucket.change(&changed("leak.adaptive", true)).await.unwrap();
+    bucket.apply_overrides(&changed("leak.adaptive", true)).await.unwrap();
     let taken = take(&b, 1).await;
     refuse(&b, taken).await;
     assert!(is_cut_to(700.0, pace_of(&bucket).await.0));
-    bucket.change(&changed("leak.adaptive", false)).await.unwrap();
+    bucket.apply_overrides(&changed("leak.adaptive", false)).await.unwrap();
     assert_eq!(pace_of(&bucket).await, (1000.0, "target"));
 }
 
@@ -359,5 +359,5 @@ async fn a_used_up_quota_holds_the_bucket_whatever_the_answer_was() {
     assert!(takes_nothing(&b).await);
     let pace = bucket.census().await.unwrap().pace;
     assert_eq!(pace.reason, "held");
-    assert!(pace.held_for.unwrap() <= Duration::from_secs(60));
+    assert!(pace.throttled_for.unwrap() <= Duration::from_secs(60));
 }

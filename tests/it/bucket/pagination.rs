@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Ending, JobId, Start, State, Submission};
+use dripfeed_job::{Ending, JobId, JobState, Start, Submission};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, DELIVERED, buried, join, open, settle, submit, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
@@ -47,7 +47,7 @@ async fn lua_has_read(store: &Store) -> usize {
 }
 
 /// Pages until the end; the jobs in them, each page no longer than `limit`.
-async fn all(bucket: &Bucket, state: Option<State>, limit: usize) -> (Vec<JobId>, usize) {
+async fn all(bucket: &Bucket, state: Option<JobState>, limit: usize) -> (Vec<JobId>, usize) {
     let (mut ids, mut pages, mut after) = (Vec::new(), 0, None);
     loop {
         let page = bucket.jobs(state, after.as_ref(), limit).await.expect("Redis answers");
@@ -79,15 +79,15 @@ async fn a_page_of_jobs_reads_no_more_than_a_script_may() {
     }
     redis.tell::<String>("SCRIPT FLUSH").await;
     let before = lua_has_read(&store).await;
-    for state in [None, Some(State::Parked), Some(State::Waiting), Some(State::InFlight)] {
+    for state in [None, Some(JobState::Parked), Some(JobState::Waiting), Some(JobState::InFlight)] {
         let page = bucket.jobs(state, None, 1000).await.unwrap();
-        assert!(state == Some(State::InFlight) || !page.items.is_empty() && page.next.is_some(), "{state:?}");
+        assert!(state == Some(JobState::InFlight) || !page.items.is_empty() && page.next.is_some(), "{state:?}");
         let read = lua_has_read(&store).await.saturating_sub(before);
         assert!(read < 8 * BODY, "{state:?}: {read} bytes in Lua for one page");
     }
-    assert_eq!(all(&bucket, Some(State::Parked), 1000).await.0, parked);
-    assert_eq!(all(&bucket, Some(State::Waiting), 3).await.0, waiting);
-    assert_eq!(all(&bucket, Some(State::InFlight), 1000).await.0, []);
+    assert_eq!(all(&bucket, Some(JobState::Parked), 1000).await.0, parked);
+    assert_eq!(all(&bucket, Some(JobState::Waiting), 3).await.0, waiting);
+    assert_eq!(all(&bucket, Some(JobState::InFlight), 1000).await.0, []);
     assert_eq!(all(&bucket, None, 1000).await.0, [parked, waiting].concat());
 }
 
@@ -101,7 +101,7 @@ async fn small_jobs_fill_a_page() {
         let ids: Vec<JobId> = admitted.into_iter().map(|answer| buckets::admitted(answer).id).collect();
         let (listed, pages) = all(&bucket, None, 1000).await;
         assert_eq!((listed == ids, pages), (true, 2), "{name}");
-        assert_eq!(all(&bucket, Some(State::Waiting), 100).await.0, ids, "{name}");
+        assert_eq!(all(&bucket, Some(JobState::Waiting), 100).await.0, ids, "{name}");
     }
 }
 
@@ -116,8 +116,8 @@ async fn a_list_is_looked_through_a_bounded_part_in_each_script() {
     let replica = join(&bucket, "a").await;
     let taken = take_one(&replica).await;
     let before = lua_has_read(&store).await;
-    assert_eq!(bucket.find(ids[0]).await.unwrap().unwrap().state, State::InFlight);
-    assert_eq!(bucket.find(ids[1]).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(bucket.find(ids[0]).await.unwrap().unwrap().state, JobState::InFlight);
+    assert_eq!(bucket.find(ids[1]).await.unwrap().unwrap().state, JobState::Waiting);
     assert_eq!(all(&bucket, None, 7).await.0, ids);
     assert_eq!(bucket.cancel(ids[1]).await.unwrap(), Cancel::Cancelled);
     assert_eq!(bucket.cancel(ids[0]).await.unwrap(), Cancel::InFlight);
@@ -130,7 +130,7 @@ async fn a_list_is_looked_through_a_bounded_part_in_each_script() {
     let looked = async || redis.calls("lindex").await + redis.calls("lrange").await;
     let before = looked().await;
     let found = bucket.find(ids[0]).await.unwrap().unwrap();
-    assert_eq!((found.state, looked().await), (State::Ended(Ending::Delivered), before), "no element was looked at");
+    assert_eq!((found.state, looked().await), (JobState::Ended(Ending::Delivered), before), "no element was looked at");
 }
 
 async fn bury(bucket: &Bucket, replica: &Replica, submission: Submission) -> JobId {
@@ -332,6 +332,6 @@ async fn a_foreign_caller_that_is_no_utf_8_breaks_no_page() {
     read.arg("GROUP").arg("processors").arg(b"\xfe").arg("STREAMS").arg("dripfeed:{b}:jobs").arg(">");
     store.command::<redis::Value>(&read).await.unwrap();
     assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items[0].consumer.as_deref(), Some("\u{fffd}"));
-    assert_eq!(bucket.find(id).await.unwrap().unwrap().state, State::InFlight);
+    assert_eq!(bucket.find(id).await.unwrap().unwrap().state, JobState::InFlight);
     assert_eq!(bucket.census().await.unwrap().in_flight, 1);
 }

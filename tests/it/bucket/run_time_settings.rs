@@ -11,7 +11,7 @@ use dripfeed_tests::redis_server::TestRedis;
 use serde_json::json;
 
 /// The second of two submissions by one caller.
-async fn second_is_refused(bucket: &Bucket) -> Reason {
+async fn second_is_refused(bucket: &Bucket) -> RefusalReason {
     let submission = |body: &str| Submission { caller: Some("shop".to_owned()), ..job(body) };
     submit(bucket, submission("1")).await;
     refused(bucket.admit(submission("2")).await).reason
@@ -38,25 +38,26 @@ async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
     }
     let (operator, other) = (open(redis, configured.clone()).await, open(redis, configured).await);
     let replica = join(&other, "a").await;
-    let change = async |value: serde_json::Value| operator.change(&changed(name, value)).await.expect("Redis answers");
+    let change =
+        async |value: serde_json::Value| operator.apply_overrides(&changed(name, value)).await.expect("Redis answers");
     match name {
         "capacity" => {
             change(json!(1)).await;
-            assert_eq!(second_is_refused(&other).await, Reason::BucketFull);
+            assert_eq!(second_is_refused(&other).await, RefusalReason::BucketFull);
         }
         "capacity_bytes" => {
             let large = || job("x".repeat(2000));
             submit(&other, large()).await;
             change(json!("3kB")).await;
-            assert_eq!(refused(other.admit(large()).await).reason, Reason::BucketFull);
+            assert_eq!(refused(other.admit(large()).await).reason, RefusalReason::BucketFull);
         }
         "max_share" => {
             change(json!("1%")).await;
-            assert_eq!(second_is_refused(&other).await, Reason::ShareTaken);
+            assert_eq!(second_is_refused(&other).await, RefusalReason::ShareUsedUp);
         }
         "limits" => {
             change(json!([{ "id": "each", "tiers": [{ "kind": "gate", "period": "1d" }] }])).await;
-            assert_eq!(second_is_refused(&other).await, Reason::CallerLimit);
+            assert_eq!(second_is_refused(&other).await, RefusalReason::CallerLimit);
         }
         "leak.rate" => {
             change(json!("1/366d")).await;
@@ -73,7 +74,7 @@ async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
         "leak.adaptive" => {
             change(json!(false)).await;
             submit(&other, job("1")).await;
-            settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(Duration::ZERO) }).await;
+            settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(Duration::ZERO) }).await;
             assert_eq!(other.census().await.expect("Redis answers").pace.effective_per_s, Some(1000.0));
         }
         "leak.concurrency" => {

@@ -8,7 +8,7 @@ use dripfeed_job::outcome::Outcome;
 use dripfeed_job::{JobId, Start, Submission};
 use dripfeed_store::{Durability, RedisSettings, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take, take_one};
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
@@ -21,7 +21,7 @@ async fn open(redis: &TestRedis, kind: Kind) -> Bucket {
 }
 
 /// As a replica sees it.
-fn bytes(jobs: &[Taken]) -> usize {
+fn bytes(jobs: &[ClaimedJob]) -> usize {
     jobs.iter().map(|taken| taken.job.as_ref().unwrap().body.len()).sum()
 }
 
@@ -45,7 +45,7 @@ async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
         }
         // Once returned, they are due at once: the same holds for parked ones.
         for taken in jobs {
-            settle(&replica, taken, Settlement::GiveBack).await;
+            settle(&replica, taken, Settlement::Requeue).await;
         }
         assert!(bytes(&take(&replica, 128).await) <= BATCH_BYTES);
     }
@@ -137,9 +137,9 @@ async fn after_a_lost_answer_less_is_asked_for() {
             submit(&bucket, job(n.to_string())).await;
         }
         for taken in take(&replica, 2).await {
-            settle(&replica, taken, Settlement::GiveBack).await;
+            settle(&replica, taken, Settlement::Requeue).await;
         }
-        proxy.plan("take", Misdeed::Close, 2);
+        proxy.plan("take", ProxyFault::Close, 2);
         replica.take(8).await.unwrap_err();
         replica.take(8).await.unwrap_err();
         // 8, 4, and now 2; then more again.
@@ -165,11 +165,11 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
             known.push(take_one(&replica).await);
         }
         // The oldest is looked at last, so there is another behind those that are known.
-        settle(&replica, known.remove(0), Settlement::GiveBack).await;
+        settle(&replica, known.remove(0), Settlement::Requeue).await;
         known.insert(0, take_one(&replica).await);
         let lost = submit(&bucket, job("lost")).await.id;
         let lose_one = async || {
-            proxy.plan("take", Misdeed::Close, 1);
+            proxy.plan("take", ProxyFault::Close, 1);
             let before = redis.calls("evalsha").await;
             replica.take(1).await.unwrap_err();
             redis.calls("evalsha").await - before
@@ -235,7 +235,7 @@ async fn what_expires_while_it_is_throttled_is_not_recorded_as_never_started() {
         let bucket = open(&redis, kind).await;
         let replica = join(&bucket, "a").await;
         let id = submit(&bucket, Submission { expires_in: Some(LIFETIME), ..job("1") }).await.id;
-        let throttled = Settlement::Hold { wait: Some(Duration::from_millis(1)) };
+        let throttled = Settlement::Throttled { wait: Some(Duration::from_millis(1)) };
         settle(&replica, take_one(&replica).await, throttled).await;
         assert_eq!(bucket.find(id).await.unwrap().map(|found| found.attempts), Some(0));
         passes(&redis, id).await;
@@ -254,7 +254,7 @@ async fn what_was_never_called_expires_as_never_started() {
         let bucket = open(&redis, kind).await;
         let replica = join(&bucket, "a").await;
         let id = submit(&bucket, Submission { expires_in: Some(LIFETIME), ..job("1") }).await.id;
-        settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+        settle(&replica, take_one(&replica).await, Settlement::Requeue).await;
         passes(&redis, id).await;
         let outcome = expired(&bucket, &replica, id).await;
         assert_eq!((outcome.attempts, outcome.reason.as_deref()), (0, Some("not started before its deadline")));

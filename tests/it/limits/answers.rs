@@ -1,6 +1,6 @@
 //! What callers of a running intake are notified of a bucket's limits.
 
-use dripfeed_tests::client::Answer;
+use dripfeed_tests::client::ClientResponse;
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::service::{Service, until};
 use http::Method;
@@ -20,7 +20,7 @@ async fn a_caller_over_its_limit_sees_which_and_until_when() {
         let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("x-tenant", tenant);
         client.call(request, "meat").await.expect("an answer")
     };
-    let fields = |answer: &Answer| {
+    let fields = |answer: &ClientResponse| {
         let all = answer.headers.get_all("ratelimit").iter().map(|value| value.to_str().unwrap().to_owned());
         all.collect::<Vec<_>>().join(", ")
     };

@@ -48,7 +48,7 @@ async fn each_caller_has_its_own_limit_and_sees_what_is_left() {
         assert!(is_admitted(&judge(&bucket, of("alice")).await));
         let refused = judge(&bucket, of("alice")).await;
         let refused = refusal(&refused);
-        assert_eq!((refused.reason, refused.level), (Reason::CallerLimit, 2));
+        assert_eq!((refused.reason, refused.level), (RefusalReason::CallerLimit, 2));
         let wait = refused.retry_after.unwrap();
         assert!(wait > Duration::from_mins(29) && wait <= Duration::from_mins(30), "{wait:?}");
         assert!(is_admitted(&judge(&bucket, of("bob")).await));
@@ -67,13 +67,13 @@ async fn a_refused_submission_is_charged_to_no_tier() {
     let left = |judged: &Judgement| judged.limits.as_ref().unwrap().policies[0].tiers[0].remaining;
     assert_eq!(left(&judge(&bucket, of("alice")).await), 99);
     for _ in 0..5 {
-        assert_eq!(refusal(&judge(&bucket, of("alice")).await).reason, Reason::CallerLimit);
+        assert_eq!(refusal(&judge(&bucket, of("alice")).await).reason, RefusalReason::CallerLimit);
     }
     assert_eq!(left(&judge(&bucket, of("bob")).await), 98);
     assert!(is_admitted(&judge(&bucket, of("carol")).await));
     // Nor for want of room.
     for _ in 0..5 {
-        assert_eq!(refusal(&judge(&bucket, of("dave")).await).reason, Reason::BucketFull);
+        assert_eq!(refusal(&judge(&bucket, of("dave")).await).reason, RefusalReason::BucketFull);
     }
     assert_eq!(bucket.purge().await.unwrap(), 3);
     assert_eq!(left(&judge(&bucket, of("dave")).await), 96);
@@ -90,7 +90,7 @@ async fn the_later_of_a_batch_see_what_the_earlier_were_charged() {
     let admitted = answers.iter().filter(|answer| matches!(answer, Ok(Admission::Admitted(_)))).count();
     assert_eq!(admitted, 3);
     let tally = bucket.census().await.unwrap();
-    assert!(tally.refused.contains(&(Reason::CallerLimit, 7)), "{:?}", tally.refused);
+    assert!(tally.refused.contains(&(RefusalReason::CallerLimit, 7)), "{:?}", tally.refused);
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_policy_can_bound_the_backlog_below_the_capacity() {
         assert!(is_admitted(&judge(&bucket, put()).await));
     }
     let refused = judge(&bucket, put()).await;
-    assert_eq!(refusal(&refused).reason, Reason::CallerLimit);
+    assert_eq!(refusal(&refused).reason, RefusalReason::CallerLimit);
     assert!(refusal(&refused).retry_after.is_some());
     assert!(is_admitted(&judge(&bucket, of("alice")).await), "another method has the bucket's own bound");
 }

@@ -18,8 +18,8 @@ async fn run(store: &dripfeed_store::Store, words: &[&str]) {
     store.command::<Value>(&command).await.unwrap();
 }
 
-async fn kinds(bucket: &Bucket, mend: bool) -> Vec<FindingKind> {
-    bucket.examine(mend).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
+async fn kinds(bucket: &Bucket, repair: bool) -> Vec<FindingKind> {
+    bucket.examine(repair).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn nothing_is_found_while_jobs_come_and_go() {
                 loop {
                     bucket.admit_many(fill(20)).await;
                     let mut taken = take(&replica, 30).await.into_iter();
-                    settle(&replica, taken.next().unwrap(), Settlement::GiveBack).await;
+                    settle(&replica, taken.next().unwrap(), Settlement::Requeue).await;
                     settle(&replica, taken.next().unwrap(), buried("no luck")).await;
                     for taken in taken.by_ref().take(15) {
                         settle(&replica, taken, DELIVERED).await;
@@ -213,7 +213,7 @@ async fn nothing_is_found_while_jobs_come_and_go() {
                         let wait = Duration::from_millis(1);
                         let retry = match kind {
                             Kind::Stream => Settlement::Retry { after: wait },
-                            Kind::List => Settlement::GiveBack,
+                            Kind::List => Settlement::Requeue,
                         };
                         settle(&replica, taken, retry).await;
                     }

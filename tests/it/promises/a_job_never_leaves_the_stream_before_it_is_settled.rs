@@ -55,8 +55,8 @@ async fn its_owner_changes_and_the_entry_never() {
 
     for end in [
         Settlement::Retry { after: Duration::ZERO },
-        Settlement::GiveBack,
-        Settlement::Hold { wait: Some(Duration::ZERO) },
+        Settlement::Requeue,
+        Settlement::Throttled { wait: Some(Duration::ZERO) },
     ] {
         let taken = take_one(&a).await;
         assert_eq!((taken.claim.id(), stream.owner().await.as_deref()), (job.id, Some("a")));

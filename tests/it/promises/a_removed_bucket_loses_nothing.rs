@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use dripfeed_bucket::{Bucket, BucketSettings, Kind};
-use dripfeed_job::{Ending, JobId, State};
+use dripfeed_job::{Ending, JobId, JobState};
 use dripfeed_tests::buckets::{self, DELIVERED, join, settle, take};
 use dripfeed_tests::processes::Process;
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 
@@ -83,16 +83,19 @@ async fn a_removed_bucket_is_reported_and_drained_also_when_that_is_killed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_that_is_killed_and_run_again_makes_one_new_job_of_each() {
     for kind in [Kind::Stream, Kind::List] {
-        for (script, misdeed) in
-            [("admit", Misdeed::Drop), ("admit", Misdeed::Close), ("moved", Misdeed::Drop), ("moved", Misdeed::Close)]
-        {
-            killed_at(kind, script, misdeed).await;
+        for (script, fault) in [
+            ("admit", ProxyFault::Drop),
+            ("admit", ProxyFault::Close),
+            ("moved", ProxyFault::Drop),
+            ("moved", ProxyFault::Close),
+        ] {
+            killed_at(kind, script, fault).await;
         }
     }
 }
 
 /// Killed before or after one of its scripts was carried out, behind its first page.
-async fn killed_at(kind: Kind, script: &str, misdeed: Misdeed) {
+async fn killed_at(kind: Kind, script: &str, fault: ProxyFault) {
     let service = Service::new("[buckets.post]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 10000\n").await;
     let old = bucket(&service, "mail", kind, Some("x:old"));
     let ids = fill(&old).await;
@@ -104,20 +107,20 @@ async fn killed_at(kind: Kind, script: &str, misdeed: Misdeed) {
     command.args(["drain", "mail", "--into", "post"]);
     let mut moving = Process::spawn("drain", command);
     until("the first are moved", async || level(&old).await < JOBS as u64).await;
-    proxy.plan(script, misdeed, 1);
+    proxy.plan(script, fault, 1);
     until("it comes to that, or to its end", async || proxy.has_done(script) || level(&old).await == 0).await;
     moving.kill().await;
 
     service.silence(&place).await;
     let (code, said) = service.run(&["drain", "mail", "--into", "post"]).await;
-    assert_eq!(code, Some(0), "{kind:?} {script} {misdeed:?}: {said}");
+    assert_eq!(code, Some(0), "{kind:?} {script} {fault:?}: {said}");
     let post = bucket(&service, "post", Kind::Stream, None);
-    assert_eq!((level(&old).await, level(&post).await), (0, JOBS as u64), "{kind:?} {script} {misdeed:?}");
+    assert_eq!((level(&old).await, level(&post).await), (0, JOBS as u64), "{kind:?} {script} {fault:?}");
     let new = delivered(&post).await;
     for (n, id) in ids.into_iter().enumerate() {
         let job = old.find(id).await.expect("Redis answers").expect("it is remembered");
         let (outcome, _) = job.outcome.expect("an outcome");
-        assert_eq!(job.state, State::Ended(Ending::Cancelled));
+        assert_eq!(job.state, JobState::Ended(Ending::Cancelled));
         assert_eq!(outcome.reason, Some(format!("moved to `post` as job {}", new[&n.to_string()])));
     }
 }

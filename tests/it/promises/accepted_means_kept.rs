@@ -10,7 +10,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_store::{AppendFsync, Durability, ServerOptions};
 use dripfeed_tests::buckets::{self, join, open, refused, submit, take_one};
-use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
@@ -24,7 +24,7 @@ const WRITERS: usize = 8;
 struct Asked {
     begun: Instant,
     took: Duration,
-    answer: Result<Answer, String>,
+    answer: Result<ClientResponse, String>,
 }
 
 /// Writers that ask without pause until asked to end; they wait a little where a request failed.
@@ -151,7 +151,7 @@ async fn an_outcome_is_recorded_once_whatever_way_a_job_took() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;
     let job = submit(&bucket, buckets::job("x")).await;
-    for end in [Settlement::Retry { after: Duration::ZERO }, Settlement::GiveBack, buckets::DELIVERED] {
+    for end in [Settlement::Retry { after: Duration::ZERO }, Settlement::Requeue, buckets::DELIVERED] {
         assert_eq!(bucket.outcomes(None, None, None, 10).await.unwrap().items.len(), 0);
         buckets::settle(&replica, take_one(&replica).await, end).await;
     }
@@ -179,8 +179,8 @@ async fn a_refused_submission_leaves_nothing_behind() {
     };
     let before = keys().await;
     let census = bucket.census().await.unwrap();
-    assert_eq!(refused(bucket.admit(keyed("x".into())).await).reason, Reason::BucketFull);
-    assert_eq!(refused(bucket.admit(keyed("x".repeat(200))).await).reason, Reason::NeverFits);
+    assert_eq!(refused(bucket.admit(keyed("x".into())).await).reason, RefusalReason::BucketFull);
+    assert_eq!(refused(bucket.admit(keyed("x".repeat(200))).await).reason, RefusalReason::NeverFits);
     assert_eq!(keys().await, before);
     let after = bucket.census().await.unwrap();
     assert_eq!((after.level, after.bytes, after.accepted), (census.level, census.bytes, census.accepted));

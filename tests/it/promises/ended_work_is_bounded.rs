@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Cancel, Replica, Take, Taken, WhenDeadFull};
+use dripfeed_bucket::{Bucket, BucketSettings, Cancel, ClaimedJob, Replica, Take, WhenDeadFull};
 use dripfeed_job::Ending;
 use dripfeed_tests::buckets::{self, buried, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -119,7 +119,7 @@ async fn dead_letters_are_bounded_by_bytes_and_age_and_what_is_dropped_is_counte
 }
 
 /// A job of a mebibyte, that many times.
-async fn take_large(bucket: &Bucket, replica: &Replica, jobs: usize) -> Vec<Taken> {
+async fn take_large(bucket: &Bucket, replica: &Replica, jobs: usize) -> Vec<ClaimedJob> {
     for _ in 0..jobs {
         submit(bucket, buckets::job("x".repeat(1 << 20))).await;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Bucket, Reason};
+use dripfeed_bucket::{Admission, Bucket, RefusalReason};
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
@@ -227,7 +227,7 @@ async fn at_the_most_keys_new_ones_are_refused_and_none_is_forgotten_early() {
     }
     let refused = async |n: usize| buckets::refused(bucket.admit(order(n)).await);
     let full = refused(5).await;
-    assert_eq!(full.reason, Reason::IdempotencyKeysFull);
+    assert_eq!(full.reason, RefusalReason::IdempotencyKeysFull);
     assert!(full.retry_after.unwrap() >= Duration::from_hours(1), "none of them has ended: {full:?}");
     buckets::submit(&bucket, buckets::job("without a key")).await;
     bucket.cancel(ids[0]).await.unwrap();

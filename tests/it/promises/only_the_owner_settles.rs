@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 use dripfeed_tests::buckets::{self, admitted, buried, join, open, settle, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
@@ -16,8 +16,8 @@ async fn who_lost_its_jobs_changes_nothing_by_any_verb() {
         buckets::DELIVERED,
         buried("I thought it was mine"),
         Settlement::Retry { after: Duration::from_hours(1) },
-        Settlement::Hold { wait: Some(Duration::from_hours(1)) },
-        Settlement::GiveBack,
+        Settlement::Throttled { wait: Some(Duration::from_hours(1)) },
+        Settlement::Requeue,
     ];
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;
@@ -50,7 +50,7 @@ async fn who_lost_its_jobs_changes_nothing_by_any_verb() {
         let id = taken.claim.id();
         assert_eq!(settle(&owner, taken, buckets::DELIVERED).await, Settled::Recorded);
         let view = bucket.find(id).await.unwrap().unwrap();
-        assert_eq!((view.state, view.attempts), (State::Ended(Ending::Delivered), 1));
+        assert_eq!((view.state, view.attempts), (JobState::Ended(Ending::Delivered), 1));
     }
 }
 

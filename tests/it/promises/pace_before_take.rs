@@ -1,6 +1,6 @@
 //! Promise 5: A token is got before a job is read; so jobs that must wait stay untaken, for any replica.
 
-use dripfeed_job::State;
+use dripfeed_job::JobState;
 use dripfeed_tests::buckets::{self, admitted, join, open, take, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -23,7 +23,7 @@ async fn what_must_wait_stays_untaken_for_any_replica() {
     }
     let census = bucket.census().await.unwrap();
     assert_eq!((census.waiting, census.in_flight, census.parked), (7, 3, 0));
-    let waiting = bucket.jobs(Some(State::Waiting), None, 100).await.unwrap().items;
+    let waiting = bucket.jobs(Some(JobState::Waiting), None, 100).await.unwrap().items;
     assert!(waiting.len() == 7 && waiting.iter().all(|job| job.consumer.is_none() && job.attempts == 0));
 }
 
@@ -41,7 +41,7 @@ async fn while_the_bucket_holds_or_is_paused_nothing_is_taken() {
     bucket.resume().await.unwrap();
     let first = buckets::take_one(&replica).await;
     let wait = Some(std::time::Duration::from_hours(1));
-    buckets::settle(&replica, first, dripfeed_bucket::Settlement::Hold { wait }).await;
+    buckets::settle(&replica, first, dripfeed_bucket::Settlement::Throttled { wait }).await;
     assert!(takes_nothing(&replica).await);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.waiting, census.in_flight, census.parked), (2, 0, 1));

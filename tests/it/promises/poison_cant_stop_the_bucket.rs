@@ -1,8 +1,8 @@
 //! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a
 //! bounded number of deliveries; everything else goes on.
 
-use dripfeed_bucket::{Replica, Settled, Take, Taken};
-use dripfeed_job::{Ending, State};
+use dripfeed_bucket::{ClaimedJob, Replica, Settled, Take};
+use dripfeed_job::{Ending, JobState};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
@@ -65,7 +65,7 @@ async fn jobs_that_die_with_the_one_that_kills_are_told_apart_from_it() {
     assert_eq!((census.level, census.dead), (0, 1));
 }
 
-async fn take_when_due(replica: &Replica) -> Vec<Taken> {
+async fn take_when_due(replica: &Replica) -> Vec<ClaimedJob> {
     loop {
         match replica.take(10).await.unwrap() {
             Take::Jobs(jobs) => return jobs,
@@ -99,7 +99,7 @@ async fn an_entry_of_thousands_of_fields_is_buried_once_and_bounded() {
     assert_eq!(futures::future::join_all(settled).await, [Settled::Recorded; 2]);
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.dead), (0, 1));
-    assert_eq!(bucket.find(wholesome.id).await.unwrap().unwrap().state, State::Ended(Ending::Delivered));
+    assert_eq!(bucket.find(wholesome.id).await.unwrap().unwrap().state, JobState::Ended(Ending::Delivered));
     let dead = census.ended.iter().find(|(ending, _)| *ending == Ending::Dead).unwrap().1;
     assert_eq!(dead, 1, "counted once");
     let letter = bucket.dead_letter(id.parse().unwrap()).await.unwrap().expect("a letter");

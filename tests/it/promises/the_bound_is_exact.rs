@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dripfeed_bucket::Reason;
+use dripfeed_bucket::RefusalReason;
 use dripfeed_job::entry;
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted, changed, open, refused, submit};
@@ -112,11 +112,11 @@ async fn nothing_is_admitted_above_a_capacity_that_was_lowered_below_the_level()
     for answer in bucket.admit_many((0..80).map(|n| buckets::job(n.to_string())).collect()).await {
         admitted(answer);
     }
-    bucket.change(&changed("capacity", 50)).await.unwrap();
+    bucket.apply_overrides(&changed("capacity", 50)).await.unwrap();
     let full = refused(bucket.admit(buckets::job("x")).await);
-    assert_eq!((full.reason, full.level, full.capacity), (Reason::BucketFull, 80, 50));
+    assert_eq!((full.reason, full.level, full.capacity), (RefusalReason::BucketFull, 80, 50));
     assert_eq!(bucket.census().await.unwrap().level, 80, "what was accepted stays");
-    bucket.change(&changed("capacity", Value::Null)).await.unwrap();
+    bucket.apply_overrides(&changed("capacity", Value::Null)).await.unwrap();
     assert_eq!(submit(&bucket, buckets::job("x")).await.level, 81);
 }
 

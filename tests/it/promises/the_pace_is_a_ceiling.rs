@@ -276,7 +276,7 @@ async fn an_upstream_is_left_alone_for_as_long_as_it_asked_however_the_clock_is_
         submit(&bucket, buckets::job(job)).await;
     }
     let begun = Instant::now();
-    settle(&replica, take_one(&replica).await, Settlement::Hold { wait: Some(ASKED) }).await;
+    settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(ASKED) }).await;
     for ahead in [3600, 3590, 86_400, 0, -3600] {
         clock.set_ahead(ahead);
         assert!(takes_nothing(&replica).await, "granted with the clock at {ahead} s");
@@ -309,8 +309,8 @@ async fn a_pace_that_was_lost_grants_nothing() {
 async fn another_rate_holds_at_once_and_gives_no_second_burst() {
     let redis = TestRedis::start().await;
     let (bucket, replica) = spent(&redis, "1/h", 20).await;
-    bucket.change(&changed("leak.rate", "2/366d")).await.unwrap();
+    bucket.apply_overrides(&changed("leak.rate", "2/366d")).await.unwrap();
     assert!(takes_nothing(&replica).await);
-    bucket.change(&changed("leak.rate", "1000/s")).await.unwrap();
+    bucket.apply_overrides(&changed("leak.rate", "1000/s")).await.unwrap();
     until("a token", async || !takes_nothing(&replica).await).await;
 }

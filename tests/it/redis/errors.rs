@@ -12,7 +12,7 @@ mod processor;
 
 use std::collections::BTreeSet;
 
-use dripfeed_tests::redis_fault_proxy::Misdeed;
+use dripfeed_tests::redis_fault_proxy::ProxyFault;
 use dripfeed_tests::sources;
 
 /// As Redis says them.
@@ -45,9 +45,9 @@ const ERRORS: [&str; 25] = [
 ];
 
 /// The errors, and answers that don't come, or not as they should.
-fn misdeeds() -> impl Iterator<Item = Misdeed> {
-    let answers = [Misdeed::Drop, Misdeed::Close, Misdeed::Half, Misdeed::Garbage];
-    ERRORS.map(Misdeed::Error).into_iter().chain(answers)
+fn faults() -> impl Iterator<Item = ProxyFault> {
+    let answers = [ProxyFault::Drop, ProxyFault::Close, ProxyFault::Half, ProxyFault::Garbage];
+    ERRORS.map(ProxyFault::Error).into_iter().chain(answers)
 }
 
 /// Lines that a log may have after so long, in which many things went wrong.

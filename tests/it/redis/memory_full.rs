@@ -9,7 +9,7 @@ use dripfeed_tests::buckets::{
     self, DELIVERED, buried, changed, job, join, settle, submit, take, take_one, takes_nothing,
 };
 use dripfeed_tests::cluster::TestCluster;
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Upstream};
@@ -78,10 +78,10 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     bucket.pause().await.unwrap();
     assert!(takes_nothing(&heir).await);
     bucket.resume().await.unwrap();
-    bucket.change(&changed("capacity", 2)).await.unwrap();
+    bucket.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(bucket.census().await.unwrap().capacity, 2);
 
-    assert_eq!(settle(&heir, take_one(&heir).await, Settlement::GiveBack).await, Settled::Recorded);
+    assert_eq!(settle(&heir, take_one(&heir).await, Settlement::Requeue).await, Settled::Recorded);
     let failed = take_one(&heir).await;
     let retry = Settlement::Retry { after: Duration::ZERO };
     assert_eq!(settle(&heir, failed, retry).await, Settled::Recorded);
@@ -144,7 +144,7 @@ async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
         submit(&bucket, job("2")).await;
         let store = redis.store().await;
         set_maxmemory(&store, 1).await;
-        proxy.plan("take", Misdeed::Close, 1);
+        proxy.plan("take", ProxyFault::Close, 1);
         replica.take(1).await.unwrap_err();
         assert_eq!(drain(&replica).await, 1);
         assert_eq!(level(&bucket).await, 0);
@@ -161,8 +161,8 @@ async fn the_doctor_repairs_at_maxmemory() {
     let id = take_one(&replica).await.claim.id();
     redis.tell::<u64>(&format!("XACK dripfeed:{{b}}:jobs processors {id}")).await;
     set_maxmemory(&store, 1).await;
-    let kinds = async |mend| -> Vec<FindingKind> {
-        bucket.examine(mend).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
+    let kinds = async |repair| -> Vec<FindingKind> {
+        bucket.examine(repair).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
     };
     assert_eq!(kinds(true).await, [FindingKind::Stranded]);
     assert_eq!(kinds(false).await, []);

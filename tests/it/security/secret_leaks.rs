@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use dripfeed_store::Store;
-use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::machine;
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::TestRedis;
@@ -98,7 +98,7 @@ async fn upstream_that(answers: upstream::Answer) -> Upstream {
     Upstream::start(move |_| std::future::ready(answers.clone())).await
 }
 
-async fn as_caller(client: &Client, method: Method, path: &str, body: &str) -> Answer {
+async fn as_caller(client: &Client, method: Method, path: &str, body: &str) -> ClientResponse {
     let request = client.request(method, path).header("dripfeed-key", CALLERS_KEY);
     client.call(request, body.to_owned()).await.expect("an answer")
 }

@@ -26,7 +26,7 @@ pub enum Step {
 
 /// What happens at the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum BreakpointAction {
     Kill,
     /// The connection is cut there, the process lives.
     Cut,
@@ -36,7 +36,7 @@ pub enum Deed {
 
 /// Breakpoints in the order in which they are met; `hit` reports the last.
 struct Chain {
-    steps: VecDeque<(Step, Deed)>,
+    steps: VecDeque<(Step, BreakpointAction)>,
     hit: oneshot::Sender<()>,
 }
 
@@ -60,7 +60,7 @@ impl Breakpoints {
     }
 
     /// Sets breakpoints, each once the one before was hit; what comes back is done when the last was.
-    pub fn set(&self, steps: impl IntoIterator<Item = (Step, Deed)>) -> oneshot::Receiver<()> {
+    pub fn set(&self, steps: impl IntoIterator<Item = (Step, BreakpointAction)>) -> oneshot::Receiver<()> {
         let (hit, done) = oneshot::channel();
         *self.chain() = Some(Chain { steps: steps.into_iter().collect(), hit });
         done
@@ -68,20 +68,20 @@ impl Breakpoints {
 
     /// Whether a deadly breakpoint is set at this step; then it is used up, and anyone who asks must kill.
     pub(crate) fn takes(&self, step: Step) -> bool {
-        self.take(step) == Some(Deed::Kill)
+        self.take(step) == Some(BreakpointAction::Kill)
     }
 
-    pub(crate) fn take(&self, step: Step) -> Option<Deed> {
+    pub(crate) fn take(&self, step: Step) -> Option<BreakpointAction> {
         let mut set = self.chain();
         let chain = set.as_mut()?;
-        let (_, deed) = chain.steps.pop_front_if(|(next, _)| *next == step)?;
+        let (_, action) = chain.steps.pop_front_if(|(next, _)| *next == step)?;
         if chain.steps.is_empty()
             && let Some(chain) = set.take()
         {
             // Who set it may have given it up.
             chain.hit.send(()).ok();
         }
-        (deed != Deed::Pass).then_some(deed)
+        (action != BreakpointAction::Pass).then_some(action)
     }
 
     fn chain(&self) -> MutexGuard<'_, Option<Chain>> {

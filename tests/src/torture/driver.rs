@@ -15,7 +15,7 @@ use super::jobs::Jobs;
 use super::ledger::{Fate, Ledger};
 use super::process_slot::ProcessSlot;
 use super::upstream::NUMBER;
-use crate::client::{Answer, Client};
+use crate::client::{Client, ClientResponse};
 
 const CALLERS: usize = 24;
 /// Before a caller who was refused, or got no answer, tries again.
@@ -130,12 +130,12 @@ impl Caller {
                 continue;
             };
             match self.call(&client, number, key.as_deref()).await {
-                Told::Stored(id) => return self.ledger.close(number, Fate::Stored(id)),
-                Told::NotStored { full } if gives_up && !full && !doubt => {
+                SubmitResult::Stored(id) => return self.ledger.close(number, Fate::Stored(id)),
+                SubmitResult::NotStored { full } if gives_up && !full && !doubt => {
                     return self.ledger.close(number, Fate::SurelyNotStored);
                 }
-                Told::NotStored { .. } => {}
-                Told::Unknown => {
+                SubmitResult::NotStored { .. } => {}
+                SubmitResult::Unknown => {
                     self.ledger.unknown_try(number);
                     if key.is_none() || !persistent {
                         return self.ledger.close(number, Fate::Unknown);
@@ -147,7 +147,7 @@ impl Caller {
         }
     }
 
-    async fn call(&self, client: &Client, number: u64, key: Option<&str>) -> Told {
+    async fn call(&self, client: &Client, number: u64, key: Option<&str>) -> SubmitResult {
         let path = format!("/v1/buckets/{}/jobs", self.bucket);
         let mut request = client.request(Method::POST, &path).header(format!("dripfeed-forward-{NUMBER}"), number);
         if let Some(key) = key {
@@ -157,21 +157,21 @@ impl Caller {
             Ok(answer) => {
                 let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
                 *statuses.entry(answer.status).or_default() += 1;
-                Told::by(&answer)
+                SubmitResult::by(&answer)
             }
-            Err(_) => Told::Unknown,
+            Err(_) => SubmitResult::Unknown,
         }
     }
 }
 
-enum Told {
+enum SubmitResult {
     Stored(JobId),
     NotStored { full: bool },
     Unknown,
 }
 
-impl Told {
-    fn by(answer: &Answer) -> Self {
+impl SubmitResult {
+    fn by(answer: &ClientResponse) -> Self {
         match answer.status {
             202 => Self::Stored(answer.text("id").parse().expect("an id")),
             429 => Self::NotStored { full: true },

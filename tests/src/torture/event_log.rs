@@ -17,14 +17,14 @@ pub enum Hit {
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct LoggedFault {
     pub what: &'static str,
     pub hit: Hit,
     pub from: Instant,
     pub until: Instant,
 }
 
-impl Fault {
+impl LoggedFault {
     /// Whether it may have kept a call that `processor` made at `called` from being settled before `again`.
     pub fn came_between(&self, processor: usize, called: Instant, again: Instant) -> bool {
         let hit = match self.hit {
@@ -39,7 +39,7 @@ impl Fault {
 /// Cheap to clone.
 #[derive(Clone, Default)]
 pub struct EventLog {
-    faults: Arc<Mutex<Vec<Fault>>>,
+    faults: Arc<Mutex<Vec<LoggedFault>>>,
     recoveries: Arc<Mutex<Vec<Duration>>>,
 }
 
@@ -48,11 +48,11 @@ impl EventLog {
     pub async fn fault<T>(&self, what: &'static str, hit: Hit, deed: impl Future<Output = T>) -> T {
         let from = Instant::now();
         let done = deed.await;
-        self.note(Fault { what, hit, from, until: Instant::now() });
+        self.note(LoggedFault { what, hit, from, until: Instant::now() });
         done
     }
 
-    pub fn note(&self, fault: Fault) {
+    pub fn note(&self, fault: LoggedFault) {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
     }
 
@@ -61,7 +61,7 @@ impl EventLog {
         self.recoveries.lock().unwrap_or_else(PoisonError::into_inner).push(time);
     }
 
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<LoggedFault> {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -20,7 +20,7 @@ const TAKING_AGAIN: Duration = Duration::from_secs(10);
 
 /// How a master goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum MasterFault {
     Killed,
     /// Its connections stay open, and it believes to be the master when it goes on.
     Hangs,
@@ -28,7 +28,7 @@ pub enum Fault {
     StepsDown,
 }
 
-impl Fault {
+impl MasterFault {
     /// This many, in turn.
     pub fn in_turn(faults: u32) -> impl Iterator<Item = Self> {
         [Self::Killed, Self::Hangs, Self::StepsDown].into_iter().cycle().take(faults as usize)

@@ -9,7 +9,7 @@ const LONGEST: usize = 64 << 10;
 
 /// What the upstream does about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum PlannedAnswer {
     Ok,
     /// 500.
     Failed,
@@ -74,16 +74,16 @@ impl Jobs {
     }
 
     /// What is answered to the `call`-th call for a job, counted from 0; and after how many ms.
-    pub fn answer(&self, number: u64, call: u32) -> (Answer, u64) {
+    pub fn answer(&self, number: u64, call: u32) -> (PlannedAnswer, u64) {
         let mut draw = self.draw(number, 100 + u64::from(call));
         let answer = match draw.u32(0..100) {
-            0..90 => Answer::Ok,
-            90..94 => Answer::Failed,
-            94..96 if !self.patient => Answer::Throttled,
-            96..98 if !self.prompt => Answer::Silent,
-            96.. => Answer::Cut,
+            0..90 => PlannedAnswer::Ok,
+            90..94 => PlannedAnswer::Failed,
+            94..96 if !self.patient => PlannedAnswer::Throttled,
+            96..98 if !self.prompt => PlannedAnswer::Silent,
+            96.. => PlannedAnswer::Cut,
             // What this upstream doesn't do to its callers.
-            _ => Answer::Ok,
+            _ => PlannedAnswer::Ok,
         };
         (answer, draw.u64(0..15))
     }

@@ -21,14 +21,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed {
+enum SlotCommand {
     Kill,
     Pause,
     Resume,
     Terminate,
 }
 
-type Order = (Deed, oneshot::Sender<()>);
+type Order = (SlotCommand, oneshot::Sender<()>);
 
 /// How to start what runs in a slot.
 pub struct Role {
@@ -115,26 +115,26 @@ impl ProcessSlot {
 
     /// As a crash would end it; done when it is dead.
     pub async fn kill(&self) {
-        self.order(Deed::Kill).await;
+        self.order(SlotCommand::Kill).await;
     }
 
     /// Stops it in its tracks.
     pub async fn pause(&self) {
-        self.order(Deed::Pause).await;
+        self.order(SlotCommand::Pause).await;
     }
 
     pub async fn resume(&self) {
-        self.order(Deed::Resume).await;
+        self.order(SlotCommand::Resume).await;
     }
 
     /// Asks it to end; done when it has ended.
     pub async fn terminate(&self) {
-        self.order(Deed::Terminate).await;
+        self.order(SlotCommand::Terminate).await;
     }
 
-    async fn order(&self, deed: Deed) {
+    async fn order(&self, command: SlotCommand) {
         let (done, seen) = oneshot::channel();
-        if self.0.orders.send((deed, done)).await.is_ok() {
+        if self.0.orders.send((command, done)).await.is_ok() {
             // A slot that is emptied carries out nothing more.
             seen.await.ok();
         }
@@ -202,22 +202,22 @@ async fn live(inner: &Inner, mut process: Process, orders: &mut mpsc::Receiver<O
                 silent = changed.is_err();
                 inner.address.send_replace(*listening.borrow());
             }
-            Some((deed, done)) = orders.recv() => match deed {
-                Deed::Kill => {
+            Some((command, done)) = orders.recv() => match command {
+                SlotCommand::Kill => {
                     inner.address.send_replace(None);
                     process.kill().await;
                     done.send(()).ok();
                     return;
                 }
-                Deed::Pause => {
+                SlotCommand::Pause => {
                     process.pause();
                     done.send(()).ok();
                 }
-                Deed::Resume => {
+                SlotCommand::Resume => {
                     process.resume();
                     done.send(()).ok();
                 }
-                Deed::Terminate => {
+                SlotCommand::Terminate => {
                     process.terminate();
                     farewell = Some(done);
                 }

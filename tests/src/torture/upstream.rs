@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::breakpoint::{Breakpoints, Killer, Step};
-use super::jobs::{Answer, Jobs};
+use super::jobs::{Jobs, PlannedAnswer};
 
 /// The header that carries a job's number in the run.
 pub const NUMBER: &str = "torture-number";
@@ -44,7 +44,7 @@ pub struct Call {
     /// The body is the one that was submitted.
     pub intact: bool,
     /// None: the caller was killed instead.
-    pub answer: Option<Answer>,
+    pub answer: Option<PlannedAnswer>,
 }
 
 #[derive(Default)]
@@ -176,7 +176,7 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
     let halfway = !deadly && caller.breakpoints.takes(Step::MidAnswer);
     let throttle =
         caller.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| !deadly && !halfway);
-    let fixed = throttle.as_ref().map(|_| Answer::Throttled);
+    let fixed = throttle.as_ref().map(|_| PlannedAnswer::Throttled);
     let wait = note(&caller.shared, &mut call, deadly || halfway, fixed);
     let retry_after = throttle.map_or(RETRY_AFTER, |(seconds, told)| {
         // Who had it throttle may have given up.
@@ -197,15 +197,15 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         return Ok(Response::new(body(part.chain(killed))));
     }
     match call.answer.expect("one that isn't killed is answered") {
-        Answer::Ok => Ok(Response::new(body(stream::iter([Ok(Frame::data(Bytes::from_static(b"fed")))])))),
-        Answer::Failed => Ok(with_status(500)),
-        Answer::Throttled => {
+        PlannedAnswer::Ok => Ok(Response::new(body(stream::iter([Ok(Frame::data(Bytes::from_static(b"fed")))])))),
+        PlannedAnswer::Failed => Ok(with_status(500)),
+        PlannedAnswer::Throttled => {
             let mut answer = with_status(429);
             answer.headers_mut().insert(header::RETRY_AFTER, retry_after.into());
             Ok(answer)
         }
-        Answer::Silent => std::future::pending().await,
-        Answer::Cut => Ok(Response::new(body(part.chain(stream::iter([Err(Broken)]))))),
+        PlannedAnswer::Silent => std::future::pending().await,
+        PlannedAnswer::Cut => Ok(Response::new(body(part.chain(stream::iter([Err(Broken)]))))),
     }
 }
 
@@ -216,7 +216,7 @@ fn with_status(status: u16) -> Response<Body> {
 }
 
 /// Writes the call down with its answer; shows how long the answer takes.
-fn note(shared: &Shared, call: &mut Call, deadly: bool, fixed: Option<Answer>) -> Duration {
+fn note(shared: &Shared, call: &mut Call, deadly: bool, fixed: Option<PlannedAnswer>) -> Duration {
     let mut written = shared.written();
     let before = written.per_job.entry(call.job).or_default();
     let (answer, wait) = shared.jobs.answer(call.number.unwrap_or_default(), *before);

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::admission::parsing::parse;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::settings::limits::BucketLimits;
 
 /// What limits may count by, beside the submission itself.
@@ -24,7 +24,7 @@ pub struct Origin {
     pub address: Option<IpAddr>,
 }
 
-pub(crate) struct Asked {
+pub(crate) struct AdmissionRequest {
     pub(crate) submission: Submission,
     terms: Terms,
 }
@@ -38,7 +38,7 @@ enum Terms {
     Accepted { deadline_ms: Option<u64> },
 }
 
-impl Asked {
+impl AdmissionRequest {
     /// What another bucket has accepted before.
     pub(crate) const fn accepted(submission: Submission, deadline_ms: Option<u64>) -> Self {
         Self { submission, terms: Terms::Accepted { deadline_ms } }
@@ -56,28 +56,36 @@ impl Asked {
 }
 
 /// How a batch is judged: a plan for each submission, by the same limits.
-pub(crate) struct Planning {
+pub(crate) struct BatchPlan {
     limits: BucketLimits,
     pub(crate) plans: Vec<Arc<Plan>>,
 }
 
-impl Planning {
+impl BatchPlan {
     pub(crate) fn is_by(&self, limits: &BucketLimits) -> bool {
         self.limits.are(limits)
     }
 }
 
-impl Core {
-    pub(crate) async fn ask(&self, submission: Submission, origin: Arc<Origin>) -> Result<Asked, BucketError> {
-        let limits = self.in_force().limits.clone();
+impl RedisBucket {
+    pub(crate) async fn admission_request(
+        &self,
+        submission: Submission,
+        origin: Arc<Origin>,
+    ) -> Result<AdmissionRequest, BucketError> {
+        let limits = self.effective_settings().limits.clone();
         let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);
-        Ok(Asked { submission, terms: Terms::Limits { origin, limits, plan } })
+        Ok(AdmissionRequest { submission, terms: Terms::Limits { origin, limits, plan } })
     }
 
-    /// Where the limits are still those of the asking, its plans hold.
-    pub(crate) async fn plan_all(&self, asked: &[Asked], limits: &BucketLimits) -> Result<Planning, BucketError> {
-        let mut plans = Vec::with_capacity(asked.len());
-        for Asked { submission, terms } in asked {
+    /// Where the limits are still those of a request, its plan holds.
+    pub(crate) async fn plan_all(
+        &self,
+        requests: &[AdmissionRequest],
+        limits: &BucketLimits,
+    ) -> Result<BatchPlan, BucketError> {
+        let mut plans = Vec::with_capacity(requests.len());
+        for AdmissionRequest { submission, terms } in requests {
             plans.push(match terms {
                 Terms::Limits { limits: before, plan, .. } if before.are(limits) => plan.clone(),
                 Terms::Limits { origin, .. } => Arc::new(self.plan(limits, submission, origin).await?),
@@ -86,7 +94,7 @@ impl Core {
                 }
             });
         }
-        Ok(Planning { limits: limits.clone(), plans })
+        Ok(BatchPlan { limits: limits.clone(), plans })
     }
 
     async fn plan(&self, limits: &BucketLimits, submission: &Submission, origin: &Origin) -> Result<Plan, BucketError> {

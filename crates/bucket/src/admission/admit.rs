@@ -12,17 +12,17 @@ use dripfeed_limit::{Decision, KeyIndex, Plan};
 use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
-use crate::admission::admission_request::{Asked, Planning};
-use crate::admission::{Admission, Admitted, Holding, Judgement, Reason, Refused};
+use crate::admission::admission_request::{AdmissionRequest, BatchPlan};
+use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 
 static SCRIPTS: Scripts = Scripts::new("admit", include_str!("admit.lua"));
 
@@ -39,43 +39,43 @@ const PATIENCE: Duration = Duration::from_millis(1200);
 const REMEMBERED: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
-pub(crate) type Admissions = Batches<Asked, Result<Judgement, BucketError>>;
+pub(crate) type Admissions = Batches<AdmissionRequest, Result<Judgement, BucketError>>;
 
-pub(crate) fn start(core: Arc<Core>) -> Admissions {
-    let weigh = |asked: &Asked| asked.submission.body.len();
-    Batches::start(LIMITS, weigh, move |asked: Vec<Asked>| {
-        let core = core.clone();
+pub(crate) fn start(redis_bucket: Arc<RedisBucket>) -> Admissions {
+    let weigh = |request: &AdmissionRequest| request.submission.body.len();
+    Batches::start(LIMITS, weigh, move |requests: Vec<AdmissionRequest>| {
+        let redis_bucket = redis_bucket.clone();
         async move {
             #[cfg(feature = "planted-bugs")]
-            if let Some(answers) = crate::script::fault_injection::answered_before_write(asked.len()) {
-                tokio::spawn(async move { core.admit(&asked).await });
+            if let Some(answers) = crate::script::fault_injection::answered_before_write(requests.len()) {
+                tokio::spawn(async move { redis_bucket.admit(&requests).await });
                 return answers.into_iter().map(Ok).collect();
             }
-            match core.admit(&asked).await {
+            match redis_bucket.admit(&requests).await {
                 Ok(judged) => judged.into_iter().map(Ok).collect(),
-                Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
+                Err(error) => requests.iter().map(|_| Err(error.clone())).collect(),
             }
         }
     })
 }
 
-impl Core {
+impl RedisBucket {
     /// One script call, asked again under the same token while its outcome is unknown.
-    async fn admit(&self, asked: &[Asked]) -> Result<Vec<Judgement>, BucketError> {
+    async fn admit(&self, requests: &[AdmissionRequest]) -> Result<Vec<Judgement>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
         let mut unknown: Option<StoreError> = None;
         // An answer may be that to an earlier call, by limits that have changed since.
-        let mut plannings: Vec<Planning> = Vec::new();
+        let mut batch_plans: Vec<BatchPlan> = Vec::new();
         loop {
-            let force = self.in_force();
-            if !plannings.last().is_some_and(|last| last.is_by(&force.limits)) {
-                plannings.push(self.plan_all(asked, &force.limits).await?);
+            let effective = self.effective_settings();
+            if !batch_plans.last().is_some_and(|last| last.is_by(&effective.limits)) {
+                batch_plans.push(self.plan_all(requests, &effective.limits).await?);
             }
-            let call = self.call(&force, asked, &plannings, &token, unknown.is_some());
+            let call = self.call(&effective, requests, &batch_plans, &token, unknown.is_some());
             match self.store.run_durably::<Value>(&call).await {
-                Ok(reply) => match self.heed(Reply::new("admit", reply)?)? {
-                    Some(reply) => return read(reply, &plannings, force.settings.capacity),
+                Ok(reply) => match self.learn_overrides(Reply::new("admit", reply)?)? {
+                    Some(reply) => return read(reply, &batch_plans, effective.settings.capacity),
                     None if started.elapsed() < PATIENCE => continue,
                     None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
                 },
@@ -98,13 +98,13 @@ impl Core {
 
     fn call(
         &self,
-        force: &InForce,
-        asked: &[Asked],
-        plannings: &[Planning],
+        effective: &EffectiveSettings,
+        requests: &[AdmissionRequest],
+        batch_plans: &[BatchPlan],
         token: &str,
         again: bool,
     ) -> Call<'static> {
-        let settings = &force.settings;
+        let settings = &effective.settings;
         let mut once_index = HashMap::new();
         let mut keys = vec![
             self.keys.jobs(),
@@ -117,7 +117,7 @@ impl Core {
             self.keys.keyed_jobs(),
             self.keys.key_ends(),
         ];
-        for name in asked.iter().filter_map(|asked| self.once_of(&asked.submission)) {
+        for name in requests.iter().filter_map(|request| self.once_of(&request.submission)) {
             let next = once_index.len() + 1;
             once_index.entry(name).or_insert_with_key(|name| {
                 keys.push(name.clone());
@@ -125,22 +125,23 @@ impl Core {
             });
         }
         let mut keys = KeyIndex::after(keys);
-        let paced = pace::pack(force.pace.as_ref(), &mut keys);
+        let paced = pace::pack(effective.pace.as_ref(), &mut keys);
         let now_us = pace::now_us();
         let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
-        let plans: Vec<Vec<u8>> = plannings.last().iter().flat_map(|planning| &planning.plans).map(&mut pack).collect();
+        let plans: Vec<Vec<u8>> =
+            batch_plans.last().iter().flat_map(|batch_plan| &batch_plan.plans).map(&mut pack).collect();
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_level(keys.into_keys()));
-        call.arg(&force.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&effective.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&paced[..]).arg(&settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
-        call.arg(ms_up(REMEMBERED)).arg(plannings.len());
+        call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],
             Kind::List => &ELEMENT[..],
         };
         call.arg(names.len()).arg(names);
-        for (asked, plan) in asked.iter().zip(&plans) {
-            let submission = &asked.submission;
+        for (request, plan) in requests.iter().zip(&plans) {
+            let submission = &request.submission;
             let once = self.once_of(submission).and_then(|name| once_index.get(&name)).copied();
             call.arg(once.unwrap_or(0)).arg(once.map(|_| fingerprint(submission)).unwrap_or_default());
             call.arg(match submission.start {
@@ -148,10 +149,10 @@ impl Core {
                 Start::After(delay) => format!("+{}", ms_up(delay)),
                 Start::At(ms) => ms.to_string(),
             });
-            call.arg(asked.deadline());
+            call.arg(request.deadline());
             let values = match self.kind {
                 Kind::Stream => Vec::from(entry::encode(submission)),
-                Kind::List => vec![entry::Value::default(), entry::Value::Text(element::encode(submission))],
+                Kind::List => vec![entry::FieldValue::default(), entry::FieldValue::Text(element::encode(submission))],
             };
             call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
             call.arg(submission.caller.as_deref().unwrap_or_default()).arg(&plan[..]);
@@ -171,19 +172,19 @@ impl Core {
     }
 }
 
-fn read(mut reply: Reply, plannings: &[Planning], capacity: u64) -> Result<Vec<Judgement>, BucketError> {
+fn read(mut reply: Reply, batch_plans: &[BatchPlan], capacity: u64) -> Result<Vec<Judgement>, BucketError> {
     reply.text()?;
     let number = reply.text()?;
-    let planning = number.parse().ok().and_then(|number: usize| plannings.get(number.checked_sub(1)?));
-    let Some(planning) = planning else { return reply.unknown(&number) };
-    planning.plans.iter().map(|plan| read_one(&mut reply.array()?, plan, capacity)).collect()
+    let batch_plan = number.parse().ok().and_then(|number: usize| batch_plans.get(number.checked_sub(1)?));
+    let Some(batch_plan) = batch_plan else { return reply.unknown(&number) };
+    batch_plan.plans.iter().map(|plan| read_one(&mut reply.array()?, plan, capacity)).collect()
 }
 
 fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {
     let admission = read_admission(answer, capacity)?;
-    let holding = if answer.is_empty() { None } else { read_holding(answer)? };
+    let caller_share = if answer.is_empty() { None } else { read_caller_share(answer)? };
     if answer.is_empty() {
-        return Ok(Judgement { admission, limits: None, holding });
+        return Ok(Judgement { admission, limits: None, caller_share });
     }
     let mut report = answer.array()?;
     let mut numbers = Vec::new();
@@ -191,13 +192,13 @@ fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement,
         numbers.push(report.number()?);
     }
     let Some(limits) = Decision::read(plan, &numbers) else { return answer.unknown("the report of its limits") };
-    Ok(Judgement { admission, limits: Some(limits), holding })
+    Ok(Judgement { admission, limits: Some(limits), caller_share })
 }
 
 /// None: no share is in force for this caller.
-fn read_holding(answer: &mut Reply) -> Result<Option<Holding>, BucketError> {
-    let (held, most) = (answer.number()?, answer.number()?);
-    Ok(u64::try_from(held).ok().zip(u64::try_from(most).ok()).map(|(held, most)| Holding { held, most }))
+fn read_caller_share(answer: &mut Reply) -> Result<Option<CallerShare>, BucketError> {
+    let (jobs, most) = (answer.number()?, answer.number()?);
+    Ok(u64::try_from(jobs).ok().zip(u64::try_from(most).ok()).map(|(jobs, most)| CallerShare { jobs, most }))
 }
 
 fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
@@ -211,7 +212,7 @@ fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, Bucket
             repeated: word == "repeated",
         }));
     }
-    let Some(reason) = Reason::ALL.into_iter().find(|reason| reason.word() == word) else {
+    let Some(reason) = RefusalReason::ALL.into_iter().find(|reason| reason.word() == word) else {
         return answer.unknown(&word);
     };
     // -1: waiting doesn't help.

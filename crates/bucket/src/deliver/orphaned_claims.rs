@@ -1,5 +1,5 @@
-//! Strays: jobs that a living replica holds without knowing it, because the answer to a take was lost. Nobody takes a
-//! job from a living replica, so it gives them back itself, before it takes again.
+//! Orphaned claims: jobs that a living replica has claimed without knowing it, because the answer to a take was lost.
+//! Nobody takes a job from a living replica, so it requeues them, before it takes again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,66 +9,66 @@ use bytes::Bytes;
 
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
 static SCRIPTS: Scripts = Scripts::new("orphaned_claims", include_str!("orphaned_claims.lua"));
 
 /// What a replica knows that it holds: the jobs whose claims live.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(Arc<Mutex<Known>>);
+pub(crate) struct OpenClaims(Arc<Mutex<ClaimState>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct ClaimState {
     claims: HashMap<Bytes, u32>,
-    settling: Settling,
+    settling: SettlingBatch,
     /// There may be others.
     doubt: bool,
 }
 
 /// The batch that is on its way, or has no answer yet. Its jobs are claimed as long as it has not been carried out: one
-/// that it parked may be taken again meanwhile, and so have another claim, or be a stray.
+/// that it parked may be taken again meanwhile, and so have another claim, or be orphaned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Settling {
+struct SettlingBatch {
     batch: u64,
     jobs: HashSet<Bytes>,
 }
 
 /// Lives as long as the claim that it is part of.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub(crate) struct ClaimGuard {
     job: Bytes,
-    held: Held,
+    open_claims: OpenClaims,
     settling: bool,
 }
 
-impl Held {
+impl OpenClaims {
     /// By the job's id.
-    pub(crate) fn hold(&self, job: Bytes) -> Hold {
-        *self.known().claims.entry(job.clone()).or_default() += 1;
-        Hold { job, held: self.clone(), settling: false }
+    pub(crate) fn add(&self, job: Bytes) -> ClaimGuard {
+        *self.state().claims.entry(job.clone()).or_default() += 1;
+        ClaimGuard { job, open_claims: self.clone(), settling: false }
     }
 
     pub(crate) fn doubt(&self) {
-        self.known().doubt = true;
+        self.state().doubt = true;
     }
 
     /// The jobs that are known, and those that are being settled, where there may be others.
-    fn in_doubt(&self) -> Option<(Vec<Bytes>, Settling)> {
-        let known = self.known();
-        known.doubt.then(|| (known.claims.keys().cloned().collect(), known.settling.clone()))
+    fn in_doubt(&self) -> Option<(Vec<Bytes>, SettlingBatch)> {
+        let state = self.state();
+        state.doubt.then(|| (state.claims.keys().cloned().collect(), state.settling.clone()))
     }
 
     fn sure(&self) {
-        self.known().doubt = false;
+        self.state().doubt = false;
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn state(&self) -> MutexGuard<'_, ClaimState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl ClaimState {
     fn release(&mut self, job: &Bytes) {
         if let Some(claims) = self.claims.get_mut(job) {
             *claims -= 1;
@@ -79,57 +79,58 @@ impl Known {
     }
 }
 
-impl Hold {
+impl ClaimGuard {
     /// Into a batch. One batch is settled at a time.
-    pub(crate) fn settle_in(&mut self, batch: u64) {
-        let mut known = self.held.known();
-        known.release(&self.job);
-        known.settling.batch = batch;
-        known.settling.jobs.insert(self.job.clone());
+    pub(crate) fn join_batch(&mut self, batch: u64) {
+        let mut state = self.open_claims.state();
+        state.release(&self.job);
+        state.settling.batch = batch;
+        state.settling.jobs.insert(self.job.clone());
         self.settling = true;
     }
 
     /// Out of the batch again, which changed nothing.
-    pub(crate) fn keep(&mut self) {
-        let mut known = self.held.known();
-        known.settling.jobs.remove(&self.job);
-        *known.claims.entry(self.job.clone()).or_default() += 1;
+    pub(crate) fn leave_batch(&mut self) {
+        let mut state = self.open_claims.state();
+        state.settling.jobs.remove(&self.job);
+        *state.claims.entry(self.job.clone()).or_default() += 1;
         self.settling = false;
     }
 }
 
-impl Drop for Hold {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        let mut known = self.held.known();
+        let mut state = self.open_claims.state();
         if self.settling {
-            known.settling.jobs.remove(&self.job);
+            state.settling.jobs.remove(&self.job);
         } else {
-            known.release(&self.job);
+            state.release(&self.job);
         }
     }
 }
 
-impl Core {
-    /// Where there is doubt, returns what `consumer` holds beyond `held`. `takes` counts its takes, and such questions.
-    pub(crate) async fn give_back_strays(
+impl RedisBucket {
+    /// Where there is doubt, requeues what `consumer` has claimed beyond `open_claims`. `takes` counts its takes, and
+    /// such questions.
+    pub(crate) async fn requeue_orphans(
         &self,
         consumer: &str,
-        held: &Held,
+        open_claims: &OpenClaims,
         takes: &AtomicU64,
     ) -> Result<(), BucketError> {
         let mut place = String::new();
-        while let Some((known, settling)) = held.in_doubt() {
+        while let Some((open, settling)) = open_claims.in_doubt() {
             let keys = &self.keys;
             let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes(), keys.batches()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
             call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(place).arg(BATCH_JOBS);
             call.arg(settling.batch).arg(settling.jobs.len());
-            for job in settling.jobs.into_iter().chain(known) {
+            for job in settling.jobs.into_iter().chain(open) {
                 call.arg(&job[..]);
             }
             place = self.store.run_durably(&call).await?;
             if place.is_empty() {
-                held.sure();
+                open_claims.sure();
             }
         }
         Ok(())
@@ -142,29 +143,29 @@ mod tests {
 
     #[test]
     fn a_job_is_known_as_long_as_its_claim_lives() {
-        let (held, job) = (Held::default(), Bytes::from_static(b"1-0"));
-        let claim = held.hold(job.clone());
-        assert_eq!(held.in_doubt(), None);
-        held.doubt();
-        assert_eq!(held.in_doubt(), Some((vec![job], Settling::default())));
+        let (open_claims, job) = (OpenClaims::default(), Bytes::from_static(b"1-0"));
+        let claim = open_claims.add(job.clone());
+        assert_eq!(open_claims.in_doubt(), None);
+        open_claims.doubt();
+        assert_eq!(open_claims.in_doubt(), Some((vec![job], SettlingBatch::default())));
         drop(claim);
-        assert_eq!(held.in_doubt(), Some((Vec::new(), Settling::default())));
-        held.sure();
-        assert_eq!(held.in_doubt(), None);
+        assert_eq!(open_claims.in_doubt(), Some((Vec::new(), SettlingBatch::default())));
+        open_claims.sure();
+        assert_eq!(open_claims.in_doubt(), None);
     }
 
     #[test]
     fn a_job_that_is_parked_and_taken_again_is_known_apart_from_its_settlement() {
-        let (held, job) = (Held::default(), Bytes::from_static(b"1-0"));
-        let mut parked = held.hold(job.clone());
-        parked.settle_in(7);
-        held.doubt();
-        let settling = Settling { batch: 7, jobs: HashSet::from([job.clone()]) };
-        assert_eq!(held.in_doubt(), Some((Vec::new(), settling.clone())));
-        let again = held.hold(job.clone());
-        assert_eq!(held.in_doubt(), Some((vec![job.clone()], settling)));
+        let (open_claims, job) = (OpenClaims::default(), Bytes::from_static(b"1-0"));
+        let mut parked = open_claims.add(job.clone());
+        parked.join_batch(7);
+        open_claims.doubt();
+        let settling = SettlingBatch { batch: 7, jobs: HashSet::from([job.clone()]) };
+        assert_eq!(open_claims.in_doubt(), Some((Vec::new(), settling.clone())));
+        let again = open_claims.add(job.clone());
+        assert_eq!(open_claims.in_doubt(), Some((vec![job.clone()], settling)));
         drop(parked);
-        assert_eq!(held.in_doubt(), Some((vec![job], Settling { batch: 7, jobs: HashSet::new() })));
+        assert_eq!(open_claims.in_doubt(), Some((vec![job], SettlingBatch { batch: 7, jobs: HashSet::new() })));
         drop(again);
     }
 }

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
+use crate::bucket::Bucket;
+use crate::deliver::consumer::Consumer;
 use crate::error::BucketError;
 use crate::script::constants::{BATCH_JOBS, PARKED_OWNER};
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
@@ -36,14 +38,14 @@ pub struct Recovery {
 }
 
 /// What one replica has seen of the others.
-pub(crate) struct Watch {
+pub(crate) struct HeartbeatWatch {
     lease: Duration,
     last_look: Option<Instant>,
     /// Consumer → its heartbeats (None: it is no member) and since when they stood so.
     seen: HashMap<String, (Option<u64>, Instant)>,
 }
 
-impl Watch {
+impl HeartbeatWatch {
     pub(crate) fn new(lease: Duration) -> Self {
         Self { lease, last_look: None, seen: HashMap::new() }
     }
@@ -71,9 +73,29 @@ impl Watch {
     }
 }
 
-impl Core {
+impl Bucket {
+    /// For a caller that knows that a replica is gone: its jobs are due at once for the others, not only after the
+    /// lease. None: its heart beat meanwhile, so it lives and keeps its jobs.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
+        let consumer = consumer.as_str();
+        // The owner of parked jobs is no replica: it never beats, and never dies.
+        if consumer == PARKED_OWNER {
+            return Ok(None);
+        }
+        let mut beats = redis::cmd("HGET");
+        beats.arg(self.redis_bucket.keys.replicas()).arg(consumer);
+        let seen: Option<String> = self.redis_bucket.store.command(&beats).await?;
+        let taken_over = self.redis_bucket.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
+        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
+    }
+}
+
+impl RedisBucket {
     /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
-    pub(crate) async fn beat(&self, consumer: &str, watch: &mut Watch) -> Result<Recovery, BucketError> {
+    pub(crate) async fn beat(&self, consumer: &str, watch: &mut HeartbeatWatch) -> Result<Recovery, BucketError> {
         let Some(others) = self.heartbeat(consumer).await? else {
             return Ok(Recovery { fenced: true, ..Recovery::default() });
         };
@@ -93,20 +115,6 @@ impl Core {
             }
         }
         Ok(found)
-    }
-
-    /// Takes over what `consumer` holds without waiting until it has stood still for long enough. None: it moved
-    /// meanwhile.
-    pub(crate) async fn declare_dead(&self, consumer: &str) -> Result<Option<Recovery>, BucketError> {
-        // The owner of parked jobs is no replica: it never beats, and never dies.
-        if consumer == PARKED_OWNER {
-            return Ok(None);
-        }
-        let mut beats = redis::cmd("HGET");
-        beats.arg(self.keys.replicas()).arg(consumer);
-        let seen: Option<String> = self.store.command(&beats).await?;
-        let taken_over = self.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
-        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
     }
 
     /// All others with their heartbeats; None when this consumer is a member no more.
@@ -189,7 +197,7 @@ mod tests {
 
     #[test]
     fn who_stands_still_for_two_thirds_of_the_lease_is_dead() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         let mut look = |second, beats| watch.look(start + Duration::from_secs(second), others(beats));
         assert_eq!(look(0, Some(7)), []);
         assert_eq!(look(1, Some(8)), []);
@@ -199,7 +207,7 @@ mod tests {
 
     #[test]
     fn who_moves_or_left_is_not_dead() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         for second in 0..20 {
             assert_eq!(watch.look(start + Duration::from_secs(second), others(Some(second / 3))), []);
         }
@@ -208,7 +216,7 @@ mod tests {
 
     #[test]
     fn an_observer_that_stood_still_itself_begins_anew() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         assert_eq!(watch.look(start, others(Some(1))), []);
         assert_eq!(watch.look(start + Duration::from_mins(1), others(Some(1))), []);
         assert_eq!(watch.look(start + Duration::from_secs(62), others(Some(1))), []);
@@ -217,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_consumer_without_membership_is_dead_after_the_same_time() {
-        let (mut watch, start) = (Watch::new(LEASE), Instant::now());
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
         assert_eq!(watch.look(start, others(None)), []);
         assert_eq!(watch.look(start + Duration::from_secs(2), others(None)), []);
         assert_eq!(watch.look(start + Duration::from_secs(4), others(None)), [("a".to_owned(), None)]);

@@ -1,19 +1,20 @@
 //! A processor's membership in a bucket.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::bucket::Bucket;
+use crate::deliver::consumer::Consumer;
 use crate::deliver::doorbell::Doorbell;
-use crate::deliver::orphaned_claims::Held;
+use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
-use crate::deliver::recover::{Recovery, Watch, beat_interval};
-use crate::deliver::settle::{self, Ended, Feedback, Settled, Settlement, Settlements};
-use crate::deliver::take::{Asking, Claim, Idle, Take};
-use crate::deliver::take_size::Appetite;
+use crate::deliver::recover::{HeartbeatWatch, Recovery, beat_interval};
+use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
+use crate::deliver::take::{Claim, Idle, Take, TakeRequest};
+use crate::deliver::take_size::TakeSize;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
 static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
@@ -21,28 +22,6 @@ static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 /// Between two tries to settle a job that Redis refuses to settle even alone.
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
-
-/// A replica's name in the group, unique per process and life.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Consumer(String);
-
-impl Consumer {
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Consumer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Whether a process is new in the group, or comes again after it was declared dead or Redis lost its membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,50 +35,45 @@ pub enum Life {
 pub struct Replica(Arc<Member>);
 
 struct Member {
-    core: Arc<Core>,
+    redis_bucket: Arc<RedisBucket>,
     consumer: Consumer,
     lease: Duration,
     settlements: Settlements,
     doorbell: Doorbell,
-    watch: tokio::sync::Mutex<Watch>,
-    held: Held,
+    watch: tokio::sync::Mutex<HeartbeatWatch>,
+    open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
-    appetite: Appetite,
+    take_size: TakeSize,
     /// When the group was joined, or jobs last asked for.
     asked: Mutex<Instant>,
     /// Jobs found past their deadline, not reported yet.
     expired: AtomicU64,
 }
 
-impl Core {
-    pub(crate) async fn join(
-        self: Arc<Self>,
-        consumer: Consumer,
-        lease: Duration,
-        life: Life,
-    ) -> Result<Replica, BucketError> {
+impl Bucket {
+    /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
         let joined = Instant::now();
-        let keys = self.keys.and_takers(vec![
-            self.keys.jobs(),
-            self.keys.replicas(),
-            self.keys.pace(),
-            self.keys.pace_tiers(),
-        ]);
-        let mut call = JOIN.of(self.kind).on(&keys);
+        let keys = &self.redis_bucket.keys;
+        let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers()]);
+        let mut call = JOIN.of(self.redis_bucket.kind).on(&keys);
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
-        self.store.run::<String>(&call).await?;
+        self.redis_bucket.store.run::<String>(&call).await?;
         Ok(Replica(Arc::new(Member {
-            settlements: settle::start(self.clone(), consumer.as_str().to_owned()),
-            core: self,
+            settlements: settle::start(self.redis_bucket.clone(), consumer.as_str().to_owned()),
+            redis_bucket: self.redis_bucket.clone(),
             consumer,
             lease,
             doorbell: Doorbell::default(),
-            watch: tokio::sync::Mutex::new(Watch::new(lease)),
-            held: Held::default(),
+            watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
+            open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
-            appetite: Appetite::default(),
+            take_size: TakeSize::default(),
             asked: Mutex::new(joined),
             expired: AtomicU64::new(0),
         })))
@@ -120,30 +94,37 @@ impl Replica {
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let consumer = member.consumer.as_str();
-        member.core.give_back_strays(consumer, &member.held, &member.takes).await?;
+        member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = member.appetite.of(most);
-        let asking = Asking { consumer, number, most, before, held: &member.held, lateness: &member.lateness };
-        let taking = member.core.take(&asking).await;
-        let taking = taking.inspect_err(|error| {
+        let most = member.take_size.of(most);
+        let request = TakeRequest {
+            consumer,
+            number,
+            most,
+            before,
+            open_claims: &member.open_claims,
+            lateness: &member.lateness,
+        };
+        let reply = member.redis_bucket.take(&request).await;
+        let reply = reply.inspect_err(|error| {
             // Without an answer, jobs may be ours that we know nothing of.
-            member.held.doubt();
+            member.open_claims.doubt();
             if matches!(error, BucketError::Store(error) if error.is_unanswered()) {
-                member.appetite.unanswered(most);
+                member.take_size.unanswered(most);
             }
         })?;
-        member.appetite.answered();
-        member.expired.fetch_add(taking.expired, Ordering::Relaxed);
+        member.take_size.answered();
+        member.expired.fetch_add(reply.expired, Ordering::Relaxed);
         *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
-        Ok(taking.take)
+        Ok(reply.take)
     }
 
     /// A claim may have been lost before it was settled: what this replica holds without knowing it is returned with
     /// the next take.
     pub fn doubt(&self) {
-        self.0.held.doubt();
+        self.0.open_claims.doubt();
     }
 
     /// Jobs that this replica found past their deadline, and so ended, since this was last asked.
@@ -154,9 +135,11 @@ impl Replica {
 
     /// Until it may be worth taking again. May be dropped at any time.
     pub async fn wait(&self, idle: &Idle) {
-        let core = &self.0.core;
+        let redis_bucket = &self.0.redis_bucket;
         match &idle.bell {
-            Some(last_id) => self.0.doorbell.wait(&core.store, &core.keys.jobs(), last_id, idle.wait).await,
+            Some(last_id) => {
+                self.0.doorbell.wait(&redis_bucket.store, &redis_bucket.keys.jobs(), last_id, idle.wait).await;
+            }
             None => tokio::time::sleep(idle.wait).await,
         }
     }
@@ -179,7 +162,7 @@ impl Replica {
         settlement: Settlement,
         feedback: Feedback,
     ) -> Result<Settled, BucketError> {
-        let mut ended = Ended::new(claim, settlement, feedback);
+        let mut ended = EndedAttempt::new(claim, settlement, feedback);
         let mut pause = FIRST_PAUSE_ALONE;
         loop {
             match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {
@@ -197,7 +180,7 @@ impl Replica {
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn beat(&self) -> Result<Recovery, BucketError> {
         let mut watch = self.0.watch.lock().await;
-        self.0.core.beat(self.0.consumer.as_str(), &mut watch).await
+        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch).await
     }
 
     /// How often to `beat`.
@@ -211,12 +194,12 @@ impl Replica {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; then the lease runs out instead.
     pub async fn leave(&self) -> Result<(), BucketError> {
-        self.0.core.take_over(self.0.consumer.as_str(), "*").await.map(drop)
+        self.0.redis_bucket.take_over(self.0.consumer.as_str(), "*").await.map(drop)
     }
 
     /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
-        self.0.core.in_force().settings.leak.concurrency
+        self.0.redis_bucket.effective_settings().settings.leak.concurrency
     }
 }

@@ -14,7 +14,7 @@ use crate::deliver::take::Claim;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::pace_constants::{LATE_CALL, REFUSED_CALL};
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 use crate::settings::Leak;
 
@@ -39,13 +39,13 @@ pub enum Settlement {
     Retry {
         after: Duration,
     },
-    /// The upstream asks everyone to wait: the bucket holds, the job is due then, the attempt isn't counted. None: the
-    /// upstream named no time.
-    Hold {
+    /// The upstream asks everyone to wait: the bucket is throttled, the job is due then, the attempt isn't counted.
+    /// None: the upstream named no time.
+    Throttled {
         wait: Option<Duration>,
     },
     /// Not called, or not to the end, by our own doing: due at once for any replica, the attempt isn't counted.
-    GiveBack,
+    Requeue,
     Bury {
         reason: String,
         status: Option<u16>,
@@ -59,7 +59,7 @@ pub enum Settlement {
 pub struct Feedback {
     /// No whole answer came in time.
     pub timed_out: bool,
-    /// Nothing more is granted for so long: the bucket holds.
+    /// Nothing more is granted for so long: the bucket is throttled.
     pub exhausted_for: Option<Duration>,
 }
 
@@ -70,56 +70,56 @@ pub enum Settled {
     Fenced,
 }
 
-pub(crate) struct Ended {
+pub(crate) struct EndedAttempt {
     claim: Claim,
     settlement: Settlement,
     feedback: Feedback,
     lasted: Duration,
 }
 
-impl Ended {
+impl EndedAttempt {
     pub(crate) fn new(claim: Claim, settlement: Settlement, feedback: Feedback) -> Self {
-        let lasted = claim.taken.elapsed();
+        let lasted = claim.taken_at.elapsed();
         Self { claim, settlement, feedback, lasted }
     }
 
     /// How the upstream took the call, in the words of the script.
-    fn taken(&self) -> &'static str {
+    fn reaction(&self) -> &'static str {
         match self.settlement {
             _ if !self.was_called() => "",
-            Settlement::Hold { .. } => REFUSED_CALL,
+            Settlement::Throttled { .. } => REFUSED_CALL,
             _ if self.feedback.timed_out => LATE_CALL,
             _ => "answered",
         }
     }
 
-    /// For how long the bucket is to hold, in ms.
-    fn hold_ms(&self, leak: &Leak) -> u64 {
+    /// For how long the bucket is to be throttled, in ms.
+    fn throttle_ms(&self, leak: &Leak) -> u64 {
         let asked = match self.settlement {
-            Settlement::Hold { wait } => Some(wait.unwrap_or(leak.default_hold)),
+            Settlement::Throttled { wait } => Some(wait.unwrap_or(leak.default_hold)),
             _ => self.feedback.exhausted_for,
         };
         asked.map_or(0, |asked| ms_up(asked.min(leak.max_hold)))
     }
 
     fn was_called(&self) -> bool {
-        !matches!(self.settlement, Settlement::GiveBack | Settlement::Bury { called: false, .. })
+        !matches!(self.settlement, Settlement::Requeue | Settlement::Bury { called: false, .. })
     }
 }
 
 /// An ended attempt that comes back is one that Redis refuses to settle, alone: nothing of it was changed.
-pub(crate) type Settlements = Batches<Ended, Result<Settled, Box<Ended>>>;
+pub(crate) type Settlements = Batches<EndedAttempt, Result<Settled, Box<EndedAttempt>>>;
 
-pub(crate) fn start(core: Arc<Core>, consumer: String) -> Settlements {
+pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
     let numbers = Arc::new(AtomicU64::new(0));
-    Batches::start(LIMITS, weigh, move |batch: Vec<Ended>| {
-        let (core, consumer, numbers) = (core.clone(), consumer.clone(), numbers.clone());
-        async move { core.settle_in_parts(&consumer, &numbers, batch).await }
+    Batches::start(LIMITS, weigh, move |batch: Vec<EndedAttempt>| {
+        let (redis_bucket, consumer, numbers) = (redis_bucket.clone(), consumer.clone(), numbers.clone());
+        async move { redis_bucket.settle_in_parts(&consumer, &numbers, batch).await }
     })
 }
 
 /// What the script reads, sends or writes of it: a buried job is read whole, an element is sent.
-fn weigh(ended: &Ended) -> usize {
+fn weigh(ended: &EndedAttempt) -> usize {
     let is_read = ended.claim.element.is_some() || matches!(ended.settlement, Settlement::Bury { .. });
     let job = if is_read { ended.claim.size } else { 0 };
     match &ended.settlement {
@@ -130,29 +130,29 @@ fn weigh(ended: &Ended) -> usize {
     }
 }
 
-impl Core {
+impl RedisBucket {
     /// In one call. Where Redis refuses that time and again, in halves, until the job that can't be settled stands
     /// alone: the others don't wait for it.
     async fn settle_in_parts(
         &self,
         consumer: &str,
         numbers: &AtomicU64,
-        batch: Vec<Ended>,
-    ) -> Vec<Result<Settled, Box<Ended>>> {
+        batch: Vec<EndedAttempt>,
+    ) -> Vec<Result<Settled, Box<EndedAttempt>>> {
         let mut answers = Vec::with_capacity(batch.len());
         // The next is the last.
         let mut parts = vec![batch];
         while let Some(mut part) = parts.pop() {
             let number = numbers.fetch_add(1, Ordering::Relaxed) + 1;
             for ended in &mut part {
-                ended.claim.hold.settle_in(number);
+                ended.claim.guard.join_batch(number);
             }
             if let Ok(settled) = self.settle(consumer, number, &part).await {
                 answers.extend(part.iter().map(|_| Ok(settled)));
                 continue;
             }
             for ended in &mut part {
-                ended.claim.hold.keep();
+                ended.claim.guard.leave_batch();
             }
             if part.len() > 1 {
                 let rest = part.split_off(part.len() / 2);
@@ -166,7 +166,7 @@ impl Core {
 
     /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
     /// error when the script failed time and again: it checks before it writes, so nothing was changed.
-    async fn settle(&self, consumer: &str, number: u64, batch: &[Ended]) -> Result<Settled, StoreError> {
+    async fn settle(&self, consumer: &str, number: u64, batch: &[EndedAttempt]) -> Result<Settled, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut pause = FIRST_PAUSE;
         let mut reported = false;
@@ -201,9 +201,9 @@ impl Core {
         }
     }
 
-    fn settle_call(&self, consumer: &str, number: u64, batch: &[Ended]) -> Call<'static> {
-        let force = self.in_force();
-        let (keys, settings) = (&self.keys, &force.settings);
+    fn settle_call(&self, consumer: &str, number: u64, batch: &[EndedAttempt]) -> Call<'static> {
+        let effective = self.effective_settings();
+        let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -223,20 +223,20 @@ impl Core {
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
         call.arg(settings.keep.packed());
-        call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && force.pace.is_some()));
+        call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && effective.pace.is_some()));
         for ended in batch {
             match &ended.claim.element {
                 None => call.arg(ended.claim.id.to_string()),
                 Some(element) => call.arg(&element[..]),
             };
             verb(&mut call, ended, &settings.leak);
-            call.arg(ended.hold_ms(&settings.leak)).arg(ended.taken()).arg(ended.claim.taken_ms);
+            call.arg(ended.throttle_ms(&settings.leak)).arg(ended.reaction()).arg(ended.claim.taken_ms);
         }
         call
     }
 }
 
-fn verb(call: &mut Call<'_>, ended: &Ended, leak: &Leak) {
+fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak) {
     let failures = ended.claim.failures;
     let record = |result, reason: Option<&str>, status, attempts, answer: Option<&AnswerBody>| {
         let (reason, caller) = (reason.map(str::to_owned), ended.claim.caller.clone());
@@ -258,10 +258,10 @@ fn verb(call: &mut Call<'_>, ended: &Ended, leak: &Leak) {
         Settlement::Retry { after } => {
             call.arg("park").arg(ms_up(*after)).arg("1").arg("");
         }
-        Settlement::Hold { .. } => {
-            call.arg("park").arg(ended.hold_ms(leak)).arg("0").arg("");
+        Settlement::Throttled { .. } => {
+            call.arg("park").arg(ended.throttle_ms(leak)).arg("0").arg("");
         }
-        Settlement::GiveBack => {
+        Settlement::Requeue => {
             call.arg("park").arg(0).arg("").arg("");
         }
         Settlement::Bury { reason, status, answer, called } => {
@@ -273,7 +273,7 @@ fn verb(call: &mut Call<'_>, ended: &Ended, leak: &Leak) {
 }
 
 /// Of the attempts in which the upstream was called, in µs; 0 when none exists.
-fn mean_us(batch: &[Ended]) -> u64 {
+fn mean_us(batch: &[EndedAttempt]) -> u64 {
     let called = || batch.iter().filter(|ended| ended.was_called());
     let calls = called().count() as u128;
     let sum: u128 = called().map(|ended| ended.lasted.as_micros()).sum();

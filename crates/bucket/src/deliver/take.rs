@@ -8,16 +8,16 @@ use dripfeed_job::{Job, JobId, Unreadable, element, entry};
 use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
-use crate::deliver::orphaned_claims::{Held, Hold};
+use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::constants::BATCH_JOBS;
-use crate::script::redis_bucket::{Answered, Core};
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 
 static SCRIPTS: Scripts = Scripts::new("take", include_str!("take.lua"));
 
@@ -29,7 +29,7 @@ const JITTER: Duration = Duration::from_millis(25);
 /// What a replica got.
 #[derive(Debug)]
 pub enum Take {
-    Jobs(Vec<Taken>),
+    Jobs(Vec<ClaimedJob>),
     /// Nothing may be called now.
     Idle(Idle),
     /// The replica was declared dead: it takes and settles nothing more, and joins again under another name.
@@ -37,7 +37,7 @@ pub enum Take {
 }
 
 #[derive(Debug)]
-pub struct Taken {
+pub struct ClaimedJob {
     pub claim: Claim,
     pub permit: Permit,
     /// An entry that is no job is to be buried with the reason.
@@ -56,10 +56,10 @@ pub struct Claim {
     pub(crate) size: usize,
     pub(crate) failures: u32,
     pub(crate) caller: Option<String>,
-    pub(crate) taken: Instant,
+    pub(crate) taken_at: Instant,
     /// The same by the Redis clock, in ms.
     pub(crate) taken_ms: u64,
-    pub(crate) hold: Hold,
+    pub(crate) guard: ClaimGuard,
 }
 
 impl Claim {
@@ -83,8 +83,8 @@ pub struct Idle {
     pub(crate) wait: Duration,
 }
 
-/// One question to the script.
-pub(crate) struct Asking<'a> {
+/// What the script is asked for.
+pub(crate) struct TakeRequest<'a> {
     pub(crate) consumer: &'a str,
     /// Counts this replica's takes.
     pub(crate) number: u64,
@@ -92,39 +92,42 @@ pub(crate) struct Asking<'a> {
     /// When this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what may have
     /// leaked since.
     pub(crate) before: Instant,
-    pub(crate) held: &'a Held,
+    pub(crate) open_claims: &'a OpenClaims,
     pub(crate) lateness: &'a Lateness,
 }
 
 /// When a take was asked for, and how long the permits that come of it are good.
-struct Granting<'a> {
+struct PermitGrant<'a> {
     asked: Instant,
     valid: Duration,
     lateness: &'a Lateness,
 }
 
 /// One answer of the script.
-pub(crate) struct Taking {
+pub(crate) struct TakeReply {
     pub(crate) take: Take,
     /// Jobs that ended on the way because their deadline had passed.
     pub(crate) expired: u64,
 }
 
-impl Core {
-    pub(crate) async fn take(&self, asking: &Asking<'_>) -> Result<Taking, BucketError> {
-        let (asked, lateness) = (Instant::now(), asking.lateness);
+impl RedisBucket {
+    pub(crate) async fn take(&self, request: &TakeRequest<'_>) -> Result<TakeReply, BucketError> {
+        let (asked, lateness) = (Instant::now(), request.lateness);
         let paced = lateness.valid();
-        let valid = |force: &InForce| if force.pace.is_some() { paced } else { lateness.longest() };
+        let valid = |effective: &EffectiveSettings| if effective.pace.is_some() { paced } else { lateness.longest() };
         // What could be forgotten isn't called: its caller would be asked to send it again, and two jobs be called.
-        let (force, reply) =
-            self.ask_in_force("take", Answered::Durably, |force| self.take_call(force, asking, valid(force))).await?;
+        let (effective, reply) = self
+            .run_with_settings("take", WaitFor::Durability, |effective| {
+                self.take_call(effective, request, valid(effective))
+            })
+            .await?;
         lateness.saw_reply(asked.elapsed());
-        let granting = Granting { asked, valid: valid(&force), lateness };
-        read(reply, self.kind, &granting, asking.held)
+        let grant = PermitGrant { asked, valid: valid(&effective), lateness };
+        read(reply, self.kind, &grant, request.open_claims)
     }
 
-    fn take_call(&self, force: &InForce, asking: &Asking<'_>, valid: Duration) -> Call<'static> {
-        let (keys, settings) = (&self.keys, &force.settings);
+    fn take_call(&self, effective: &EffectiveSettings, request: &TakeRequest<'_>, valid: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -143,13 +146,13 @@ impl Core {
             keys.notices(),
         ];
         let mut index = KeyIndex::after(common);
-        let plan = pace::pack(force.pace.as_ref(), &mut index);
-        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(index.into_keys(), asking.consumer));
-        call.arg(&force.version).arg(asking.consumer).arg(asking.most.min(BATCH_JOBS));
+        let plan = pace::pack(effective.pace.as_ref(), &mut index);
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(index.into_keys(), request.consumer));
+        call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
-        call.arg(us(asking.before.elapsed() + JITTER));
+        call.arg(us(request.before.elapsed() + JITTER));
         call.arg(settings.keep.packed()).arg(ms_up(settings.leak.max_hold));
-        call.arg(asking.number).arg(us(valid)).arg(us(undrained(valid)));
+        call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
         call
     }
 }
@@ -158,23 +161,28 @@ fn us(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn read(mut reply: Reply, kind: Kind, granting: &Granting<'_>, held: &Held) -> Result<Taking, BucketError> {
+fn read(
+    mut reply: Reply,
+    kind: Kind,
+    grant: &PermitGrant<'_>,
+    open_claims: &OpenClaims,
+) -> Result<TakeReply, BucketError> {
     match reply.text()?.as_str() {
-        "fenced" => Ok(Taking { take: Take::Fenced, expired: 0 }),
+        "fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0 }),
         "idle" => {
             let wait = Duration::from_micros(reply.count()?);
             let on_new = reply.text()? == "1";
             let last_id = reply.text()?;
             let expired = reply.count()?;
-            Ok(Taking { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), expired })
+            Ok(TakeReply { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), expired })
         }
         "jobs" => {
             let (expired, taken_ms) = (reply.count()?, reply.count()?);
             let mut jobs = Vec::new();
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply.array()?, kind, granting, taken_ms, held)?);
+                jobs.push(read_job(&mut reply.array()?, kind, grant, taken_ms, open_claims)?);
             }
-            Ok(Taking { take: Take::Jobs(jobs), expired })
+            Ok(TakeReply { take: Take::Jobs(jobs), expired })
         }
         word => reply.unknown(word),
     }
@@ -183,10 +191,10 @@ fn read(mut reply: Reply, kind: Kind, granting: &Granting<'_>, held: &Held) -> R
 fn read_job(
     reply: &mut Reply,
     kind: Kind,
-    granting: &Granting<'_>,
+    grant: &PermitGrant<'_>,
     taken_ms: u64,
-    held: &Held,
-) -> Result<Taken, BucketError> {
+    open_claims: &OpenClaims,
+) -> Result<ClaimedJob, BucketError> {
     let id = reply.parse::<JobId>()?;
     let (job, bytes, size, element) = match kind {
         Kind::Stream => {
@@ -201,7 +209,7 @@ fn read_job(
     };
     let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
-    let permit = Permit::new(granting.asked, granting.valid, granting.lateness.clone());
+    let permit = Permit::new(grant.asked, grant.valid, grant.lateness.clone());
     let claim = Claim {
         id,
         element,
@@ -209,9 +217,9 @@ fn read_job(
         size,
         failures,
         caller,
-        taken: Instant::now(),
+        taken_at: Instant::now(),
         taken_ms,
-        hold: held.hold(id.to_string().into()),
+        guard: open_claims.add(id.to_string().into()),
     };
-    Ok(Taken { claim, permit, job })
+    Ok(ClaimedJob { claim, permit, job })
 }

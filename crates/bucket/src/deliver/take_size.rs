@@ -4,15 +4,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Debug)]
-pub(crate) struct Appetite(AtomicUsize);
+pub(crate) struct TakeSize(AtomicUsize);
 
-impl Default for Appetite {
+impl Default for TakeSize {
     fn default() -> Self {
         Self(AtomicUsize::new(usize::MAX))
     }
 }
 
-impl Appetite {
+impl TakeSize {
     /// What to ask for, of the `wanted`: at least one.
     pub(crate) fn of(&self, wanted: usize) -> usize {
         wanted.min(self.0.load(Ordering::Relaxed))
@@ -36,19 +36,19 @@ mod tests {
 
     #[test]
     fn a_take_without_an_answer_is_followed_by_a_smaller_one_until_one_is_answered() {
-        let appetite = Appetite::default();
-        assert_eq!(appetite.of(500), 500);
-        appetite.answered();
+        let take_size = TakeSize::default();
+        assert_eq!(take_size.of(500), 500);
+        take_size.answered();
         let mut asked = Vec::new();
         for _ in 0..10 {
-            let of = appetite.of(50);
+            let of = take_size.of(50);
             asked.push(of);
-            appetite.unanswered(of);
+            take_size.unanswered(of);
         }
         assert_eq!(asked, [50, 25, 12, 6, 3, 1, 1, 1, 1, 1]);
         for doubled in [2, 4, 8, 16, 32, 50, 50] {
-            appetite.answered();
-            assert_eq!(appetite.of(50), doubled);
+            take_size.answered();
+            assert_eq!(take_size.of(50), doubled);
         }
     }
 }

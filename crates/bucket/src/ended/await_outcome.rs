@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
-use dripfeed_store::{Heard, Script, Subscription};
+use dripfeed_store::{ChannelEvent, Script, Subscription};
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::ended::outcomes::{EndedJob, parse};
+use crate::ended::ended_job::{EndedJob, parse};
 use crate::error::BucketError;
 use crate::script::batches::{Batches, Limits};
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("await_outcome", SHARED, include_str!("await_outcome.lua"));
@@ -31,46 +31,46 @@ type Lookups = Batches<JobId, Result<Option<EndedJob>, BucketError>>;
 
 /// Those who wait for jobs of one bucket. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Waiting {
-    core: Arc<Core>,
+pub(crate) struct OutcomeWaiters {
+    redis_bucket: Arc<RedisBucket>,
     lookups: Lookups,
-    bells: Arc<Bells>,
+    waited_jobs: Arc<WaitedJobs>,
 }
 
 /// By the job: how many wait for it, and what wakes them.
 #[derive(Default)]
-struct Bells {
+struct WaitedJobs {
     waiting: Mutex<HashMap<JobId, (usize, Arc<Notify>)>>,
     /// From the first wait on.
     listening: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
-impl Waiting {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        let looking = core.clone();
+impl OutcomeWaiters {
+    pub(crate) fn new(redis_bucket: Arc<RedisBucket>) -> Self {
+        let shared = redis_bucket.clone();
         let lookups = Batches::start(
             LIMITS,
             |_| 1,
             move |ids: Vec<JobId>| {
-                let core = looking.clone();
+                let redis_bucket = shared.clone();
                 async move {
-                    match core.look_and_register(&ids).await {
+                    match redis_bucket.look_and_register(&ids).await {
                         Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
                         Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
                     }
                 }
             },
         );
-        Self { core, lookups, bells: Arc::default() }
+        Self { redis_bucket, lookups, waited_jobs: Arc::default() }
     }
 
     /// None when the job hasn't ended within the time.
     pub(crate) async fn wait(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
-        self.bells.listen(|| self.core.store.subscribe(&self.core.keys.notices()));
-        let place = self.bells.enter(id);
+        self.waited_jobs.listen(|| self.redis_bucket.store.subscribe(&self.redis_bucket.keys.notices()));
+        let guard = self.waited_jobs.enter(id);
         let ended = async {
             loop {
-                let mut rings = std::pin::pin!(place.bell.notified());
+                let mut rings = std::pin::pin!(guard.bell.notified());
                 // Before the look: what ends after it rings.
                 rings.as_mut().enable();
                 if let Some(ended) = self.lookups.put(id).await.ok_or(BucketError::Closing)?? {
@@ -84,23 +84,23 @@ impl Waiting {
 }
 
 /// Of one who waits.
-struct Place<'b> {
-    bells: &'b Bells,
+struct WaitGuard<'b> {
+    waited_jobs: &'b WaitedJobs,
     id: JobId,
     bell: Arc<Notify>,
 }
 
-impl Bells {
+impl WaitedJobs {
     fn listen(self: &Arc<Self>, subscribe: impl FnOnce() -> Subscription) {
         let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
         listening.get_or_insert_with(|| AbortOnDropHandle::new(tokio::spawn(ring(Arc::downgrade(self), subscribe()))));
     }
 
-    fn enter(&self, id: JobId) -> Place<'_> {
+    fn enter(&self, id: JobId) -> WaitGuard<'_> {
         let mut waiting = self.waiting();
         let (number, bell) = waiting.entry(id).or_default();
         *number += 1;
-        Place { bells: self, id, bell: Arc::clone(bell) }
+        WaitGuard { waited_jobs: self, id, bell: Arc::clone(bell) }
     }
 
     fn ring(&self, id: JobId) {
@@ -118,9 +118,9 @@ impl Bells {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.bells.waiting();
+        let mut waiting = self.waited_jobs.waiting();
         if let Some((number, _)) = waiting.get_mut(&self.id) {
             *number -= 1;
             if *number == 0 {
@@ -131,20 +131,20 @@ impl Drop for Place<'_> {
 }
 
 /// Wakes those whose jobs have ended, by the messages of the bucket.
-async fn ring(bells: Weak<Bells>, mut subscription: Subscription) {
-    while let Some(heard) = subscription.next().await {
-        let Some(bells) = bells.upgrade() else { return };
-        match heard {
-            Heard::Missed => bells.ring_all(),
-            Heard::Message(message) => {
+async fn ring(waited_jobs: Weak<WaitedJobs>, mut subscription: Subscription) {
+    while let Some(event) = subscription.next().await {
+        let Some(waited_jobs) = waited_jobs.upgrade() else { return };
+        match event {
+            ChannelEvent::Missed => waited_jobs.ring_all(),
+            ChannelEvent::Message(message) => {
                 let ids = message.strip_prefix(ENDED).and_then(|ids| std::str::from_utf8(ids).ok()).unwrap_or_default();
-                ids.split(' ').filter_map(|id| id.parse().ok()).for_each(|id| bells.ring(id));
+                ids.split(' ').filter_map(|id| id.parse().ok()).for_each(|id| waited_jobs.ring(id));
             }
         }
     }
 }
 
-impl Core {
+impl RedisBucket {
     async fn look_and_register(&self, ids: &[JobId]) -> Result<Vec<Option<EndedJob>>, BucketError> {
         let mut call = SCRIPT.on(&[self.keys.outcomes(), self.keys.notices()]);
         call.arg(ms_up(REGISTERED));

@@ -9,15 +9,16 @@ use dripfeed_limit::KeyIndex;
 use dripfeed_store::{Call, Script};
 use redis::Value;
 
-use crate::admission::{Admitted, Reason, Refused};
+use crate::admission::{Admitted, RefusalReason, Refused};
+use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::pace;
-use crate::script::redis_bucket::{Answered, Core};
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::{SHARED, Scripts};
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 
 static REPLAY: Scripts = Scripts::new("replay", include_str!("replay.lua"));
 static FORGET: Script = Script::new("forget", SHARED, include_str!("forget.lua"));
@@ -30,7 +31,7 @@ const MOST_IDS: usize = 500;
 
 /// What of letters a script answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum LetterContent {
     Whole,
     /// Those of their jobs alone: bodies stay in Redis.
     Ids,
@@ -81,15 +82,18 @@ pub struct ReplayedMany {
     pub left: u64,
 }
 
-impl Core {
-    /// A page ends early when the letters in it have as many bytes as one script may read.
-    pub(crate) async fn dead_letters(
+impl Bucket {
+    /// Oldest first. A page ends early when the letters in it have as many bytes as one script may read.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
+    pub async fn dead_letters(
         &self,
         filter: &DeadFilter,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<DeadLetter>, BucketError> {
-        let settings = self.settings();
+        let settings = self.redis_bucket.settings();
         let bucket = settings.name.as_str();
         let mut from = match after {
             Some(cursor) => format!("({}", cursor.position::<JobId>(LIST, bucket)?),
@@ -97,7 +101,8 @@ impl Core {
         };
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
-            let mut reply = self.letters(filter, &from, limit - items.len(), bytes, Shown::Whole).await?;
+            let mut reply =
+                self.redis_bucket.letters(filter, &from, limit - items.len(), bytes, LetterContent::Whole).await?;
             let last = reply.text()?;
             while !reply.is_empty() {
                 let mut letter = reply.array()?;
@@ -117,6 +122,75 @@ impl Core {
         Ok(Page { items, next: Some(Cursor::new(LIST, bucket, last)) })
     }
 
+    /// By the id of the job that died.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
+        let mut get = redis::cmd("HGET");
+        get.arg(self.redis_bucket.keys.letters()).arg(id.to_string());
+        let Some(entry): Option<String> = self.redis_bucket.store.command(&get).await? else { return Ok(None) };
+        let mut range = redis::cmd("XRANGE");
+        range.arg(self.redis_bucket.keys.dead()).arg(&entry).arg(&entry);
+        let mut found = Reply::new("XRANGE", self.redis_bucket.store.command::<Value>(&range).await?)?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let mut letter = found.array()?;
+        Ok(read(letter.parse()?, &letter.array()?.pairs()?))
+    }
+
+    /// The letter becomes a new job, if there is room.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
+        self.redis_bucket.replay(id, Duration::ZERO).await
+    }
+
+    /// Those that match, oldest first, as far as there is room, at most at `rate`: the n-th is due after n of its
+    /// periods, so the bucket itself keeps the rate and nobody has to stay for it.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
+    pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
+        if self.redis_bucket.kind == Kind::List && rate.is_some() {
+            return Err(BucketError::Unsupported("replay at a rate"));
+        }
+        let ids = self.redis_bucket.dead_ids(filter).await?;
+        let mut done = ReplayedMany::default();
+        for (number, id) in ids.iter().enumerate() {
+            let delay = rate.map_or(Duration::ZERO, |rate| {
+                Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
+            });
+            match self.redis_bucket.replay(*id, delay).await? {
+                Replayed::As(_) => done.replayed += 1,
+                // Others may still have theirs.
+                Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. }) => done.left += 1,
+                Replayed::Refused(_) => {
+                    done.left += (ids.len() - number) as u64;
+                    break;
+                }
+                // Somebody else replayed or deleted it meanwhile.
+                Replayed::Unknown => {}
+            }
+        }
+        Ok(done)
+    }
+
+    /// Whether there was such a letter.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
+        let keys = &self.redis_bucket.keys;
+        let mut call = FORGET.on(&[keys.dead(), keys.letters(), keys.tally()]);
+        call.arg(id.to_string());
+        Ok(self.redis_bucket.store.run_durably::<u8>(&call).await? == 1)
+    }
+}
+
+impl RedisBucket {
     /// The answer of list_dead.lua: at most `most`, from there on, for a page that has `bytes` already.
     async fn letters(
         &self,
@@ -124,10 +198,10 @@ impl Core {
         from: &str,
         most: usize,
         bytes: usize,
-        shown: Shown,
+        content: LetterContent,
     ) -> Result<Reply, BucketError> {
         let mut call = LIST_DEAD.of(self.kind).on(&[self.keys.dead()]);
-        call.arg(from).arg(most).arg(bytes).arg(u8::from(shown == Shown::Ids));
+        call.arg(from).arg(most).arg(bytes).arg(u8::from(content == LetterContent::Ids));
         call.arg(filter.reason.as_deref().unwrap_or_default());
         call.arg(filter.status.map_or_else(String::new, |status| status.to_string()));
         call.arg(filter.caller.as_deref().unwrap_or_default());
@@ -140,7 +214,7 @@ impl Core {
         let mut ids = Vec::new();
         let mut from = filter.first();
         loop {
-            let mut reply = self.letters(filter, &from, MOST_IDS, 0, Shown::Ids).await?;
+            let mut reply = self.letters(filter, &from, MOST_IDS, 0, LetterContent::Ids).await?;
             let last = reply.text()?;
             while !reply.is_empty() {
                 ids.extend(reply.shown()?.parse::<JobId>().ok());
@@ -152,25 +226,12 @@ impl Core {
         }
     }
 
-    pub(crate) async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
-        let mut get = redis::cmd("HGET");
-        get.arg(self.keys.letters()).arg(id.to_string());
-        let Some(entry): Option<String> = self.store.command(&get).await? else { return Ok(None) };
-        let mut range = redis::cmd("XRANGE");
-        range.arg(self.keys.dead()).arg(&entry).arg(&entry);
-        let mut found = Reply::new("XRANGE", self.store.command::<Value>(&range).await?)?;
-        if found.is_empty() {
-            return Ok(None);
-        }
-        let mut letter = found.array()?;
-        Ok(read(letter.parse()?, &letter.array()?.pairs()?))
-    }
-
     /// The new job is due after `delay`.
-    pub(crate) async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
-        let (force, mut reply) =
-            self.ask_in_force("replay", Answered::Durably, |force| self.replay_call(force, id, delay)).await?;
-        let capacity = force.settings.capacity;
+    async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
+        let (effective, mut reply) = self
+            .run_with_settings("replay", WaitFor::Durability, |effective| self.replay_call(effective, id, delay))
+            .await?;
+        let capacity = effective.settings.capacity;
         match reply.text()?.as_str() {
             "absent" => Ok(Replayed::Unknown),
             "admitted" => {
@@ -178,7 +239,9 @@ impl Core {
                 Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
             }
             word => {
-                let known = [Reason::BucketFull, Reason::ShareTaken].into_iter().find(|reason| reason.word() == word);
+                let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp]
+                    .into_iter()
+                    .find(|reason| reason.word() == word);
                 let Some(reason) = known else { return reply.unknown(word) };
                 let retry_after = Some(Duration::from_millis(reply.count()?));
                 Ok(Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity }))
@@ -186,8 +249,8 @@ impl Core {
         }
     }
 
-    fn replay_call(&self, force: &InForce, id: JobId, delay: Duration) -> Call<'static> {
-        let (keys, settings) = (&self.keys, &force.settings);
+    fn replay_call(&self, effective: &EffectiveSettings, id: JobId, delay: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
             keys.jobs(),
             keys.pace(),
@@ -199,48 +262,11 @@ impl Core {
             keys.holders(),
         ];
         let mut index = KeyIndex::after(common);
-        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let plan = pace::pack(effective.pace.as_ref(), &mut index);
         let mut call = REPLAY.of(self.kind).on(&keys.and_level(index.into_keys()));
-        call.arg(&force.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call
-    }
-
-    /// Those that match, oldest first, as far as there is room. With a rate the n-th is due after n of its periods, so
-    /// the bucket itself keeps the rate and nobody has to stay for it.
-    pub(crate) async fn replay_many(
-        &self,
-        filter: &DeadFilter,
-        rate: Option<Rate>,
-    ) -> Result<ReplayedMany, BucketError> {
-        if self.kind == Kind::List && rate.is_some() {
-            return Err(BucketError::Unsupported("replay at a rate"));
-        }
-        let ids = self.dead_ids(filter).await?;
-        let mut done = ReplayedMany::default();
-        for (number, id) in ids.iter().enumerate() {
-            let delay = rate.map_or(Duration::ZERO, |rate| {
-                Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
-            });
-            match self.replay(*id, delay).await? {
-                Replayed::As(_) => done.replayed += 1,
-                // Others may still have theirs.
-                Replayed::Refused(Refused { reason: Reason::ShareTaken, .. }) => done.left += 1,
-                Replayed::Refused(_) => {
-                    done.left += (ids.len() - number) as u64;
-                    break;
-                }
-                // Somebody else replayed or deleted it meanwhile.
-                Replayed::Unknown => {}
-            }
-        }
-        Ok(done)
-    }
-
-    pub(crate) async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
-        let mut call = FORGET.on(&[self.keys.dead(), self.keys.letters(), self.keys.tally()]);
-        call.arg(id.to_string());
-        Ok(self.store.run_durably::<u8>(&call).await? == 1)
     }
 }
 

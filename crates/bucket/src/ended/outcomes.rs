@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use dripfeed_job::{Ending, JobId, Outcome};
+use dripfeed_job::{Ending, JobId};
 use dripfeed_store::Script;
 
+use crate::bucket::Bucket;
+use crate::ended::ended_job::{EndedJob, parse};
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
-use crate::script::redis_bucket::Core;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
@@ -15,14 +16,6 @@ static OUTCOMES: Script = Script::new("outcomes", SHARED, include_str!("outcomes
 static REPORT: Script = Script::new("report", SHARED, include_str!("report.lua"));
 
 const LIST: &str = "outcomes";
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndedJob {
-    pub id: JobId,
-    pub outcome: Outcome,
-    /// Ms since the epoch.
-    pub settled_ms: u64,
-}
 
 /// The jobs that ended within a window, and how long they took from admission to their end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,15 +40,15 @@ pub struct Latency {
 
 /// A place in the order of ends: ms, then id as text, as the zset sorts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place(u64, String);
+struct OutcomePosition(u64, String);
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for OutcomePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}_{}", self.0, self.1)
     }
 }
 
-impl std::str::FromStr for Place {
+impl std::str::FromStr for OutcomePosition {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -64,43 +57,29 @@ impl std::str::FromStr for Place {
     }
 }
 
-impl Core {
-    pub(crate) async fn outcome(&self, id: JobId) -> Result<Option<EndedJob>, BucketError> {
-        Ok(self.outcomes_of(&[id]).await?.pop().flatten())
-    }
-
-    /// In the order of `ids`; None for one that hasn't ended or is forgotten.
-    pub(crate) async fn outcomes_of(&self, ids: &[JobId]) -> Result<Vec<Option<EndedJob>>, BucketError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut get = redis::cmd("HMGET");
-        get.arg(self.keys.outcomes());
-        for id in ids {
-            get.arg(id.to_string());
-        }
-        let records: Vec<Option<Vec<u8>>> = self.store.command(&get).await?;
-        Ok(ids.iter().zip(records).map(|(id, record)| parse(*id, &record?)).collect())
-    }
-
-    /// A page ends early when the records in it have as many bytes as one script may read.
-    pub(crate) async fn outcomes(
+impl Bucket {
+    /// In the order in which the jobs ended. A page ends early when the records in it have as many bytes as one script
+    /// may read.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
+    pub async fn outcomes(
         &self,
         since_ms: Option<u64>,
         ending: Option<Ending>,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<EndedJob>, BucketError> {
-        let settings = self.settings();
+        let settings = self.redis_bucket.settings();
         let bucket = settings.name.as_str();
-        let after = after.map(|cursor| cursor.position::<Place>(LIST, bucket)).transpose()?;
-        let mut from = after.unwrap_or(Place(since_ms.unwrap_or(0), String::new()));
+        let after = after.map(|cursor| cursor.position::<OutcomePosition>(LIST, bucket)).transpose()?;
+        let mut from = after.unwrap_or(OutcomePosition(since_ms.unwrap_or(0), String::new()));
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
-            let mut call = OUTCOMES.on(&[self.keys.outcomes(), self.keys.ended()]);
+            let mut call = OUTCOMES.on(&[self.redis_bucket.keys.outcomes(), self.redis_bucket.keys.ended()]);
             call.arg(from.0).arg(&from.1).arg(limit - items.len()).arg(ending.map_or("", Ending::as_str)).arg(bytes);
-            let mut reply = Reply::new("outcomes", self.store.run(&call).await?)?;
-            let next = place(&mut reply)?;
+            let mut reply = Reply::new("outcomes", self.redis_bucket.store.run(&call).await?)?;
+            let next = position(&mut reply)?;
             bytes = reply.count()?;
             while !reply.is_empty() {
                 let mut found = reply.array()?;
@@ -117,22 +96,26 @@ impl Core {
         Ok(Page { items, next: Some(Cursor::new(LIST, bucket, from)) })
     }
 
-    pub(crate) async fn report(&self, window: Duration) -> Result<Report, BucketError> {
+    /// How the jobs of the last `window` ended: counts and latencies.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn report(&self, window: Duration) -> Result<Report, BucketError> {
         let window_ms = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
         let mut counts = Ending::ALL.map(|ending| (ending, 0));
         let (mut attempts, mut latencies) = (0, Vec::new());
         let mut to_ms = None;
-        let mut from: Option<Place> = None;
+        let mut from: Option<OutcomePosition> = None;
         loop {
-            let mut call = REPORT.on(&[self.keys.outcomes(), self.keys.ended()]);
+            let mut call = REPORT.on(&[self.redis_bucket.keys.outcomes(), self.redis_bucket.keys.ended()]);
             match &from {
                 None => call.arg(window_ms),
-                Some(Place(ms, id)) => call.arg("").arg(*ms).arg(id),
+                Some(OutcomePosition(ms, id)) => call.arg("").arg(*ms).arg(id),
             };
-            let mut reply = Reply::new("report", self.store.run(&call).await?)?;
+            let mut reply = Reply::new("report", self.redis_bucket.store.run(&call).await?)?;
             let now_ms = reply.count()?;
             let to_ms = *to_ms.get_or_insert(now_ms);
-            from = place(&mut reply)?;
+            from = position(&mut reply)?;
             attempts += reply.count()?;
             let mut ended = reply.array()?;
             while !ended.is_empty() {
@@ -158,16 +141,9 @@ impl Core {
 }
 
 /// Where to go on; None at the end.
-fn place(reply: &mut Reply) -> Result<Option<Place>, BucketError> {
+fn position(reply: &mut Reply) -> Result<Option<OutcomePosition>, BucketError> {
     let (ms, id) = (reply.text()?, reply.text()?);
-    Ok(ms.parse().ok().map(|ms| Place(ms, id)))
-}
-
-/// `ms record`, as record.lua writes it. In what somebody else had written, what is no UTF-8 is replaced.
-pub(crate) fn parse(id: JobId, text: &[u8]) -> Option<EndedJob> {
-    let text = String::from_utf8_lossy(text);
-    let (ms, record) = text.split_once(' ')?;
-    Some(EndedJob { id, outcome: serde_json::from_str(record).ok()?, settled_ms: ms.parse().ok()? })
+    Ok(ms.parse().ok().map(|ms| OutcomePosition(ms, id)))
 }
 
 /// By nearest rank.

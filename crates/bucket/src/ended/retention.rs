@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use dripfeed_store::Call;
 use redis::Value;
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
@@ -25,21 +26,27 @@ pub struct Retention {
     pub dead_dropped: u64,
 }
 
-impl Core {
-    pub(crate) async fn enforce_retention(&self) -> Result<Retention, BucketError> {
+impl Bucket {
+    /// Forgets ended work beyond what is kept. To be called periodically: nothing else does in a bucket where nothing
+    /// ends.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn enforce_retention(&self) -> Result<Retention, BucketError> {
+        let redis_bucket = &self.redis_bucket;
         let mut retention = Retention::default();
         // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before
         // returns.
         let mut names = Vec::new();
         // One page of the keyed jobs in each run: sooner or later each is looked at.
-        let mut keyed = self.keyed_looked_at.load(Ordering::Relaxed).to_string();
+        let mut keyed = redis_bucket.keyed_looked_at.load(Ordering::Relaxed).to_string();
         for _ in 0..ROUNDS {
-            let call = self.retention_call(names, &keyed);
-            let mut reply = Reply::new("retention", self.store.run::<Value>(&call).await?)?;
+            let call = redis_bucket.retention_call(names, &keyed);
+            let mut reply = Reply::new("retention", redis_bucket.store.run::<Value>(&call).await?)?;
             let gone = reply.count()?;
             retention.dead_dropped = reply.count()?;
             if let Ok(next) = reply.text()?.parse() {
-                self.keyed_looked_at.store(next, Ordering::Relaxed);
+                redis_bucket.keyed_looked_at.store(next, Ordering::Relaxed);
             }
             keyed.clear();
             names = Vec::new();
@@ -52,14 +59,16 @@ impl Core {
         }
         Ok(retention)
     }
+}
 
+impl RedisBucket {
     fn retention_call(&self, names: Vec<String>, keyed: &str) -> Call<'static> {
         let keys = &self.keys;
         let mut common =
             vec![keys.tally(), keys.outcomes(), keys.ended(), keys.dead(), keys.letters(), keys.key_ends()];
         common.extend([keys.keyed_jobs(), keys.jobs()]);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_takers([common, names].concat()));
-        call.arg(self.in_force().settings.keep.packed()).arg(MOST_KEYS).arg(keyed);
+        call.arg(self.effective_settings().settings.keep.packed()).arg(MOST_KEYS).arg(keyed);
         call
     }
 }

@@ -7,18 +7,19 @@ use dripfeed_job::{Ending, JobId, Share};
 use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
-use crate::admission::Reason;
+use crate::admission::RefusalReason;
+use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::pace::{self, Target};
+use crate::pace::{self, PaceTarget};
 use crate::script::constants::PARKED_OWNER;
 use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
-use crate::script::redis_bucket::{Answered, Core};
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::InForce;
+use crate::settings::effective_settings::EffectiveSettings;
 use crate::settings::limits::BucketLimits;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 
 static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
@@ -49,10 +50,10 @@ pub struct Census {
     pub paused: bool,
     pub replicas: Vec<ReplicaCensus>,
     /// What was changed at run time and differs from the configuration.
-    pub changes: Changes,
+    pub overrides: Overrides,
     /// Since the bucket began.
     pub accepted: u64,
-    pub refused: Vec<(Reason, u64)>,
+    pub refused: Vec<(RefusalReason, u64)>,
     pub ended: Vec<(Ending, u64)>,
     pub recovered: u64,
     /// Of the dead letters together.
@@ -65,7 +66,7 @@ pub struct Census {
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// None: no rate is set.
-    pub target: Option<Target>,
+    pub target: Option<PaceTarget>,
     /// None: no rate is set, and nothing was measured.
     pub effective_per_s: Option<f64>,
     /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for
@@ -73,7 +74,7 @@ pub struct Pace {
     /// letter may go for another), `no_rate`.
     pub reason: &'static str,
     /// Until the upstream's wish to wait is over.
-    pub held_for: Option<Duration>,
+    pub throttled_for: Option<Duration>,
     /// Calls that may be made at once. None: no rate is set.
     pub tokens: Option<u64>,
 }
@@ -84,23 +85,31 @@ pub struct ReplicaCensus {
     pub in_flight: u64,
 }
 
-impl Core {
-    pub(crate) async fn census(&self) -> Result<Census, BucketError> {
-        let takers = match self.kind {
+impl Bucket {
+    /// The level, the measured rates and the replicas.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn census(&self) -> Result<Census, BucketError> {
+        let takers = match self.redis_bucket.kind {
             Kind::Stream => Vec::new(),
-            Kind::List => self.takers().await?,
+            Kind::List => self.redis_bucket.takers().await?,
         };
-        let (force, reply) =
-            self.ask_in_force("census", Answered::AtOnce, |force| self.census_call(force, &takers)).await?;
-        read(reply, &force)
+        let (effective, reply) = self
+            .redis_bucket
+            .run_with_settings("census", WaitFor::Reply, |effective| self.redis_bucket.census_call(effective, &takers))
+            .await?;
+        read(reply, &effective)
     }
+}
 
-    fn census_call(&self, force: &InForce, takers: &[String]) -> Call<'static> {
+impl RedisBucket {
+    fn census_call(&self, effective: &EffectiveSettings, takers: &[String]) -> Call<'static> {
         let keys = &self.keys;
         let common =
             vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
         let mut index = KeyIndex::after(common);
-        let plan = pace::pack(force.pace.as_ref(), &mut index);
+        let plan = pace::pack(effective.pace.as_ref(), &mut index);
         let mut all = index.into_keys();
         match self.kind {
             Kind::Stream => all.push(keys.parked()),
@@ -110,18 +119,18 @@ impl Core {
             }
         }
         let mut call = SCRIPTS.of(self.kind).on(&all);
-        call.arg(&force.version).arg(&plan[..]);
+        call.arg(&effective.version).arg(&plan[..]);
         call
     }
 }
 
-fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
+fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, BucketError> {
     let now_us = reply.count()?;
     let (level, parked, pending, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
     let oldest = reply.text()?.parse::<JobId>().ok();
     let tokens = u64::try_from(reply.number()?).ok();
     let next_token = Duration::from_micros(reply.count()?);
-    let hold_ms = reply.count()?;
+    let throttled_until_ms = reply.count()?;
     let (speed, why) = (reply.parse::<f64>()?, reply.text()?);
     let replicas = read_replicas(reply.array()?)?;
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
@@ -131,11 +140,12 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
     let count = |name: &str| tally.get(name).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
     let total = |name: &str| u64::try_from(count(name)).unwrap_or(0);
     let per_s = |series: &str| meter.get(series).map_or(0.0, |text| per_second(text, now_us));
-    let held_for =
-        Duration::from_millis(hold_ms).checked_sub(Duration::from_micros(now_us)).filter(|held| !held.is_zero());
-    let settings = &force.settings;
-    let target = Target::of(&settings.leak);
-    let (effective_per_s, reason) = match (&target, held_for) {
+    let throttled_for = Duration::from_millis(throttled_until_ms)
+        .checked_sub(Duration::from_micros(now_us))
+        .filter(|left| !left.is_zero());
+    let settings = &effective.settings;
+    let target = PaceTarget::of(&settings.leak);
+    let (effective_per_s, reason) = match (&target, throttled_for) {
         _ if paused => (Some(0.0), "paused"),
         _ if settings.keep.is_held_by(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),
         (_, Some(_)) => (Some(0.0), "held"),
@@ -152,7 +162,7 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         bytes: total("bytes"),
         capacity_bytes: settings.capacity_bytes,
         max_share: settings.max_share,
-        limits: force.limits.clone(),
+        limits: effective.limits.clone(),
         waiting: level.saturating_sub(pending),
         in_flight: pending.saturating_sub(parked),
         parked,
@@ -161,12 +171,12 @@ fn read(mut reply: Reply, force: &InForce) -> Result<Census, BucketError> {
         accepted_per_s: per_s("accepted"),
         refused_per_s: per_s("refused"),
         settled_per_s: per_s("settled"),
-        pace: Pace { target, effective_per_s, reason, held_for, tokens },
+        pace: Pace { target, effective_per_s, reason, throttled_for, tokens },
         paused,
         replicas,
-        changes: force.changes.clone(),
+        overrides: effective.overrides.clone(),
         accepted: total("accepted"),
-        refused: Reason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
+        refused: RefusalReason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
         ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),
         recovered: total("recovered"),
         dead_bytes: total("dead_bytes"),

@@ -12,11 +12,11 @@ mod letters;
 
 pub use finding::{Finding, FindingKind};
 
-use finding::Found;
-use kept::Kept;
+use finding::Findings;
+use kept::KeptRecords;
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
 use crate::settings::Kind;
 
 /// What was found, and what couldn't be looked for.
@@ -27,44 +27,52 @@ pub struct Examination {
     pub unchecked: Vec<&'static str>,
 }
 
-impl Core {
-    /// Brings back each job of this place that nobody would ever take: one by one, so that nothing is changed that a
-    /// bucket of this name with another kind or key shares.
-    pub(crate) async fn mend_jobs(&self) -> Result<Vec<Finding>, BucketError> {
-        let mut found = Found::default();
-        match self.kind {
-            Kind::Stream => self.examine_jobs(true, &mut found).await.map(drop)?,
-            Kind::List => self.examine_holdings(true, &mut found).await?,
+impl Bucket {
+    /// Brings back jobs that nobody would ever take, such as parked ones without a due time; what was found of them.
+    /// One by one, so that nothing is changed that a bucket of this name with another kind or key shares.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn repair_jobs(&self) -> Result<Vec<Finding>, BucketError> {
+        let mut findings = Findings::default();
+        match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.examine_jobs(true, &mut findings).await.map(drop)?,
+            Kind::List => self.redis_bucket.examine_holdings(true, &mut findings).await?,
         }
-        Ok(found.into_findings())
+        Ok(findings.into_findings())
     }
 
-    /// What doesn't hold; with `repair`, what didn't and was repaired as far as it can be.
-    pub(crate) async fn examine(&self, mend: bool) -> Result<Examination, BucketError> {
-        let (mut found, mut unchecked) = (Found::default(), Vec::new());
-        if !self.examine_jobs_and_counts(mend, &mut found).await? {
+    /// Which invariants don't hold in Redis; with `repair`, they do afterwards, as far as that is possible. Reads every
+    /// job, a bounded part in each script; may be dropped between these.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn examine(&self, repair: bool) -> Result<Examination, BucketError> {
+        let redis_bucket = &self.redis_bucket;
+        let (mut findings, mut unchecked) = (Findings::default(), Vec::new());
+        if !redis_bucket.examine_jobs_and_counts(repair, &mut findings).await? {
             unchecked.push("what jobs count, in bytes and by caller: jobs came or went while they were counted");
         }
-        match self.kind {
+        match redis_bucket.kind {
             Kind::Stream => {
-                self.examine_due_times(mend, &mut found).await?;
-                self.examine_kept_by_job(mend, &mut found).await?;
+                redis_bucket.examine_due_times(repair, &mut findings).await?;
+                redis_bucket.examine_kept_by_job(repair, &mut findings).await?;
             }
             Kind::List => {
-                self.examine_holdings(mend, &mut found).await?;
-                if self.has_keys_of_a_list().await? {
+                redis_bucket.examine_holdings(repair, &mut findings).await?;
+                if redis_bucket.has_keys_of_a_list().await? {
                     unchecked.push("whether idempotency keys name jobs that are gone: a list can't be asked for a job");
                 }
             }
         }
-        self.examine_letters(mend, &mut found).await?;
-        self.examine_outcomes(mend, &mut found).await?;
-        for kept in Kept::ALL {
-            if !self.examine_bytes(kept, mend, &mut found).await? {
+        redis_bucket.examine_letters(repair, &mut findings).await?;
+        redis_bucket.examine_outcomes(repair, &mut findings).await?;
+        for kept in KeptRecords::ALL {
+            if !redis_bucket.examine_bytes(kept, repair, &mut findings).await? {
                 unchecked.push(kept.unchecked());
             }
         }
-        self.examine_totals(&mut found).await?;
-        Ok(Examination { findings: found.into_findings(), unchecked })
+        redis_bucket.examine_totals(&mut findings).await?;
+        Ok(Examination { findings: findings.into_findings(), unchecked })
     }
 }

@@ -1,11 +1,12 @@
 //! Finds one job, wherever it is.
 
-use dripfeed_job::{JobId, Outcome, State};
+use dripfeed_job::{JobId, JobState, Outcome};
 
-use crate::ended::outcomes::EndedJob;
+use crate::bucket::Bucket;
+use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
-use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::kind::list::ListScan;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -17,7 +18,7 @@ static SCRIPTS: Scripts =
 #[derive(Clone, Debug)]
 pub struct JobView {
     pub id: JobId,
-    pub state: State,
+    pub state: JobState,
     /// Attempts begun.
     pub attempts: u32,
     /// While parked or delayed: when it is due, ms since the epoch.
@@ -33,7 +34,7 @@ impl From<EndedJob> for JobView {
     fn from(ended: EndedJob) -> Self {
         Self {
             id: ended.id,
-            state: State::Ended(ended.outcome.result),
+            state: JobState::Ended(ended.outcome.result),
             attempts: ended.outcome.attempts,
             due_ms: None,
             caller: ended.outcome.caller.clone(),
@@ -48,12 +49,12 @@ impl JobView {
     pub(crate) fn read(reply: &mut Reply) -> Result<Self, BucketError> {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let id = reply.parse()?;
-        let state = reply.parse::<State>()?;
+        let state = reply.parse::<JobState>()?;
         let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
         Ok(Self {
             id,
             state,
-            attempts: failures + u32::from(state == State::InFlight),
+            attempts: failures + u32::from(state == JobState::InFlight),
             due_ms: reply.shown()?.parse().ok(),
             caller: some(reply.shown()?),
             consumer: some(reply.shown()?),
@@ -62,24 +63,30 @@ impl JobView {
     }
 }
 
-impl Core {
-    pub(crate) async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
-        let found = match self.kind {
-            Kind::Stream => self.find_in_stream(id).await?,
+impl Bucket {
+    /// What is known of a job: where it is in the bucket, or how it ended. None: unknown, or forgotten.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        let found = match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.find_in_stream(id).await?,
             Kind::List => {
                 // An outcome is found at once, a job of a list only by looking through it.
-                if let Some(ended) = self.outcome(id).await? {
+                if let Some(ended) = self.redis_bucket.outcome(id).await? {
                     return Ok(Some(ended.into()));
                 }
-                self.find_in_lists(id).await?
+                self.redis_bucket.find_in_lists(id).await?
             }
         };
         if found.is_some() {
             return Ok(found);
         }
-        Ok(self.outcome(id).await?.map(JobView::from))
+        Ok(self.redis_bucket.outcome(id).await?.map(JobView::from))
     }
+}
 
+impl RedisBucket {
     async fn find_in_stream(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         let keys = &self.keys;
         let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);
@@ -91,9 +98,9 @@ impl Core {
     async fn find_in_lists(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         let id = id.to_string();
         // Replicas take while the lists are looked through: what was taken meanwhile is found the second time.
-        let lists = [self.taken_lists().await?, vec![Part::of_jobs(&self.keys)], self.taken_lists().await?];
-        for mut part in lists.into_iter().flatten() {
-            while let Some(mut reply) = part.next(self, &SCRIPTS, &[&id]).await? {
+        let lists = [self.taken_lists().await?, vec![ListScan::of_jobs(&self.keys)], self.taken_lists().await?];
+        for mut scan in lists.into_iter().flatten() {
+            while let Some(mut reply) = scan.next(self, &SCRIPTS, &[&id]).await? {
                 if !reply.is_empty() {
                     return JobView::read(&mut reply.array()?).map(Some);
                 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_job::{JobId, State};
+use dripfeed_job::{JobId, JobState};
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::inspect::find::JobView;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
-use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::kind::list::ListScan;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -18,29 +19,36 @@ static SCRIPTS: Scripts =
 
 const LIST: &str = "jobs";
 
-impl Core {
-    /// `state` None: all that is in the bucket. A page ends early when the jobs that were read for it have as many
-    /// bytes as one script may read. A list bucket is looked through whole for each page.
-    pub(crate) async fn jobs(
+impl Bucket {
+    /// `state` None: all that is in the bucket, oldest first. A page ends early when the jobs that were read for it
+    /// have as many bytes as one script may read. A list bucket is looked through whole for each page.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
+    pub async fn jobs(
         &self,
-        state: Option<State>,
+        state: Option<JobState>,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
-        if let Some(State::Ended(ending)) = state {
+        if let Some(JobState::Ended(ending)) = state {
             let page = self.outcomes(None, Some(ending), after, limit).await?;
             return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
         }
-        let after = after.map(|cursor| cursor.position::<JobId>(LIST, self.settings().name.as_str())).transpose()?;
-        match self.kind {
-            Kind::Stream => self.jobs_of_stream(state, after, limit).await,
-            Kind::List => self.jobs_of_lists(state, after, limit).await,
+        let after = after
+            .map(|cursor| cursor.position::<JobId>(LIST, self.redis_bucket.settings().name.as_str()))
+            .transpose()?;
+        match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.jobs_of_stream(state, after, limit).await,
+            Kind::List => self.redis_bucket.jobs_of_lists(state, after, limit).await,
         }
     }
+}
 
+impl RedisBucket {
     async fn jobs_of_stream(
         &self,
-        state: Option<State>,
+        state: Option<JobState>,
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
@@ -49,7 +57,7 @@ impl Core {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);
-            call.arg(&last).arg(limit - items.len()).arg(state.map_or("", State::as_str)).arg(bytes);
+            call.arg(&last).arg(limit - items.len()).arg(state.map_or("", JobState::as_str)).arg(bytes);
             let mut reply = Reply::new("list", self.store.run(&call).await?)?;
             last = reply.text()?;
             bytes = reply.count()?;
@@ -66,25 +74,25 @@ impl Core {
     /// The first of those that come after, in the order of their ids, which isn't that of the lists.
     async fn jobs_of_lists(
         &self,
-        state: Option<State>,
+        state: Option<JobState>,
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
-        let mut parts = Vec::new();
-        if state.is_none_or(|state| state == State::Waiting) {
-            parts.push(Part::of_jobs(&self.keys));
+        let mut scans = Vec::new();
+        if state.is_none_or(|state| state == JobState::Waiting) {
+            scans.push(ListScan::of_jobs(&self.keys));
         }
-        if state.is_none_or(|state| state == State::InFlight) {
-            parts.extend(self.taken_lists().await?);
+        if state.is_none_or(|state| state == JobState::InFlight) {
+            scans.extend(self.taken_lists().await?);
         }
         let after = after.map_or_else(String::new, |id| id.to_string());
         let mut first = BTreeMap::new();
         let mut more = false;
-        for mut part in parts {
+        for mut scan in scans {
             loop {
                 let bound = first.last_key_value().filter(|_| first.len() == limit);
                 let bound = bound.map_or_else(String::new, |(id, _): (&JobId, &JobView)| id.to_string());
-                let Some(mut reply) = part.next(self, &SCRIPTS, &[&after, &bound]).await? else { break };
+                let Some(mut reply) = scan.next(self, &SCRIPTS, &[&after, &bound]).await? else { break };
                 while !reply.is_empty() {
                     let job = JobView::read(&mut reply.array()?)?;
                     first.insert(job.id, job);

@@ -4,12 +4,12 @@ use dripfeed_job::{Start, Submission};
 
 use crate::error::BucketError;
 use crate::script::keys::Keys;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-impl Core {
+impl RedisBucket {
     /// A list can't park, so it has no delay and no second attempt.
     pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         match self.kind {
@@ -27,9 +27,9 @@ impl Core {
     }
 
     /// What each of them holds.
-    pub(crate) async fn taken_lists(&self) -> Result<Vec<Part>, BucketError> {
+    pub(crate) async fn taken_lists(&self) -> Result<Vec<ListScan>, BucketError> {
         let takers = self.takers().await?;
-        Ok(takers.into_iter().map(|consumer| Part::of_taken(&self.keys, consumer)).collect())
+        Ok(takers.into_iter().map(|consumer| ListScan::of_taken(&self.keys, consumer)).collect())
     }
 }
 
@@ -37,7 +37,7 @@ impl Core {
 ///
 /// What comes to its head meanwhile moves those that were seen further, and they are seen again. What ends may go from
 /// the middle: by as many as ended meanwhile the next part begins earlier.
-pub(crate) struct Part {
+pub(crate) struct ListScan {
     list: String,
     /// Empty: nobody's.
     consumer: String,
@@ -50,7 +50,7 @@ pub(crate) struct Part {
 /// The most that a part begins earlier: it always gets on.
 const OVERLAP: u64 = 250;
 
-impl Part {
+impl ListScan {
     pub(crate) fn of_jobs(keys: &Keys) -> Self {
         Self { list: keys.jobs(), consumer: String::new(), at: Some(0), ended: None }
     }
@@ -76,14 +76,14 @@ impl Part {
     /// The answer of the next script; None at the end.
     pub(crate) async fn next(
         &mut self,
-        core: &Core,
+        redis_bucket: &RedisBucket,
         scripts: &'static Scripts,
         args: &[&str],
     ) -> Result<Option<Reply>, BucketError> {
         let Some(at) = self.at else { return Ok(None) };
-        let mut call = scripts.of(Kind::List).on(&[core.keys.tally(), self.list.clone()]);
+        let mut call = scripts.of(Kind::List).on(&[redis_bucket.keys.tally(), self.list.clone()]);
         call.arg(at).arg(&self.consumer).arg(args);
-        let mut reply = Reply::new("look", core.store.run(&call).await?)?;
+        let mut reply = Reply::new("look", redis_bucket.store.run(&call).await?)?;
         self.looked(&mut reply)?;
         Ok(Some(reply))
     }

@@ -1,23 +1,42 @@
-//! Changes settings at run time, under a new version (see `in_force`).
+//! Changes settings at run time, under a new version (see `effective_settings`).
 
 use dripfeed_store::Script;
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::SHARED;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
-impl Core {
-    pub(crate) async fn change(&self, changes: &Changes) -> Result<(), BucketError> {
-        self.write_control(changes.fields()).await
+impl Bucket {
+    /// In force at once, on all replicas and intakes, also for what is in the bucket.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
+        self.redis_bucket.write_control(overrides.fields()).await
     }
 
-    pub(crate) async fn pause(&self, paused: bool) -> Result<(), BucketError> {
-        self.write_control([("paused", paused.then(|| "1".to_owned()))]).await
+    /// Nothing leaks until `resume`; submissions are admitted until the bucket is full.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn pause(&self) -> Result<(), BucketError> {
+        self.redis_bucket.write_control([("paused", Some("1".to_owned()))]).await
     }
 
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn resume(&self) -> Result<(), BucketError> {
+        self.redis_bucket.write_control([("paused", None)]).await
+    }
+}
+
+impl RedisBucket {
     /// A value to write, or None to remove it.
     async fn write_control(
         &self,

@@ -1,10 +1,11 @@
 //! Cancel: takes back what waits or is parked.
 
-use dripfeed_job::{Ending, JobId, State};
+use dripfeed_job::{Ending, JobId, JobState};
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::kind::list::ListScan;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
@@ -22,35 +23,40 @@ pub enum Cancel {
     Unknown,
 }
 
-impl Core {
-    /// A list bucket is looked through for the job.
-    pub(crate) async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
+impl Bucket {
+    /// Ends a job that isn't in flight. A list bucket is looked through for it.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
         loop {
-            if self.cancel_where_it_waits(id).await? {
+            if self.redis_bucket.cancel_where_it_waits(id).await? {
                 return Ok(Cancel::Cancelled);
             }
             match self.find(id).await?.map(|job| job.state) {
                 None => return Ok(Cancel::Unknown),
-                Some(State::InFlight) => return Ok(Cancel::InFlight),
-                Some(State::Ended(ending)) => return Ok(Cancel::Ended(ending)),
+                Some(JobState::InFlight) => return Ok(Cancel::InFlight),
+                Some(JobState::Ended(ending)) => return Ok(Cancel::Ended(ending)),
                 // It was put back between the two questions.
-                Some(State::Waiting | State::Parked) => {}
+                Some(JobState::Waiting | JobState::Parked) => {}
             }
         }
     }
+}
 
+impl RedisBucket {
     /// Whether it waited or was parked.
     async fn cancel_where_it_waits(&self, id: JobId) -> Result<bool, BucketError> {
         let (settings, keys) = (self.settings(), &self.keys);
-        let mut part = Part::of_jobs(keys);
-        while let Some(at) = part.at() {
+        let mut scan = ListScan::of_jobs(keys);
+        while let Some(at) = scan.at() {
             let mut call = SCRIPTS.of(self.kind).on(&keys.to_cancel());
             call.arg(id.to_string()).arg(settings.keep.packed()).arg(at);
             let mut reply = Reply::new("cancel", self.store.run_durably(&call).await?)?;
             if reply.text()? == "cancelled" {
                 return Ok(true);
             }
-            part.looked(&mut reply)?;
+            scan.looked(&mut reply)?;
         }
         Ok(false)
     }

@@ -15,13 +15,13 @@ use dripfeed_job::{Job, JobId, Start, Submission, Unreadable, element, entry};
 use dripfeed_store::Store;
 use redis::Value;
 
-use crate::Bucket;
-use crate::admission::{Admission, Judgement, Reason, Refused};
-use crate::deliver::recover::{Watch, beat_interval};
+use crate::admission::{Admission, Judgement, RefusalReason, Refused};
+use crate::bucket::Bucket;
+use crate::deliver::recover::{HeartbeatWatch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::BucketPlace;
 use crate::script::constants::LARGEST_BODY;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::{BucketSettings, Kind};
@@ -36,20 +36,20 @@ const KEY_DIGITS: usize = 16;
 
 /// Moves all jobs of one place, step by step.
 pub struct Mover {
-    core: Arc<Core>,
+    redis_bucket: Arc<RedisBucket>,
     place: BucketPlace,
     into: Bucket,
     /// The replicas that take here are another bucket's.
     replicas_are_others: bool,
-    at: At,
+    position: MovePosition,
     /// Those of this pass that are refused for now.
     later: Option<Refused>,
-    moved: Moved,
+    progress: MoveProgress,
 }
 
 /// Where the next step begins.
 #[derive(Clone, Debug)]
-enum At {
+enum MovePosition {
     /// After this id; empty: at the first.
     Id(String),
     /// Beyond this many at the tail of a list.
@@ -58,7 +58,7 @@ enum At {
 
 /// What became of the jobs so far.
 #[derive(Clone, Debug, Default)]
-pub struct Moved {
+pub struct MoveProgress {
     /// Accepted by the other bucket, now or in a run before, and ended here.
     pub moved: u64,
     /// Past their deadline, and ended as expired.
@@ -71,7 +71,7 @@ pub struct Moved {
 
 /// How a step ended.
 #[derive(Clone, Debug)]
-pub enum Moving {
+pub enum MoveStep {
     /// There may be more.
     On,
     /// The other bucket takes no more for now.
@@ -83,7 +83,7 @@ pub enum Moving {
 }
 
 /// A job that was read.
-struct Leaving {
+struct LeavingJob {
     id: JobId,
     /// ms since the epoch.
     due_ms: Option<u64>,
@@ -91,23 +91,23 @@ struct Leaving {
     job: Result<Job, Unreadable>,
 }
 
-struct Page {
+struct LeavingPage {
     now_ms: u64,
     /// With their heartbeats.
     consumers: HashMap<String, Option<u64>>,
     is_last: bool,
-    jobs: Vec<Leaving>,
+    jobs: Vec<LeavingJob>,
 }
 
 /// What is to be done about a job.
-enum Fate {
+enum MovePlan {
     Move(Box<Submission>, Option<u64>),
     Expire,
     Leave(String),
 }
 
 /// What became of one.
-enum Answer {
+enum MoveResult {
     /// With the id of the new job.
     Ended(Option<JobId>),
     Left(String),
@@ -127,15 +127,23 @@ impl Mover {
             deliveries: u32::MAX,
             ..BucketSettings::clone(&into.settings())
         };
-        let core = Arc::new(Core::new(store.clone(), settings));
+        let redis_bucket = Arc::new(RedisBucket::new(store.clone(), settings));
         let (place, into) = (place.clone(), into.clone());
-        let at = At::first(place.kind);
-        Self { core, place, into, replicas_are_others, at, later: None, moved: Moved::default() }
+        let position = MovePosition::first(place.kind);
+        Self {
+            redis_bucket,
+            place,
+            into,
+            replicas_are_others,
+            position,
+            later: None,
+            progress: MoveProgress::default(),
+        }
     }
 
     #[must_use]
-    pub const fn moved(&self) -> &Moved {
-        &self.moved
+    pub const fn progress(&self) -> &MoveProgress {
+        &self.progress
     }
 
     /// Takes over what dead replicas hold. The name of a living one: its heartbeats go on.
@@ -143,7 +151,7 @@ impl Mover {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn recover(&self, lease: Duration) -> Result<Option<String>, BucketError> {
-        let mut watch = Watch::new(lease);
+        let mut watch = HeartbeatWatch::new(lease);
         let mut before: Option<HashMap<String, Option<u64>>> = None;
         loop {
             let mut consumers = self.page(0).await?.consumers;
@@ -158,7 +166,7 @@ impl Mover {
             }
             for (dead, beats) in watch.look(Instant::now(), consumers.clone()) {
                 let seen = beats.map(|beats| beats.to_string()).unwrap_or_default();
-                if self.core.take_over(&dead, &seen).await?.is_none() {
+                if self.redis_bucket.take_over(&dead, &seen).await?.is_none() {
                     return Ok(Some(dead));
                 }
                 consumers.remove(&dead);
@@ -172,68 +180,68 @@ impl Mover {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time. The step may be made again.
-    pub async fn step(&mut self) -> Result<Moving, BucketError> {
+    pub async fn step(&mut self) -> Result<MoveStep, BucketError> {
         let page = self.page(MOST).await?;
         if let Some(replica) = page.consumers.into_keys().next().filter(|_| !self.replicas_are_others) {
-            return Ok(Moving::Served(replica));
+            return Ok(MoveStep::Served(replica));
         }
         let ids: Vec<JobId> = page.jobs.iter().map(|job| job.id).collect();
-        let fates = page.jobs.into_iter().map(|job| self.fate(job, page.now_ms)).collect();
-        let (answers, failed) = self.admit(fates).await;
-        let stopped = self.settle(&ids, answers).await?;
+        let plans = page.jobs.into_iter().map(|job| self.plan(job, page.now_ms)).collect();
+        let (results, failed) = self.admit(plans).await;
+        let stopped = self.settle(&ids, results).await?;
         match (failed, stopped) {
             (Some(error), _) => Err(error),
-            (None, Some(refused)) => Ok(Moving::Refused(refused)),
-            (None, None) if !page.is_last => Ok(Moving::On),
+            (None, Some(refused)) => Ok(MoveStep::Refused(refused)),
+            (None, None) if !page.is_last => Ok(MoveStep::On),
             (None, None) => Ok(self.end_pass()),
         }
     }
 
     /// Those of whose callers had no share of the room are looked at again.
-    fn end_pass(&mut self) -> Moving {
+    fn end_pass(&mut self) -> MoveStep {
         match self.later.take() {
-            None => Moving::Done,
+            None => MoveStep::Done,
             Some(refused) => {
-                self.at = At::first(self.place.kind);
-                Moving::Refused(refused)
+                self.position = MovePosition::first(self.place.kind);
+                MoveStep::Refused(refused)
             }
         }
     }
 
-    async fn page(&self, most: usize) -> Result<Page, BucketError> {
-        let keys = &self.core.keys;
+    async fn page(&self, most: usize) -> Result<LeavingPage, BucketError> {
+        let keys = &self.redis_bucket.keys;
         let keys = keys.and_takers(keys.and_parked(vec![keys.jobs(), keys.tally(), keys.replicas()]));
-        let mut call = LEAVING.of(self.core.kind).on(&keys);
-        call.arg(self.at.to_string()).arg(most);
-        let mut reply = Reply::new("leaving", self.core.store.run::<Value>(&call).await?)?;
+        let mut call = LEAVING.of(self.redis_bucket.kind).on(&keys);
+        call.arg(self.position.to_string()).arg(most);
+        let mut reply = Reply::new("leaving", self.redis_bucket.store.run::<Value>(&call).await?)?;
         let now_ms = reply.count()?;
         let consumers = reply.array()?.fields()?;
         let consumers = consumers.into_iter().map(|(name, beats)| (name, beats.parse().ok())).collect();
         let is_last = reply.text()? == "1";
         let mut jobs = Vec::new();
         while !reply.is_empty() {
-            jobs.push(read(&mut reply.array()?, self.core.kind)?);
+            jobs.push(read(&mut reply.array()?, self.redis_bucket.kind)?);
         }
-        Ok(Page { now_ms, consumers, is_last, jobs })
+        Ok(LeavingPage { now_ms, consumers, is_last, jobs })
     }
 
-    fn fate(&self, leaving: Leaving, now_ms: u64) -> Fate {
-        let Leaving { id, due_ms, failures, job } = leaving;
+    fn plan(&self, leaving: LeavingJob, now_ms: u64) -> MovePlan {
+        let LeavingJob { id, due_ms, failures, job } = leaving;
         let job = match job {
             Ok(job) => job,
-            Err(unreadable) => return Fate::Leave(unreadable.to_string()),
+            Err(unreadable) => return MovePlan::Leave(unreadable.to_string()),
         };
         // A job that was called has begun before its deadline.
         let deadline_ms = job.expires_ms.filter(|_| failures == 0);
         if deadline_ms.is_some_and(|deadline| deadline <= now_ms) {
-            return Fate::Expire;
+            return MovePlan::Expire;
         }
         if job.body.len() > LARGEST_BODY {
-            return Fate::Leave(format!("its body of {} bytes is more than a bucket takes", job.body.len()));
+            return MovePlan::Leave(format!("its body of {} bytes is more than a bucket takes", job.body.len()));
         }
         let key = match IdempotencyKey::parse(&self.key_of(id)) {
             Ok(key) => key,
-            Err(error) => return Fate::Leave(error.to_string()),
+            Err(error) => return MovePlan::Leave(error.to_string()),
         };
         let due_ms = due_ms.or(job.due_ms).filter(|due| *due > now_ms);
         let submission = Submission {
@@ -250,7 +258,7 @@ impl Mover {
             retries: job.retries,
             timeout: job.timeout,
         };
-        Fate::Move(Box::new(submission), deadline_ms)
+        MovePlan::Move(Box::new(submission), deadline_ms)
     }
 
     /// By which the new job is known. Jobs of two places of one name may have the same id.
@@ -265,64 +273,64 @@ impl Mover {
         }
     }
 
-    /// In the order of `fates`, up to the first that the other bucket didn't answer.
-    async fn admit(&self, fates: Vec<Fate>) -> (Vec<Answer>, Option<BucketError>) {
+    /// In the order of `plans`, up to the first that the other bucket didn't answer.
+    async fn admit(&self, plans: Vec<MovePlan>) -> (Vec<MoveResult>, Option<BucketError>) {
         let mut submissions = Vec::new();
         let mut others = Vec::new();
-        for fate in fates {
-            others.push(match fate {
-                Fate::Move(submission, deadline_ms) => {
+        for plan in plans {
+            others.push(match plan {
+                MovePlan::Move(submission, deadline_ms) => {
                     submissions.push((*submission, deadline_ms));
                     None
                 }
-                Fate::Expire => Some(Answer::Ended(None)),
-                Fate::Leave(why) => Some(Answer::Left(why)),
+                MovePlan::Expire => Some(MoveResult::Ended(None)),
+                MovePlan::Leave(why) => Some(MoveResult::Left(why)),
             });
         }
         let mut judged = self.into.admit_accepted(submissions).await.into_iter();
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for other in others {
-            let answer = match other {
-                Some(answer) => Ok(answer),
+            let result = match other {
+                Some(result) => Ok(result),
                 None => {
-                    judged.next().unwrap_or(Err(BucketError::Closing)).map_or_else(refusal, |judged| Ok(answer(judged)))
+                    judged.next().unwrap_or(Err(BucketError::Closing)).map_or_else(refusal, |judged| Ok(result(judged)))
                 }
             };
-            match answer {
-                Ok(answer) => answers.push(answer),
-                Err(error) => return (answers, Some(error)),
+            match result {
+                Ok(result) => results.push(result),
+                Err(error) => return (results, Some(error)),
             }
         }
-        (answers, None)
+        (results, None)
     }
 
     /// Ends those that the other bucket has, and goes on behind all that need no other look. What stops the move for
     /// now.
-    async fn settle(&mut self, ids: &[JobId], answers: Vec<Answer>) -> Result<Option<Refused>, BucketError> {
+    async fn settle(&mut self, ids: &[JobId], results: Vec<MoveResult>) -> Result<Option<Refused>, BucketError> {
         let (mut ended, mut stay, mut stopped) = (Vec::new(), 0, None);
-        let mut at = self.at.clone();
-        for (id, answer) in ids.iter().zip(answers) {
+        let mut position = self.position.clone();
+        for (id, result) in ids.iter().zip(results) {
             let goes_on = stopped.is_none();
-            match answer {
-                Answer::Ended(new) => ended.push((*id, new)),
-                Answer::Left(why) => {
+            match result {
+                MoveResult::Ended(new) => ended.push((*id, new)),
+                MoveResult::Left(why) => {
                     stay += u64::from(goes_on);
-                    self.moved.left.insert(*id, why);
+                    self.progress.left.insert(*id, why);
                 }
-                Answer::Later(refused) if refused.reason == Reason::ShareTaken => {
+                MoveResult::Later(refused) if refused.reason == RefusalReason::ShareUsedUp => {
                     stay += u64::from(goes_on);
                     self.later = Some(sooner(self.later.take(), refused));
                 }
-                Answer::Later(refused) => {
+                MoveResult::Later(refused) => {
                     stopped.get_or_insert(refused);
                 }
             }
             if stopped.is_none() {
-                at = self.at.after(*id, stay);
+                position = self.position.after(*id, stay);
             }
         }
         self.end(&ended).await?;
-        self.at = at;
+        self.position = position;
         Ok(stopped)
     }
 
@@ -330,27 +338,27 @@ impl Mover {
         if ended.is_empty() {
             return Ok(());
         }
-        let settings = self.core.settings();
-        let mut call = MOVED.of(self.core.kind).on(&self.core.keys.to_cancel());
+        let settings = self.redis_bucket.settings();
+        let mut call = MOVED.of(self.redis_bucket.kind).on(&self.redis_bucket.keys.to_cancel());
         call.arg(settings.keep.packed()).arg(self.into.name().as_str());
-        call.arg(match &self.at {
-            At::Id(_) => 0,
-            At::Tail(stay) => *stay,
+        call.arg(match &self.position {
+            MovePosition::Id(_) => 0,
+            MovePosition::Tail(stay) => *stay,
         });
         for (id, new) in ended {
             call.arg(id.to_string()).arg(new.map(|new| new.to_string()).unwrap_or_default());
         }
-        let gone: u64 = self.core.store.run_durably(&call).await?;
+        let gone: u64 = self.redis_bucket.store.run_durably(&call).await?;
         let expired = ended.iter().filter(|(_, new)| new.is_none()).count() as u64;
         let missing = (ended.len() as u64).saturating_sub(gone);
-        self.moved.expired += expired;
-        self.moved.moved += (ended.len() as u64).saturating_sub(expired + missing);
-        self.moved.doubled += missing;
+        self.progress.expired += expired;
+        self.progress.moved += (ended.len() as u64).saturating_sub(expired + missing);
+        self.progress.doubled += missing;
         Ok(())
     }
 }
 
-impl At {
+impl MovePosition {
     const fn first(kind: Kind) -> Self {
         match kind {
             Kind::Stream => Self::Id(String::new()),
@@ -367,7 +375,7 @@ impl At {
     }
 }
 
-impl std::fmt::Display for At {
+impl std::fmt::Display for MovePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Id(id) => f.write_str(id),
@@ -376,7 +384,7 @@ impl std::fmt::Display for At {
     }
 }
 
-fn read(reply: &mut Reply, kind: Kind) -> Result<Leaving, BucketError> {
+fn read(reply: &mut Reply, kind: Kind) -> Result<LeavingJob, BucketError> {
     let id = reply.parse::<JobId>()?;
     let job = match kind {
         Kind::Stream => entry::decode(id, &reply.array()?.pairs()?),
@@ -386,25 +394,25 @@ fn read(reply: &mut Reply, kind: Kind) -> Result<Leaving, BucketError> {
     // A zset writes what is large as 1.7e+12.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole ms, far below 2^53")]
     let due_ms = due.parse::<f64>().ok().filter(|due| *due >= 0.0).map(|due| due as u64);
-    Ok(Leaving { id, due_ms, failures: failures.parse().unwrap_or(0), job })
+    Ok(LeavingJob { id, due_ms, failures: failures.parse().unwrap_or(0), job })
 }
 
-fn answer(judged: Judgement) -> Answer {
+fn result(judged: Judgement) -> MoveResult {
     match judged.admission {
-        Admission::Admitted(admitted) => Answer::Ended(Some(admitted.id)),
+        Admission::Admitted(admitted) => MoveResult::Ended(Some(admitted.id)),
         Admission::Refused(refused) => match refused.reason {
-            Reason::NeverFits => Answer::Left("it is larger than all that the bucket may hold".to_owned()),
-            Reason::IdempotencyConflict => {
-                Answer::Left("its caller has another job under the idempotency key that it would get".to_owned())
+            RefusalReason::NeverFits => MoveResult::Left("it is larger than all that the bucket may hold".to_owned()),
+            RefusalReason::IdempotencyConflict => {
+                MoveResult::Left("its caller has another job under the idempotency key that it would get".to_owned())
             }
-            _ => Answer::Later(refused),
+            _ => MoveResult::Later(refused),
         },
     }
 }
 
-fn refusal(error: BucketError) -> Result<Answer, BucketError> {
+fn refusal(error: BucketError) -> Result<MoveResult, BucketError> {
     match error {
-        unsupported @ BucketError::Unsupported(_) => Ok(Answer::Left(unsupported.to_string())),
+        unsupported @ BucketError::Unsupported(_) => Ok(MoveResult::Left(unsupported.to_string())),
         error => Err(error),
     }
 }

@@ -4,8 +4,9 @@
 use dripfeed_store::{Durability, denied};
 use redis::Cmd;
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
@@ -77,19 +78,25 @@ const OF_A_LIST: [&str; 7] = [
     "RPUSH JOBS element",
 ];
 
-impl Core {
-    /// What the ACL of Redis denies our user of it, in the words of Redis. None: that can't be asked.
-    pub(crate) async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
-        let of_the_kind = match self.kind {
+impl Bucket {
+    /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:
+    /// before Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
+        let of_the_kind = match self.redis_bucket.kind {
             Kind::Stream => &OF_A_STREAM[..],
             Kind::List => &OF_A_LIST[..],
         };
-        let replicated = self.settings().durability == Durability::Replicated;
+        let replicated = self.redis_bucket.settings().durability == Durability::Replicated;
         let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(|_| replicated));
-        let calls: Vec<Cmd> = calls.map(|call| self.call_of(call)).collect();
-        Ok(denied(&self.store, &calls).await?)
+        let calls: Vec<Cmd> = calls.map(|call| self.redis_bucket.call_of(call)).collect();
+        Ok(denied(&self.redis_bucket.store, &calls).await?)
     }
+}
 
+impl RedisBucket {
     fn call_of(&self, words: &str) -> Cmd {
         let mut call = Cmd::new();
         for word in words.split(' ') {

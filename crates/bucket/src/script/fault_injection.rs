@@ -36,12 +36,12 @@ const IN_SCRIPTS: [(&str, &str, &str); 6] = [
 ];
 
 /// The scripts of a verb, with the bug in them where it belongs there.
-pub(crate) struct Planted {
+pub(crate) struct PlantedScripts {
     stream: OnceLock<Script>,
     list: OnceLock<Script>,
 }
 
-impl Planted {
+impl PlantedScripts {
     pub(crate) const fn new() -> Self {
         Self { stream: OnceLock::new(), list: OnceLock::new() }
     }
@@ -71,7 +71,7 @@ pub(crate) fn answered_before_write(jobs: usize) -> Option<Vec<Judgement>> {
     let admitted = |_| {
         let id = JobId::new(ms, fastrand::u64(1 << 32..1 << 48));
         let admitted = Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false };
-        Judgement { admission: Admission::Admitted(admitted), limits: None, holding: None }
+        Judgement { admission: Admission::Admitted(admitted), limits: None, caller_share: None }
     };
     Some((0..jobs).map(admitted).collect())
 }

@@ -1,5 +1,5 @@
-//! What every verb of a bucket needs: Redis, the key names, the settings, and how a script is asked with what is in
-//! force.
+//! What every verb of a bucket needs: Redis, the key names, the settings, and how a script is run with the effective
+//! settings.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,9 +11,9 @@ use redis::Value;
 use crate::error::BucketError;
 use crate::script::keys::Keys;
 use crate::script::reply::Reply;
-use crate::settings::effective_settings::{InForce, Known};
+use crate::settings::effective_settings::{EffectiveSettings, SettingsCache};
 use crate::settings::limits::BucketLimits;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 use crate::settings::{BucketSettings, Kind};
 
 /// Who asks again so often in vain asks while settings change without end.
@@ -21,81 +21,81 @@ const TRIES: usize = 10;
 
 /// When the answer of a script counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Answered {
-    AtOnce,
+pub(crate) enum WaitFor {
+    Reply,
     /// Once what was written is as safe as the configured durability says.
-    Durably,
+    Durability,
 }
 
-pub(crate) struct Core {
+pub(crate) struct RedisBucket {
     pub(crate) store: Store,
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
     pub(crate) scopes: ScopeKeys,
-    pub(crate) known: Known,
+    pub(crate) settings_cache: SettingsCache,
     /// Where the next run of retention goes on in the keyed jobs.
     pub(crate) keyed_looked_at: AtomicU64,
 }
 
-impl Core {
+impl RedisBucket {
     pub(crate) fn new(store: Store, settings: BucketSettings) -> Self {
         let kind = settings.kind;
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
         let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str(), store.salt().clone());
         let store = store.for_key(&keys.jobs());
-        let known = Known::new(settings, keys.pace_tiers());
-        Self { store, keys, kind, scopes, known, keyed_looked_at: AtomicU64::new(0) }
+        let settings_cache = SettingsCache::new(settings, keys.pace_tiers());
+        Self { store, keys, kind, scopes, settings_cache, keyed_looked_at: AtomicU64::new(0) }
     }
 
     /// As configured.
     pub(crate) fn settings(&self) -> Arc<BucketSettings> {
-        self.known.now().configured.clone()
+        self.settings_cache.now().configured.clone()
     }
 
-    pub(crate) fn in_force(&self) -> Arc<InForce> {
-        self.known.now()
+    pub(crate) fn effective_settings(&self) -> Arc<EffectiveSettings> {
+        self.settings_cache.now()
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {
         let settings = Arc::new(settings);
-        self.known.set(|known| known.configured(settings.clone()));
+        self.settings_cache.set(|before| before.configured(settings.clone()));
     }
 
     pub(crate) fn limit_by(&self, limits: &BucketLimits) {
-        self.known.set(|known| known.limited(limits.clone()));
+        self.settings_cache.set(|before| before.limited(limits.clone()));
     }
 
-    /// Asks a script with what is in force, and again when it answers that something was changed.
-    pub(crate) async fn ask_in_force(
+    /// Runs a script with the effective settings, and again when it answers that something was changed.
+    pub(crate) async fn run_with_settings(
         &self,
         script: &'static str,
-        answered: Answered,
-        call: impl Fn(&InForce) -> Call<'static>,
-    ) -> Result<(Arc<InForce>, Reply), BucketError> {
+        wait_for: WaitFor,
+        call: impl Fn(&EffectiveSettings) -> Call<'static>,
+    ) -> Result<(Arc<EffectiveSettings>, Reply), BucketError> {
         for _ in 0..TRIES {
-            let force = self.in_force();
-            let call = call(&force);
-            let reply: Value = match answered {
-                Answered::AtOnce => self.store.run(&call).await?,
-                Answered::Durably => self.store.run_durably(&call).await?,
+            let effective = self.effective_settings();
+            let call = call(&effective);
+            let reply: Value = match wait_for {
+                WaitFor::Reply => self.store.run(&call).await?,
+                WaitFor::Durability => self.store.run_durably(&call).await?,
             };
-            if let Some(reply) = self.heed(Reply::new(script, reply)?)? {
-                return Ok((force, reply));
+            if let Some(reply) = self.learn_overrides(Reply::new(script, reply)?)? {
+                return Ok((effective, reply));
             }
         }
         Err(BucketError::Changing)
     }
 
-    /// The answer of a script that was asked with what is in force. None: something was changed, and is known now.
-    pub(crate) fn heed(&self, mut reply: Reply) -> Result<Option<Reply>, BucketError> {
+    /// The answer of a script that was run with the effective settings. None: something was changed, and is known now.
+    pub(crate) fn learn_overrides(&self, mut reply: Reply) -> Result<Option<Reply>, BucketError> {
         if !reply.begins_with("changed") {
             return Ok(Some(reply));
         }
         reply.text()?;
         let fields = reply.array()?.fields()?;
         let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
-        let (version, changes) = (version.unwrap_or_default(), Changes::read(&fields));
-        self.known.set(|known| known.changed(version.clone(), changes.clone()));
+        let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields));
+        self.settings_cache.set(|before| before.changed(version.clone(), overrides.clone()));
         Ok(None)
     }
 }

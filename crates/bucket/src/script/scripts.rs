@@ -91,7 +91,7 @@ pub(crate) struct Scripts {
     stream: Script,
     list: Script,
     #[cfg(feature = "planted-bugs")]
-    planted: crate::script::fault_injection::Planted,
+    planted: crate::script::fault_injection::PlantedScripts,
 }
 
 impl Scripts {
@@ -106,7 +106,7 @@ impl Scripts {
             stream: Script::new(name, fragments(Kind::Stream), of_streams),
             list: Script::new(name, fragments(Kind::List), of_lists),
             #[cfg(feature = "planted-bugs")]
-            planted: crate::script::fault_injection::Planted::new(),
+            planted: crate::script::fault_injection::PlantedScripts::new(),
         }
     }
 

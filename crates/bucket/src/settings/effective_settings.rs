@@ -1,6 +1,6 @@
-//! What is in force: the configured settings, and over them the changes that were made at run time.
+//! The effective settings: the configured ones, and over them the changes that were made at run time.
 //!
-//! Changes are kept in Redis under a version. A script is given what is in force as its caller knows it, and the
+//! Changes are kept in Redis under a version. A script is given the settings as its caller knows them, and the
 //! version that this comes from; where the changes are others by now, it does nothing and answers them, and is asked
 //! again. So a change holds for all replicas from the moment it is written, and nobody asks for changes in vain.
 
@@ -12,13 +12,13 @@ use dripfeed_limit::Plan;
 use crate::pace;
 use crate::settings::BucketSettings;
 use crate::settings::limits::BucketLimits;
-use crate::settings::overrides::Changes;
+use crate::settings::overrides::Overrides;
 
 #[derive(Clone, Debug)]
-pub(crate) struct InForce {
+pub(crate) struct EffectiveSettings {
     /// Of the changes. Empty: nothing was changed yet.
     pub(crate) version: String,
-    pub(crate) changes: Changes,
+    pub(crate) overrides: Overrides,
     pub(crate) configured: Arc<BucketSettings>,
     /// The configured ones, changed.
     pub(crate) settings: BucketSettings,
@@ -30,11 +30,11 @@ pub(crate) struct InForce {
     pub(crate) limits: BucketLimits,
 }
 
-impl InForce {
+impl EffectiveSettings {
     fn new(configured: BucketSettings, pace_key: String) -> Self {
-        let force = Self {
+        let effective = Self {
             version: String::new(),
-            changes: Changes::default(),
+            overrides: Overrides::default(),
             settings: configured.clone(),
             configured: Arc::new(configured),
             pace: None,
@@ -42,7 +42,7 @@ impl InForce {
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
         };
-        force.applied()
+        effective.applied()
     }
 
     pub(crate) fn configured(self, configured: Arc<BucketSettings>) -> Self {
@@ -53,33 +53,33 @@ impl InForce {
         Self { configured_limits, ..self }.applied()
     }
 
-    pub(crate) fn changed(self, version: String, changes: Changes) -> Self {
-        Self { version, changes, ..self }.applied()
+    pub(crate) fn changed(self, version: String, overrides: Overrides) -> Self {
+        Self { version, overrides, ..self }.applied()
     }
 
     /// All that follows from what is configured and what was changed is worked out here.
     fn applied(self) -> Self {
-        let (settings, limits) = self.changes.over(&self.configured, &self.configured_limits);
+        let (settings, limits) = self.overrides.over(&self.configured, &self.configured_limits);
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
         Self { settings, pace, limits, ..self }
     }
 }
 
-/// What is in force as far as this process knows.
+/// The effective settings as far as this process knows.
 #[derive(Debug)]
-pub(crate) struct Known(ArcSwap<InForce>);
+pub(crate) struct SettingsCache(ArcSwap<EffectiveSettings>);
 
-impl Known {
+impl SettingsCache {
     /// `pace_key`: where the state of the pace is.
     pub(crate) fn new(configured: BucketSettings, pace_key: String) -> Self {
-        Self(ArcSwap::from_pointee(InForce::new(configured, pace_key)))
+        Self(ArcSwap::from_pointee(EffectiveSettings::new(configured, pace_key)))
     }
 
-    pub(crate) fn now(&self) -> Arc<InForce> {
+    pub(crate) fn now(&self) -> Arc<EffectiveSettings> {
         self.0.load_full()
     }
 
-    pub(crate) fn set(&self, change: impl Fn(InForce) -> InForce) {
-        self.0.rcu(|known| change(InForce::clone(known)));
+    pub(crate) fn set(&self, change: impl Fn(EffectiveSettings) -> EffectiveSettings) {
+        self.0.rcu(|known| change(EffectiveSettings::clone(known)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_limit::{Consistency, Fault, Kind, LoadError, OnStoreError, Policies, Policy, load};
+use dripfeed_limit::{Consistency, LoadError, LoadFault, OnStoreError, Policies, Policy, TierKind, load};
 use serde_json::Value as Json;
 
 use crate::admission::MAX_SHARE;
@@ -14,10 +14,10 @@ const MOST_BYTES: usize = 64 * 1024;
 
 /// Policies that can be decided with the append. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct BucketLimits(Arc<Parts>);
+pub struct BucketLimits(Arc<ParsedLimits>);
 
 #[derive(Debug, Default)]
-struct Parts {
+struct ParsedLimits {
     policies: Policies,
     document: Vec<Json>,
 }
@@ -36,14 +36,14 @@ impl BucketLimits {
         let policies = load::list(place, items.clone())?;
         let mut faults = Vec::new();
         for (at, policy) in policies.iter().enumerate() {
-            let fault = |(member, why): (_, &str)| Fault {
+            let fault = |(member, why): (_, &str)| LoadFault {
                 place: format!("{place}[{at}].{member}"),
                 message: format!("{why} (policy `{}`)", policy.id()),
             };
             faults.extend(impossible(policy).map(fault));
         }
         if faults.is_empty() {
-            Ok(Self(Arc::new(Parts { policies, document: items })))
+            Ok(Self(Arc::new(ParsedLimits { policies, document: items })))
         } else {
             Err(LoadError::new(faults))
         }
@@ -74,9 +74,9 @@ impl PartialEq for BucketLimits {
 
 impl Eq for BucketLimits {}
 
-fn too_much(place: &str, items: &[Json]) -> Vec<Fault> {
+fn too_much(place: &str, items: &[Json]) -> Vec<LoadFault> {
     let (count, bytes) = (items.len(), Json::from(items).to_string().len());
-    let fault = |message| Fault { place: place.to_owned(), message };
+    let fault = |message| LoadFault { place: place.to_owned(), message };
     let many = (count > MOST_POLICIES).then(|| fault(format!("{count} policies: use at most {MOST_POLICIES}")));
     let long = (bytes > MOST_BYTES).then(|| fault(format!("{bytes} bytes as JSON: use at most {MOST_BYTES}")));
     many.into_iter().chain(long).collect()
@@ -85,7 +85,7 @@ fn too_much(place: &str, items: &[Json]) -> Vec<Fault> {
 /// What a policy asks for that an admission can't give: member and reason.
 fn impossible(policy: &Policy) -> impl Iterator<Item = (&'static str, &'static str)> {
     let settings = policy.settings();
-    let leases = settings.tiers.iter().any(|tier| *tier.kind() == Kind::Concurrent);
+    let leases = settings.tiers.iter().any(|tier| *tier.kind() == TierKind::Concurrent);
     [
         (
             settings.consistency != Consistency::Strict,

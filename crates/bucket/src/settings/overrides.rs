@@ -11,22 +11,22 @@ use crate::settings::setting_kind::{Adjustable, BadSetting, SettingValue};
 
 /// By the setting's name: a value, or None to go back to the configured one. What isn't in it stays unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changes(BTreeMap<&'static str, Option<SettingValue>>);
+pub struct Overrides(BTreeMap<&'static str, Option<SettingValue>>);
 
-impl Changes {
+impl Overrides {
     /// One change: of the setting with this name, to a value in the form of the API; null goes back.
     ///
     /// # Errors
     /// When there is no such setting, or what is wrong with the value.
     pub fn of(name: &str, value: impl Into<Json>) -> Result<Self, BadSetting> {
-        let mut changes = Self::default();
+        let mut overrides = Self::default();
         let setting =
             RunTimeSetting::named(name).ok_or_else(|| BadSetting::Value(format!("there is no setting `{name}`")))?;
-        changes.set(setting, value.into())?;
-        Ok(changes)
+        overrides.set(setting, value.into())?;
+        Ok(overrides)
     }
 
-    /// As [`Changes::of`].
+    /// As [`Overrides::of`].
     ///
     /// # Errors
     /// What is wrong with the value.
@@ -54,7 +54,7 @@ impl Changes {
         RUN_TIME_SETTINGS.iter().filter_map(move |setting| Some((setting, json(setting.name)?)))
     }
 
-    /// The configured settings and limits with these changes.
+    /// The configured settings and limits with these overrides.
     #[must_use]
     pub fn over(&self, settings: &BucketSettings, limits: &BucketLimits) -> (BucketSettings, BucketLimits) {
         let mut to = Adjustable { settings: settings.clone(), limits: limits.clone() };
@@ -70,17 +70,17 @@ impl Changes {
     /// Reads the control hash: the settings that are changed now. What can't be read, as when another version has
     /// written it, is left as configured.
     pub(crate) fn read(fields: &[(String, String)]) -> Self {
-        let mut changes = Self::default();
+        let mut overrides = Self::default();
         for setting in &RUN_TIME_SETTINGS {
             let field = fields.iter().find(|(field, _)| field == setting.place().1);
             let Some((name, text)) = field else { continue };
             let read = setting.kind.json_of_text(text).map_err(|error| error.to_string());
-            let set = read.and_then(|json| changes.set(setting, json).map_err(|error| error.to_string()));
+            let set = read.and_then(|json| overrides.set(setting, json).map_err(|error| error.to_string()));
             if let Err(error) = set {
                 tracing::error!("{name} that was set at run time can't be read: {error}");
             }
         }
-        changes
+        overrides
     }
 }
 

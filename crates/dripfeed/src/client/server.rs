@@ -28,13 +28,13 @@ pub(crate) struct Server {
 
 /// An answer that isn't a refusal.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ServerResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl ServerResponse {
     /// # Errors
     /// When it isn't JSON.
     pub(crate) fn json(&self) -> Result<Json, RequestError> {
@@ -94,13 +94,13 @@ impl Server {
         path: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Answer, RequestError> {
+    ) -> Result<ServerResponse, RequestError> {
         let request = self.request(method, path, headers, body)?;
         let answered = async {
             let (head, body) =
                 self.client.request(request).await.map_err(|error| self.unreachable(error))?.into_parts();
             let body = body.collect().await.map_err(RequestError::cut)?.to_bytes();
-            Ok::<_, RequestError>(Answer { status: head.status, headers: head.headers, body })
+            Ok::<_, RequestError>(ServerResponse { status: head.status, headers: head.headers, body })
         };
         let limited = tokio::time::timeout(ANSWER_TIME, answered).await;
         let answer = limited.map_err(|_| RequestError::Silent(ANSWER_TIME))??;

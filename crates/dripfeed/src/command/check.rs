@@ -2,7 +2,7 @@
 
 use clap::Args;
 use dripfeed_bucket::Bucket;
-use dripfeed_store::{Durability, Facts, Severity, Store, findings, installed_layout};
+use dripfeed_store::{Durability, ServerInfo, Severity, Store, findings, installed_layout};
 
 use crate::exit::{Exit, Failure};
 use crate::memory;
@@ -66,7 +66,7 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
 
 /// Prints the findings; returns the number of errors.
 async fn look_at_server(server: &Store, durability: Durability) -> Result<usize, Failure> {
-    let facts = Facts::gather(server, durability).await?;
+    let facts = ServerInfo::gather(server, durability).await?;
     output::line(format!("{} at {}", facts.product, server.address()))?;
     let findings = findings(&facts, durability);
     for finding in &findings {

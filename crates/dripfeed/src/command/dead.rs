@@ -15,20 +15,20 @@ use crate::output::{self, Column, Format, shown};
 pub(crate) struct Arguments {
     bucket: BucketName,
     #[command(subcommand)]
-    deed: Option<Deed>,
+    command: Option<DeadCommand>,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum Deed {
+enum DeadCommand {
     /// List them (the default)
     List {
         /// Maximum number of letters
         #[arg(long, default_value_t = 100)]
         limit: usize,
         #[command(flatten)]
-        filter: Filter,
+        filter: FilterArgs,
     },
     /// Replay one, or all that fit, at the bucket's rate
     Replay {
@@ -41,14 +41,14 @@ enum Deed {
         #[arg(long, requires = "all")]
         rate: Option<Rate>,
         #[command(flatten)]
-        filter: Filter,
+        filter: FilterArgs,
     },
     /// Delete one permanently
     Delete { id: JobId },
 }
 
 #[derive(Args, Debug, Default)]
-struct Filter {
+struct FilterArgs {
     /// Only letters whose reason contains this text
     #[arg(long)]
     reason: Option<String>,
@@ -60,7 +60,7 @@ struct Filter {
     caller: Option<String>,
 }
 
-impl Filter {
+impl FilterArgs {
     fn pairs(&self) -> Vec<(&'static str, String)> {
         let status = self.status.map(|status| status.to_string());
         let all = [("reason", self.reason.clone()), ("status", status), ("caller", self.caller.clone())];
@@ -85,17 +85,17 @@ const COLUMNS: [Column; 6] = [
     ("REASON", |letter| shown(letter, "/outcome/reason")),
 ];
 
-pub(super) async fn run(Arguments { bucket, deed, connection }: &Arguments) -> Result<(), Failure> {
+pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {
     let server = connection.server()?;
     let path = format!("/v1/buckets/{bucket}/dead");
-    match deed {
-        None => list(&server, &path, &Filter::default(), 100, connection.output).await,
-        Some(Deed::List { limit, filter }) => list(&server, &path, filter, *limit, connection.output).await,
-        Some(Deed::Replay { id: Some(id), .. }) => {
+    match command {
+        None => list(&server, &path, &FilterArgs::default(), 100, connection.output).await,
+        Some(DeadCommand::List { limit, filter }) => list(&server, &path, filter, *limit, connection.output).await,
+        Some(DeadCommand::Replay { id: Some(id), .. }) => {
             let receipt = server.post(&format!("{path}/{id}/replay")).await?;
             Ok(print(&receipt, &shown(&receipt, "/id"), connection.output)?)
         }
-        Some(Deed::Replay { id: None, rate, filter, .. }) => {
+        Some(DeadCommand::Replay { id: None, rate, filter, .. }) => {
             let done = server.send_json(Method::POST, &format!("{path}/replay"), &filter.document(*rate)).await?;
             print(&done, &shown(&done, "/replayed"), connection.output)?;
             match done["left"].as_u64() {
@@ -106,14 +106,14 @@ pub(super) async fn run(Arguments { bucket, deed, connection }: &Arguments) -> R
                 )),
             }
         }
-        Some(Deed::Delete { id }) => {
+        Some(DeadCommand::Delete { id }) => {
             server.call(Method::DELETE, &format!("{path}/{id}"), HeaderMap::new(), Bytes::new()).await?;
             Ok(())
         }
     }
 }
 
-async fn list(server: &Server, path: &str, filter: &Filter, limit: usize, format: Format) -> Result<(), Failure> {
+async fn list(server: &Server, path: &str, filter: &FilterArgs, limit: usize, format: Format) -> Result<(), Failure> {
     print_pages(server.list(path, &filter.pairs(), limit), &COLUMNS, format).await
 }
 

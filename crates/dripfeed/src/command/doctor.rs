@@ -99,8 +99,8 @@ fn document(bucket: &BucketName, finding: &Finding) -> Json {
 
 /// The command fails when something stays broken.
 fn verdict(findings: &[Json], repaired: bool) -> Result<(), Failure> {
-    let mendable = findings.iter().filter(|finding| !finding["remedy"].is_null()).count();
-    match (findings.len() - mendable, mendable) {
+    let repairable = findings.iter().filter(|finding| !finding["remedy"].is_null()).count();
+    match (findings.len() - repairable, repairable) {
         (0, 0) => Ok(()),
         (0, _) if repaired => Ok(()),
         (0, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold: run it with --repair")),

@@ -1,7 +1,7 @@
 //! `dripfeed jobs BUCKET`
 
 use clap::Args;
-use dripfeed_job::{BucketName, State};
+use dripfeed_job::{BucketName, JobState};
 
 use super::listing::print_pages;
 use crate::client::ConnectionArgs;
@@ -13,7 +13,7 @@ pub(crate) struct Arguments {
     bucket: BucketName,
     /// Only these: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the bucket]
     #[arg(long)]
-    state: Option<State>,
+    state: Option<JobState>,
     /// Maximum number of jobs
     #[arg(long, default_value_t = 100)]
     limit: usize,

@@ -13,17 +13,17 @@ use crate::settings::check_key_id;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    deed: Deed,
+    command: KeyCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Deed {
+enum KeyCommand {
     /// Create a random key: it is printed once and stored nowhere; the configuration gets its hash
-    New(New),
+    New(NewKey),
 }
 
 #[derive(Args, Debug)]
-struct New {
+struct NewKey {
     /// Caller that uses it. For key rotation give the second key the same id: both are valid until the old one is
     /// removed
     #[arg(long, default_value = "caller", value_parser = id)]
@@ -40,7 +40,7 @@ const RANDOM_BYTES: usize = 32;
 /// Scopes of a new section, until it is narrowed.
 const SCOPES: [&str; 3] = ["submit", "read", "operate"];
 
-pub(super) fn run(Arguments { deed: Deed::New(new) }: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(Arguments { command: KeyCommand::New(new) }: &Arguments) -> Result<(), Failure> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no random bytes from the system: {error}"))?;
     let key = format!("{MARK}{}", URL_SAFE_NO_PAD.encode(random));

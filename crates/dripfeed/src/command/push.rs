@@ -25,7 +25,7 @@ use crate::output::{self, Format, shown};
 pub(crate) struct Arguments {
     bucket: BucketName,
     #[command(flatten)]
-    source: Source,
+    source: BodySource,
     /// Content type of the body [default: detected]
     #[arg(long, value_name = "TYPE", conflicts_with = "ndjson")]
     content_type: Option<HeaderValue>,
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 /// Source of the body; standard input by default.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
-struct Source {
+struct BodySource {
     /// The body itself
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
@@ -77,7 +77,7 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(source: Source) -> Result<Vec<u8>, Failure> {
+fn read(source: BodySource) -> Result<Vec<u8>, Failure> {
     match (source.body, source.file) {
         (Some(text), _) => Ok(text.into_bytes()),
         (None, Some(file)) if file != Path::new("-") => {

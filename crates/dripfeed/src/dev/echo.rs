@@ -30,7 +30,7 @@ pub(super) struct Echo {
 /// How a call wants to be answered: `/echo?status=429&retry_after=5&delay=2s`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+struct EchoQuery {
     #[serde(default = "ok")]
     status: u16,
     #[serde(default, with = "dripfeed_job::duration::text")]
@@ -80,7 +80,7 @@ async fn echo(
     State(calls): State<Calls>,
     method: Method,
     uri: Uri,
-    wish: Result<Query<Wish>, axum::extract::rejection::QueryRejection>,
+    wish: Result<Query<EchoQuery>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -94,7 +94,7 @@ async fn echo(
     response
 }
 
-async fn answer(wish: &Wish, headers: &HeaderMap, body: Bytes) -> Response {
+async fn answer(wish: &EchoQuery, headers: &HeaderMap, body: Bytes) -> Response {
     let Ok(status) = StatusCode::from_u16(wish.status) else {
         return (StatusCode::BAD_REQUEST, "status: use 100 to 999\n").into_response();
     };

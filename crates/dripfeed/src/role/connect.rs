@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_store::{
-    Durability, Facts, InstallationError, RedisSettings, Severity, Store, StoreError, effective, findings,
+    Durability, InstallationError, RedisSettings, ServerInfo, Severity, Store, StoreError, effective, findings,
     open_installation,
 };
 use tokio_util::sync::CancellationToken;
@@ -70,7 +70,7 @@ async fn is_told_to_stop(stop: &CancellationToken) -> bool {
 }
 
 /// Redis, and each server of it that takes writes.
-async fn reach(settings: &RedisSettings) -> Result<(Store, Vec<(Store, Facts)>), StoreError> {
+async fn reach(settings: &RedisSettings) -> Result<(Store, Vec<(Store, ServerInfo)>), StoreError> {
     let store = Store::connect(settings).await?;
     let servers = servers(&store, settings.durability).await?;
     Ok((store, servers))
@@ -86,7 +86,7 @@ fn tell(error: &StoreError, told: &mut Option<Instant>) {
 }
 
 /// Of all servers that take writes: the lowest class that one of them gives.
-fn durability_of(servers: &[(Store, Facts)], configured: Durability) -> Result<Durability, Failure> {
+fn durability_of(servers: &[(Store, ServerInfo)], configured: Durability) -> Result<Durability, Failure> {
     let mut given = configured;
     for (server, facts) in servers {
         let class = look_at(server, facts, configured)?;
@@ -98,7 +98,7 @@ fn durability_of(servers: &[(Store, Facts)], configured: Durability) -> Result<D
     Ok(given)
 }
 
-fn look_at(server: &Store, facts: &Facts, configured: Durability) -> Result<Durability, Failure> {
+fn look_at(server: &Store, facts: &ServerInfo, configured: Durability) -> Result<Durability, Failure> {
     let mut errors = Vec::new();
     for finding in findings(facts, configured) {
         match finding.severity {

@@ -58,12 +58,12 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 }
 
 /// Notes places as those of this process, so that they aren't reported as stranded while it works on them.
-struct Noting {
+struct NotedPlaces {
     store: Store,
     done: CancellationToken,
 }
 
-impl Noting {
+impl NotedPlaces {
     async fn begin(store: &Store, places: Vec<BucketPlace>) -> Result<Self, Failure> {
         note_places(store, &places).await?;
         let done = CancellationToken::new();

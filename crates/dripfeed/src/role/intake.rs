@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::connect::{self, Connected};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
-use super::served::Served;
+use super::served::ServedBuckets;
 use super::{Arguments, FOR_HEALTH, buckets, listen, retention};
 use crate::exit::Failure;
 use crate::memory;
@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 /// An intake with all that it needs.
 pub(crate) struct IntakeRole {
     connected: Connected,
-    served: Served,
+    served: ServedBuckets,
     keys: Arc<ApiKeys>,
     buckets: Arc<Buckets>,
     services: Services,
@@ -82,7 +82,7 @@ impl IntakeRole {
         let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
         let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
         LimitMetrics::register(services.clone(), &mut registry);
-        let served = Served::register(settings, &mut registry);
+        let served = ServedBuckets::register(settings, &mut registry);
         tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
         let exporter = MetricsExporter::new(Health::new(connected.store.clone()), gauges, Arc::new(registry));
         let mut of_intake = settings.intake.settings.clone();

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{self, Connected};
 use super::reload::Reloading;
-use super::served::Served;
+use super::served::ServedBuckets;
 use super::{Arguments, FOR_HEALTH, buckets, listen};
 use crate::exit::Failure;
 use crate::memory;
@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let processor = Processor::new(settings.processor.settings.clone(), connector, &mut registry);
-    let served = Served::register(settings, &mut registry);
+    let served = ServedBuckets::register(settings, &mut registry);
     tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
     let health = Health::new(connected.store.clone());
     let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));

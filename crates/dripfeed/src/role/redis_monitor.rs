@@ -4,17 +4,18 @@
 use std::time::Duration;
 
 use dripfeed_store::{
-    Durability, Facts, Finding, InstallationError, Severity, Store, StoreError, findings, given, open_installation,
+    Durability, InstallationError, ServerFinding, ServerInfo, Severity, Store, StoreError, findings, given,
+    open_installation,
 };
 use tokio_util::sync::CancellationToken;
 
 const EVERY: Duration = Duration::from_secs(5);
 
 /// What is wrong with a server, by its address.
-type Wrong = (String, Finding);
+type ServerProblem = (String, ServerFinding);
 
 /// Reports what is wrong and wasn't before, until `stop`. Who connects has reported `known`.
-pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Wrong>, stop: CancellationToken) {
+pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<ServerProblem>, stop: CancellationToken) {
     let mut newer = false;
     loop {
         tokio::select! {
@@ -35,7 +36,7 @@ pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Wr
         follow(&store, &servers, durability);
         let wrong = wrong(&servers, durability);
         for (server, finding) in wrong.iter().filter(|wrong| !known.contains(wrong)) {
-            let Finding { severity, what, what_to_do } = finding;
+            let ServerFinding { severity, what, what_to_do } = finding;
             match severity {
                 Severity::Error => tracing::error!(redis = server, "{what}: {what_to_do}"),
                 Severity::Warning => tracing::warn!(redis = server, "{what}: {what_to_do}"),
@@ -46,17 +47,17 @@ pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Wr
 }
 
 /// Each server that takes writes, as it is now.
-pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec<(Store, Facts)>, StoreError> {
+pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec<(Store, ServerInfo)>, StoreError> {
     let mut servers = Vec::new();
     for server in store.masters() {
-        let facts = Facts::gather(&server, durability).await?;
+        let facts = ServerInfo::gather(&server, durability).await?;
         servers.push((server, facts));
     }
     Ok(servers)
 }
 
 /// Answers name what all servers give now: less than is configured as soon as that is known, and never more.
-fn follow(store: &Store, servers: &[(Store, Facts)], configured: Durability) {
+fn follow(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability) {
     let classes = servers.iter().map(|(_, facts)| given(configured, facts));
     let Some(class) = classes.min() else { return };
     let before = store.durability();
@@ -67,8 +68,8 @@ fn follow(store: &Store, servers: &[(Store, Facts)], configured: Durability) {
 }
 
 /// What is wrong with each of them.
-pub(super) fn wrong(servers: &[(Store, Facts)], durability: Durability) -> Vec<Wrong> {
-    let of = |(server, facts): &(Store, Facts)| {
+pub(super) fn wrong(servers: &[(Store, ServerInfo)], durability: Durability) -> Vec<ServerProblem> {
+    let of = |(server, facts): &(Store, ServerInfo)| {
         let address = server.address().to_string();
         findings(facts, durability).into_iter().map(move |finding| (address.clone(), finding))
     };

@@ -17,18 +17,18 @@ use crate::settings::Settings;
 pub(super) const EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfBucket {
+struct BucketLabels {
     bucket: String,
 }
 
 /// The buckets among the settings of this process, all of them, and what is stranded of others. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Served {
+pub(crate) struct ServedBuckets {
     places: Arc<Mutex<Vec<BucketPlace>>>,
-    stranded: Family<OfBucket, Gauge>,
+    stranded: Family<BucketLabels, Gauge>,
 }
 
-impl Served {
+impl ServedBuckets {
     pub(crate) fn register(settings: &Settings, registry: &mut Registry) -> Self {
         let served = Self { places: Arc::default(), stranded: Family::default() };
         let help = "Accepted jobs of a bucket that no process has among its settings any more";
@@ -63,7 +63,7 @@ impl Served {
     fn show(&self, stranded: &[StrandedJobs]) {
         self.stranded.clear();
         for StrandedJobs { place, jobs, .. } in stranded {
-            let gauge = self.stranded.get_or_create_owned(&OfBucket { bucket: place.bucket.to_string() });
+            let gauge = self.stranded.get_or_create_owned(&BucketLabels { bucket: place.bucket.to_string() });
             gauge.inc_by(i64::try_from(*jobs).unwrap_or(i64::MAX));
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::deserialize;
 use super::leak::LeakSection;
-use super::read::{Place, Reader};
+use super::read::{Reader, SectionPath};
 use super::tree::Step;
 use super::upstream::UpstreamKeys;
 
@@ -142,7 +142,7 @@ fn sound_defaults(reader: &mut Reader<'_>) -> Json {
     let path = ["defaults".into()];
     let [set, compiled] = [reader.tree.json(&path), reader.tree.default_json(&path)];
     let errors = reader.count();
-    let section: Option<Section> = reader.value(&Place::only(&path), set.clone(), &compiled);
+    let section: Option<Section> = reader.value(&SectionPath::only(&path), set.clone(), &compiled);
     if section.is_some_and(|section| section.upstream.is_some()) {
         reader.error(&["defaults".into(), "upstream".into()], "belongs to one bucket: write it under [buckets.NAME]");
     }
@@ -152,7 +152,7 @@ fn sound_defaults(reader: &mut Reader<'_>) -> Json {
 fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> Option<ConfiguredBucket> {
     let path = ["buckets".into(), name.as_str().into()];
     let defaults_path = ["defaults".into()];
-    let place = Place { path: &path, otherwise: Some(&defaults_path) };
+    let place = SectionPath { path: &path, otherwise: Some(&defaults_path) };
     let own = reader.tree.json(&path);
     let fallback = for_kind(defaults.clone(), &own);
     let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
@@ -245,7 +245,7 @@ fn laid_over(under: Json, over: Json) -> Json {
     }
 }
 
-fn check_retry(reader: &mut Reader<'_>, place: &Place<'_>, RetrySection { first, max, .. }: &RetrySection) {
+fn check_retry(reader: &mut Reader<'_>, place: &SectionPath<'_>, RetrySection { first, max, .. }: &RetrySection) {
     if first > max {
         let message = format!("{} is more than retry.max, {}", duration::show(*first), duration::show(*max));
         reader.error(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
@@ -268,7 +268,7 @@ fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
     }
 }
 
-fn check_key(reader: &mut Reader<'_>, place: &Place<'_>, key: &str) {
+fn check_key(reader: &mut Reader<'_>, place: &SectionPath<'_>, key: &str) {
     if key.chars().any(|c| c.is_control() || c.is_whitespace()) || key.len() > 512 {
         let path = place.of(reader.tree, &["key".into()]);
         reader.error(&path, "can't name a key: use at most 512 bytes without spaces and control characters");

@@ -9,7 +9,7 @@ use dripfeed_limit::ServiceName;
 use serde::Deserialize;
 
 use super::bucket::ConfiguredBucket;
-use super::read::{Place, Reader};
+use super::read::{Reader, SectionPath};
 use super::secret;
 use super::selector;
 use super::tree::Step;
@@ -46,7 +46,9 @@ pub(super) fn read(
     for (index, entry) in entries.into_iter().enumerate() {
         let path = ["keys".into(), Step::Index(index)];
         let errors = reader.count();
-        let Some(entry) = reader.value::<Entry>(&Place::only(&path), entry, &serde_json::Value::Null) else { continue };
+        let Some(entry) = reader.value::<Entry>(&SectionPath::only(&path), entry, &serde_json::Value::Null) else {
+            continue;
+        };
         if reader.count() > errors {
             continue;
         }

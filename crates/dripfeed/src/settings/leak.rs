@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::deserialize;
-use super::read::{Place, Reader};
+use super::read::{Reader, SectionPath};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]
@@ -30,7 +30,7 @@ pub(super) struct LeakSection {
 }
 
 /// `place` is the bucket's. None when something is wrong, which is reported then.
-pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, section: LeakSection) -> Option<Leak> {
+pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: LeakSection) -> Option<Leak> {
     let LeakSection { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold } = section;
     let errors = reader.count();
     if default_hold > max_hold {

@@ -48,18 +48,18 @@ impl<'a> Reader<'a> {
     /// A whole section of the tree.
     pub(super) fn section<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let path = [Step::from(name)];
-        self.value(&Place::only(&path), self.tree.json(&path), &self.tree.default_json(&path))
+        self.value(&SectionPath::only(&path), self.tree.json(&path), &self.tree.default_json(&path))
     }
 
     /// `json`, which stands at `place`; instead of a value that is wrong stands the one of `fallback`.
     pub(super) fn value<T: DeserializeOwned>(
         &mut self,
-        place: &Place<'_>,
+        place: &SectionPath<'_>,
         mut json: Json,
         fallback: &Json,
     ) -> Option<T> {
         let mut typed = BTreeSet::new();
-        let mut mended = BTreeSet::new();
+        let mut repaired = BTreeSet::new();
         loop {
             let error = match serde_path_to_error::deserialize::<_, T>(&json) {
                 Ok(value) => return Some(value),
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             self.error(&whole, said(error.inner()));
-            if !mended.insert(below.clone()) || !mend(&mut json, fallback, &below) {
+            if !repaired.insert(below.clone()) || !repair(&mut json, fallback, &below) {
                 return None;
             }
         }
@@ -79,12 +79,12 @@ impl<'a> Reader<'a> {
 }
 
 /// Where a typed section stands in the tree: at `path`; or, key by key, at `otherwise` when it isn't there.
-pub(super) struct Place<'a> {
+pub(super) struct SectionPath<'a> {
     pub(super) path: &'a [Step],
     pub(super) otherwise: Option<&'a [Step]>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SectionPath<'a> {
     pub(super) fn only(path: &'a [Step]) -> Self {
         Self { path, otherwise: None }
     }
@@ -141,7 +141,7 @@ fn give_type(json: &mut Json, path: &[Step]) -> bool {
 }
 
 /// Puts the fallback's value at `path`, or takes out what the fallback doesn't have. False: nothing can be done.
-fn mend(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
+fn repair(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
     let Some((last, parents)) = path.split_last() else { return false };
     let Some(parent) = find(json, parents) else { return false };
     match (parent, last) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dripfeed_auth::ServiceSet;
-use dripfeed_bucket::{BucketLimits, BucketSettings, Changes, Kind, RUN_TIME_SETTINGS};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Kind, Overrides, RUN_TIME_SETTINGS};
 use dripfeed_job::Rate;
 use dripfeed_store::Durability;
 use serde_json::{Value as Json, json};
@@ -157,7 +157,7 @@ fn every_run_time_setting_is_read_from_a_file_as_at_run_time() {
         setting.put(&mut with_it, value.clone());
         let settings = read(&with_it);
         let configured = (bucket(&settings, "mail"), settings.buckets["mail"].limits.clone());
-        let changes = Changes::of(setting.name, value).unwrap();
+        let changes = Overrides::of(setting.name, value).unwrap();
         assert_eq!(configured, changes.over(&defaults, &BucketLimits::default()), "{}", setting.name);
         assert_ne!(configured, (defaults.clone(), BucketLimits::default()), "{}", setting.name);
     }

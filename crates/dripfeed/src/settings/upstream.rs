@@ -11,7 +11,7 @@ use http::Method;
 
 use self::headers::SecretHeaders;
 use self::signing::SigningSecrets;
-use super::read::{Place, Reader};
+use super::read::{Reader, SectionPath};
 use super::secret;
 
 /// As they stand in the section.
@@ -29,7 +29,7 @@ pub(super) struct UpstreamKeys {
     pub(super) max_answer: u64,
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, place: &Place<'_>, keys: UpstreamKeys) -> Option<Upstream> {
+pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: UpstreamKeys) -> Option<Upstream> {
     let in_file = !keys.headers_file.as_os_str().is_empty();
     let headers_key = if in_file { "headers_file" } else { "headers" };
     let url = reader.accept(&place.key(reader.tree, "upstream"), keys.upstream.ok_or(MISSING));

@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use dripfeed_bucket::{Changes, RUN_TIME_SETTINGS};
+use dripfeed_bucket::{Overrides, RUN_TIME_SETTINGS};
 use dripfeed_store::PrivateServer;
 use tempfile::TempDir;
 
@@ -132,7 +132,7 @@ async fn every_run_time_setting_is_set_shown_described_and_restored() {
         assert!(schemas[schema]["properties"][member].is_object(), "{name} is not described");
         let changes = set(format!("{name}={}", setting.example));
         let shown = if section.is_empty() { &changes[member] } else { &changes[section][member] };
-        let read = Changes::of(name, shown.clone()).unwrap();
+        let read = Overrides::of(name, shown.clone()).unwrap();
         assert_eq!(read.iter().next().unwrap().1, Some(shown), "{name} is not shown as it is read: {changes}");
         assert_eq!(set(format!("{name}=")), serde_json::json!({}), "{name} is not restored");
     }
@@ -243,7 +243,7 @@ fn each_command_has_a_man_page() {
 }
 
 #[tokio::test]
-async fn a_stranded_job_is_found_and_mended() {
+async fn a_stranded_job_is_found_and_repaired() {
     let (folder, redis) = redis(&[]).await;
     let file = write(folder.path(), "dripfeed.toml", BUCKET);
     let url = format!("redis.url={}", redis.url());

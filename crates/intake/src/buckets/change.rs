@@ -1,9 +1,9 @@
-//! `PATCH …`: changes settings at run time, at once for all replicas and for jobs already queued.
+//! `PATCH …`: overrides settings at run time, at once for all replicas and for jobs already queued.
 
 use axum::body::Body;
 use axum::extract::State;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, Changes, Leak};
+use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, Leak, Overrides};
 
 use crate::buckets::patch::Patch;
 use crate::buckets::state::BucketState;
@@ -24,17 +24,17 @@ pub(crate) async fn change(
     body: Body,
 ) -> Result<axum::Json<BucketState>, Problem> {
     let body = body::read(body, &intake).await?;
-    let changes = body::parse(body, |body| json::read::<Patch>(body)?.changes()).await?;
-    if changes.has("leak.rate") || changes.has("leak.burst") {
-        check_burst_fits(&bucket, &changes).await?;
+    let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
+    if overrides.has("leak.rate") || overrides.has("leak.burst") {
+        check_burst_fits(&bucket, &overrides).await?;
     }
-    bucket.change(&changes).await?;
+    bucket.apply_overrides(&overrides).await?;
     BucketState::of(&bucket).await.map(axum::Json)
 }
 
 /// Rate and burst must fit, whichever of them is changed.
-async fn check_burst_fits(bucket: &Bucket, changes: &Changes) -> Result<(), Problem> {
-    let changes = bucket.census().await?.changes.and(changes.clone());
-    let (BucketSettings { leak, .. }, _) = changes.over(&bucket.settings(), &BucketLimits::default());
+async fn check_burst_fits(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
+    let overrides = bucket.census().await?.overrides.and(overrides.clone());
+    let (BucketSettings { leak, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
     Leak::fault(leak.rate, leak.burst).map_or(Ok(()), |fault| Err(Problem::bad_member("leak.burst", &fault)))
 }

@@ -12,25 +12,25 @@ use utoipa::ToSchema;
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
-use crate::problem::{Document, Problem};
+use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::{Allowed, BucketAccess};
 use crate::request::pagination::List;
 
 /// Lists the buckets that the caller may use. One whose state can't be read is listed with the error.
 #[utoipa::path(
     get, path = "/v1/buckets", tag = "buckets",
-    responses((status = 200, description = "All buckets", body = List<Listed>), responses::OfAll)
+    responses((status = 200, description = "All buckets", body = List<ListedBucket>), responses::OfAll)
 )]
 pub(crate) async fn buckets(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
-) -> Result<Json<List<Listed>>, Problem> {
+) -> Result<Json<List<ListedBucket>>, Problem> {
     let all = intake.buckets().all();
     let theirs = all.values().filter(|bucket| caller.may_use(bucket.name().as_str()));
-    let items = join_all(theirs.map(Listed::of)).await;
+    let items = join_all(theirs.map(ListedBucket::of)).await;
     // When no state can be read, the cause isn't a single bucket.
-    if let Some(Listed::Unavailable(first)) = items.first()
-        && items.iter().all(|item| matches!(item, Listed::Unavailable(_)))
+    if let Some(ListedBucket::Unavailable(first)) = items.first()
+        && items.iter().all(|item| matches!(item, ListedBucket::Unavailable(_)))
     {
         return Err(first.error.clone());
     }
@@ -49,19 +49,18 @@ pub(crate) async fn bucket(BucketAccess { bucket, .. }: BucketAccess<Read>) -> R
 /// A bucket in a list.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = ListedBucket)]
-pub(crate) enum Listed {
+pub(crate) enum ListedBucket {
     State(Box<BucketState>),
-    Unavailable(Unavailable),
+    Unavailable(UnavailableBucket),
 }
 
-impl Listed {
+impl ListedBucket {
     async fn of(bucket: &Bucket) -> Self {
         match BucketState::of(bucket).await {
             Ok(state) => Self::State(Box::new(state)),
             Err(error) => {
                 let kind = bucket.settings().kind.as_str();
-                Self::Unavailable(Unavailable { name: bucket.name().clone(), kind, error })
+                Self::Unavailable(UnavailableBucket { name: bucket.name().clone(), kind, error })
             }
         }
     }
@@ -69,13 +68,12 @@ impl Listed {
 
 /// A bucket whose state can't be read now, such as while its slot moves to another node.
 #[derive(Serialize, ToSchema)]
-#[schema(as = UnavailableBucket)]
-pub(crate) struct Unavailable {
+pub(crate) struct UnavailableBucket {
     #[schema(value_type = String)]
     name: BucketName,
     /// `stream` or `list`.
     kind: &'static str,
     /// The cause.
-    #[schema(value_type = Document<'static>)]
+    #[schema(value_type = ProblemDocument<'static>)]
     error: Problem,
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use dripfeed_bucket::{BadSetting, Changes, RUN_TIME_SETTINGS, RunTimeSetting};
+use dripfeed_bucket::{BadSetting, Overrides, RUN_TIME_SETTINGS, RunTimeSetting};
 use dripfeed_job::Rate;
-use dripfeed_limit::{Fault, LoadError};
+use dripfeed_limit::{LoadError, LoadFault};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
@@ -17,10 +17,10 @@ use crate::request::json;
 /// An omitted member changes nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Patch {
-    changes: Changes,
+    overrides: Overrides,
     pace: Target,
     /// Of parts of lists, with their places.
-    faults: Vec<Fault>,
+    faults: Vec<LoadFault>,
 }
 
 /// The name of `leak.rate` in GET.
@@ -36,15 +36,15 @@ pub(crate) struct Target {
 struct Pace(#[serde(deserialize_with = "json::object")] Target);
 
 impl Patch {
-    pub(crate) fn changes(self) -> Result<Changes, Problem> {
+    pub(crate) fn overrides(self) -> Result<Overrides, Problem> {
         if !self.faults.is_empty() {
             return Err(Problem::faults(Code::BadMember, &LoadError::new(self.faults)));
         }
-        let Some(rate) = self.pace.target else { return Ok(self.changes) };
+        let Some(rate) = self.pace.target else { return Ok(self.overrides) };
         let refused = |why: BadSetting| Problem::bad_member("pace.target", &why.to_string());
-        let target = Changes::of("leak.rate", rate.map(|rate| rate.to_string())).map_err(refused)?;
-        let both = self.changes.clone().and(target);
-        if self.changes.has("leak.rate") && both != self.changes {
+        let target = Overrides::of("leak.rate", rate.map(|rate| rate.to_string())).map_err(refused)?;
+        let both = self.overrides.clone().and(target);
+        if self.overrides.has("leak.rate") && both != self.overrides {
             let why = "conflicts with leak.rate, which means the same: set one of the two";
             return Err(Problem::bad_member("pace.target", why));
         }
@@ -146,11 +146,11 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         let (setting, patch) = (self.setting, self.patch);
-        if patch.changes.has(setting.name) {
+        if patch.overrides.has(setting.name) {
             return Err(D::Error::custom(format!("duplicate field `{}`", setting.place().1)));
         }
         let value = Json::deserialize(deserializer)?;
-        match patch.changes.set(setting, value) {
+        match patch.overrides.set(setting, value) {
             Ok(()) => {}
             // The parser knows where it stands.
             Err(BadSetting::Value(why)) => return Err(D::Error::custom(why)),
@@ -173,9 +173,9 @@ mod tests {
 
     use super::*;
 
-    fn changes(text: &str) -> Result<Changes, Json> {
+    fn changes(text: &str) -> Result<Overrides, Json> {
         let problem = |problem: Problem| serde_json::to_value(&problem).unwrap();
-        json::read::<Patch>(text.as_bytes()).and_then(Patch::changes).map_err(problem)
+        json::read::<Patch>(text.as_bytes()).and_then(Patch::overrides).map_err(problem)
     }
 
     #[test]
@@ -192,14 +192,14 @@ mod tests {
             ("leak.concurrency", json!(5)),
             ("leak.max_in_flight", json!(20)),
         ];
-        let one = |(name, value)| Changes::of(name, value).unwrap();
-        assert_eq!(changes(text).unwrap(), all.map(one).into_iter().fold(Changes::default(), Changes::and));
+        let one = |(name, value)| Overrides::of(name, value).unwrap();
+        assert_eq!(changes(text).unwrap(), all.map(one).into_iter().fold(Overrides::default(), Overrides::and));
         assert_eq!(changes(r#"{"capacity_bytes": 1000}"#).unwrap(), one(("capacity_bytes", json!(1000))));
     }
 
     #[test]
     fn omitted_settings_stay_and_null_restores() {
-        assert_eq!(changes("{}").unwrap(), Changes::default());
+        assert_eq!(changes("{}").unwrap(), Overrides::default());
         let back = changes(r#"{"capacity": null, "capacity_bytes": null, "pace": {"target": null}}"#).unwrap();
         let restored: Vec<_> = back.iter().map(|(setting, value)| (setting.name, value)).collect();
         assert_eq!(restored, [("capacity", None), ("capacity_bytes", None), ("leak.rate", None)]);

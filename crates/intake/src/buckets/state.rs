@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{Bucket, Census, Changes, Pace, Reason, ReplicaCensus};
+use dripfeed_bucket::{Bucket, Census, Overrides, Pace, RefusalReason, ReplicaCensus};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{BucketName, Share};
 use serde::Serialize;
@@ -132,13 +132,13 @@ impl BucketState {
             paused: census.paused,
             replicas: census.replicas.into_iter().map(ReplicaState::from).collect(),
             totals,
-            changes: changes(&census.changes),
+            changes: changes(&census.overrides),
         }
     }
 }
 
 /// Counts by problem code; two reasons may share one.
-fn refused(by_reason: &[(Reason, u64)]) -> Map<String, Value> {
+fn refused(by_reason: &[(RefusalReason, u64)]) -> Map<String, Value> {
     let mut by_code = BTreeMap::<&str, u64>::new();
     for (reason, count) in by_reason {
         *by_code.entry(reason.code()).or_default() += count;
@@ -152,7 +152,7 @@ impl From<Pace> for PaceState {
             target: pace.target.map(|target| target.text),
             effective_per_s: pace.effective_per_s,
             reason: pace.reason,
-            held_for_ms: pace.held_for.map(ms_up),
+            held_for_ms: pace.throttled_for.map(ms_up),
         }
     }
 }
@@ -164,7 +164,7 @@ impl From<ReplicaCensus> for ReplicaState {
 }
 
 /// In the form of PATCH.
-fn changes(changes: &Changes) -> Value {
+fn changes(changes: &Overrides) -> Value {
     let mut document = Value::Object(Map::new());
     for (setting, value) in changes.iter() {
         if let Some(value) = value {

@@ -12,7 +12,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::jobs::job::Ended;
+use crate::jobs::job::JobOutcome;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
@@ -24,7 +24,7 @@ use dripfeed_auth::{Operate, Read};
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Filter {
+pub(crate) struct DeadLettersQuery {
     /// Only reasons that contain this text.
     reason: Option<String>,
     /// Only with this last status of the upstream.
@@ -44,8 +44,8 @@ pub(crate) struct Filter {
     cursor: Option<String>,
 }
 
-impl Filter {
-    fn read(&self) -> Result<DeadFilter, Problem> {
+impl DeadLettersQuery {
+    fn filter(&self) -> Result<DeadFilter, Problem> {
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         Ok(DeadFilter {
             reason: text(&self.reason),
@@ -63,7 +63,7 @@ impl Filter {
 /// Lists dead letters.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead", tag = "dead letters",
-    params(parameters::Bucket, Filter, parameters::Paging),
+    params(parameters::Bucket, DeadLettersQuery, parameters::Paging),
     responses(
         (status = 200, description = "A page of dead letters", body = List<Letter>,
             headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
@@ -72,13 +72,13 @@ impl Filter {
 )]
 pub(crate) async fn dead_letters(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
-    Params(filter): Params<Filter>,
+    Params(query): Params<DeadLettersQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
-    let wanted = filter.read()?;
-    let limit = pagination::limit(filter.limit.as_deref())?;
-    let after = pagination::cursor(filter.cursor.as_deref())?;
-    let page = bucket.dead_letters(&wanted, after.as_ref(), limit).await?;
+    let filter = query.filter()?;
+    let limit = pagination::limit(query.limit.as_deref())?;
+    let after = pagination::cursor(query.cursor.as_deref())?;
+    let page = bucket.dead_letters(&filter, after.as_ref(), limit).await?;
     Ok(pagination::answer(&uri, page, |letter| Letter::of(bucket.name(), letter)))
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Letter {
     content_type: Option<String>,
     #[serde(flatten)]
     payload: Payload,
-    outcome: Ended,
+    outcome: JobOutcome,
 }
 
 /// The payload: as text if it is UTF-8.
@@ -149,7 +149,7 @@ impl Letter {
             caller: letter.caller,
             content_type: letter.content_type,
             payload: Payload::of(&letter.body),
-            outcome: Ended::of(letter.outcome, letter.died_ms),
+            outcome: JobOutcome::of(letter.outcome, letter.died_ms),
         }
     }
 }

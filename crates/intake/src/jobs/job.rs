@@ -50,7 +50,7 @@ pub(crate) struct Job {
     consumer: Option<String>,
     /// Null until it ended.
     #[schema(required)]
-    outcome: Option<Ended>,
+    outcome: Option<JobOutcome>,
 }
 
 impl Job {
@@ -64,7 +64,7 @@ impl Job {
             due_at: view.due_ms.map(time::show),
             caller: view.caller,
             consumer: view.consumer,
-            outcome: view.outcome.map(|(outcome, settled_ms)| Ended::of(outcome, settled_ms)),
+            outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms)),
         }
     }
 }
@@ -72,7 +72,7 @@ impl Job {
 /// How a job ended.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Outcome)]
-pub(crate) struct Ended {
+pub(crate) struct JobOutcome {
     /// `delivered`, `dead`, `expired` or `cancelled`.
     result: &'static str,
     #[schema(required)]
@@ -94,7 +94,7 @@ pub(crate) struct Ended {
     truncated: bool,
 }
 
-impl Ended {
+impl JobOutcome {
     pub(crate) fn of(outcome: Outcome, settled_ms: u64) -> Self {
         let (body, answer) = match outcome.answer {
             Some(mut answer) => (Some(std::mem::take(&mut answer.body)), answer),

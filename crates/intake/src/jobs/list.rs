@@ -2,7 +2,7 @@
 
 use axum::extract::OriginalUri;
 use axum::response::Response;
-use dripfeed_job::State as JobState;
+use dripfeed_job::JobState;
 use serde::Deserialize;
 
 use crate::jobs::job::Job;
@@ -15,7 +15,7 @@ use dripfeed_auth::Read;
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Filter {
+pub(crate) struct JobsQuery {
     /// `waiting`, `in_flight`, `parked`; or ended: `delivered`, `dead`, `expired`, `cancelled`. By default all in the
     /// bucket.
     #[param(pattern = "^(waiting|in_flight|parked|delivered|dead|expired|cancelled)$")]
@@ -29,7 +29,7 @@ pub(crate) struct Filter {
 /// Lists jobs.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/jobs", tag = "jobs",
-    params(parameters::Bucket, Filter, parameters::Paging),
+    params(parameters::Bucket, JobsQuery, parameters::Paging),
     responses(
         (status = 200, description = "A page of jobs", body = List<Job>,
             headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
@@ -38,12 +38,12 @@ pub(crate) struct Filter {
 )]
 pub(crate) async fn jobs(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
-    Params(filter): Params<Filter>,
+    Params(query): Params<JobsQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
-    let state = pagination::parsed::<JobState>("state", filter.state.as_deref())?;
-    let limit = pagination::limit(filter.limit.as_deref())?;
-    let after = pagination::cursor(filter.cursor.as_deref())?;
+    let state = pagination::parsed::<JobState>("state", query.state.as_deref())?;
+    let limit = pagination::limit(query.limit.as_deref())?;
+    let after = pagination::cursor(query.cursor.as_deref())?;
     let page = bucket.jobs(state, after.as_ref(), limit).await?;
     Ok(pagination::answer(&uri, page, |view| Job::of(bucket.name(), view)))
 }

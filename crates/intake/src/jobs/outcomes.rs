@@ -16,7 +16,7 @@ use crate::request::pagination::{self, List, Params};
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Filter {
+pub(crate) struct OutcomesQuery {
     /// Only jobs settled at this time, RFC 3339, or later.
     #[param(format = DateTime)]
     since: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Filter {
 /// Lists ended jobs, oldest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/outcomes", tag = "jobs",
-    params(parameters::Bucket, Filter, parameters::Paging),
+    params(parameters::Bucket, OutcomesQuery, parameters::Paging),
     responses(
         (status = 200, description = "A page of ended jobs", body = List<Job>,
             headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
@@ -41,13 +41,13 @@ pub(crate) struct Filter {
 )]
 pub(crate) async fn outcomes(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
-    Params(filter): Params<Filter>,
+    Params(query): Params<OutcomesQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
-    let since_ms = pagination::time_ms("since", filter.since.as_deref())?;
-    let ending = pagination::parsed::<Ending>("outcome", filter.outcome.as_deref())?;
-    let limit = pagination::limit(filter.limit.as_deref())?;
-    let after = pagination::cursor(filter.cursor.as_deref())?;
+    let since_ms = pagination::time_ms("since", query.since.as_deref())?;
+    let ending = pagination::parsed::<Ending>("outcome", query.outcome.as_deref())?;
+    let limit = pagination::limit(query.limit.as_deref())?;
+    let after = pagination::cursor(query.cursor.as_deref())?;
     let page = bucket.outcomes(since_ms, ending, after.as_ref(), limit).await?;
     Ok(pagination::answer(&uri, page, |ended| Job::of(bucket.name(), JobView::from(ended))))
 }

@@ -42,34 +42,35 @@ pub(crate) async fn replay(
         Replayed::Refused(refused) => Admission::Refused(refused),
         Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
     };
-    let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None, holding: None }))?;
+    let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))?;
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }
 
 /// Submits all dead letters that match the filter again, as far as the bucket has room.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/replay", tag = "dead letters", params(parameters::Bucket),
-    request_body(content = Option<Which>, description = "The filter; all when omitted or null"),
-    responses((status = 200, description = "Done", body = Many), responses::OfChange)
+    request_body(content = Option<ReplayRequest>, description = "The filter; all when omitted or null"),
+    responses((status = 200, description = "Done", body = ReplaySummary), responses::OfChange)
 )]
 pub(crate) async fn replay_many(
     State(intake): State<Intake>,
     BucketAccess { bucket, .. }: BucketAccess<Operate>,
     body: Body,
-) -> Result<Json<Many>, Problem> {
+) -> Result<Json<ReplaySummary>, Problem> {
     let body = body::read(body, &intake).await?;
-    let which = |body: &Bytes| {
+    let read = |body: &Bytes| {
         let all = body.is_empty() || body.trim_ascii() == b"null";
-        if all { Ok(Which::default()) } else { json::read(body) }
+        if all { Ok(ReplayRequest::default()) } else { json::read(body) }
     };
-    let which = body::parse(body, which).await?;
-    let rate = which.rate;
-    Ok(Json(bucket.replay_many(&which.into(), rate).await?.into()))
+    let request = body::parse(body, read).await?;
+    let rate = request.rate;
+    Ok(Json(bucket.replay_many(&request.into(), rate).await?.into()))
 }
 
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+#[schema(as = Which)]
+pub(crate) struct ReplayRequest {
     /// Only reasons that contain this text.
     reason: Option<String>,
     /// Only with this last status of the upstream.
@@ -100,28 +101,28 @@ fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::
     }
 }
 
-impl From<Which> for DeadFilter {
-    fn from(which: Which) -> Self {
+impl From<ReplayRequest> for DeadFilter {
+    fn from(request: ReplayRequest) -> Self {
         Self {
-            reason: which.reason,
-            status: which.status,
-            caller: which.caller,
-            died_since_ms: which.since,
-            died_until_ms: which.until,
+            reason: request.reason,
+            status: request.status,
+            caller: request.caller,
+            died_since_ms: request.since,
+            died_until_ms: request.until,
         }
     }
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Replayed)]
-pub(crate) struct Many {
+pub(crate) struct ReplaySummary {
     replayed: u64,
     /// Matching dead letters that stay, because the bucket is full.
     left: u64,
 }
 
-impl From<ReplayedMany> for Many {
-    fn from(many: ReplayedMany) -> Self {
-        Self { replayed: many.replayed, left: many.left }
+impl From<ReplayedMany> for ReplaySummary {
+    fn from(replayed: ReplayedMany) -> Self {
+        Self { replayed: replayed.replayed, left: replayed.left }
     }
 }

@@ -24,7 +24,7 @@ const LONGEST_WINDOW: Duration = Duration::from_hours(366 * 24);
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Window {
+pub(crate) struct ReportQuery {
     /// The length of the window until now: `1h` by default, at least `1s`, at most `366d`.
     #[param(value_type = formats::Duration, inline, required = false)]
     window: Option<String>,
@@ -32,16 +32,16 @@ pub(crate) struct Window {
 
 /// Counts the jobs that ended within a window, with their latencies.
 #[utoipa::path(
-    get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, Window),
-    responses((status = 200, description = "The report", body = Summary), responses::OfList)
+    get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, ReportQuery),
+    responses((status = 200, description = "The report", body = ReportSummary), responses::OfList)
 )]
 pub(crate) async fn report(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
-    Params(Window { window }): Params<Window>,
-) -> Result<Json<Summary>, Problem> {
+    Params(ReportQuery { window }): Params<ReportQuery>,
+) -> Result<Json<ReportSummary>, Problem> {
     let window = pagination::param("window", window.as_deref(), window_of)?.unwrap_or(WINDOW);
     let report = bucket.report(window).await?;
-    Ok(Json(Summary::of(bucket.name(), window, &report)))
+    Ok(Json(ReportSummary::of(bucket.name(), window, &report)))
 }
 
 fn window_of(text: &str) -> Result<Duration, String> {
@@ -53,7 +53,7 @@ fn window_of(text: &str) -> Result<Duration, String> {
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Report)]
-pub(crate) struct Summary {
+pub(crate) struct ReportSummary {
     #[schema(value_type = String)]
     bucket: BucketName,
     from: String,
@@ -78,7 +78,7 @@ struct Percentiles {
     max: u64,
 }
 
-impl Summary {
+impl ReportSummary {
     fn of(bucket: &BucketName, window: Duration, report: &Report) -> Self {
         let count = |ending: Ending| report.ended.iter().find(|(of, _)| *of == ending).map_or(0, |(_, count)| *count);
         Self {

@@ -26,7 +26,7 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct BucketGauges {
     buckets: Arc<Buckets>,
-    seen: Arc<Seen>,
+    seen: Arc<LastSnapshot>,
     /// Time of the last refresh. Locked during a refresh, so that concurrent scrapes share it.
     counted: Arc<Mutex<Option<Instant>>>,
 }
@@ -34,7 +34,7 @@ pub struct BucketGauges {
 /// The result of the last refresh. A bucket whose state couldn't be read is missing, so that no stale value is
 /// reported.
 #[derive(Default)]
-struct Seen(ArcSwap<Snapshot>);
+struct LastSnapshot(ArcSwap<Snapshot>);
 
 #[derive(Default)]
 struct Snapshot {
@@ -46,7 +46,7 @@ impl BucketGauges {
     /// Registers the gauges and `build_info`; the registry's prefix goes before their names.
     #[must_use]
     pub fn register(buckets: Arc<Buckets>, registry: &mut Registry) -> Self {
-        let seen = Arc::<Seen>::default();
+        let seen = Arc::<LastSnapshot>::default();
         registry.register_collector(Box::new(Arc::clone(&seen)));
         registry.register("build", "The program", Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]));
         Self { buckets, seen, counted: Arc::default() }
@@ -77,49 +77,54 @@ impl BucketGauges {
     }
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for LastSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Seen")
+        f.write_str("LastSnapshot")
     }
 }
 
 /// One gauge with a value per bucket.
-struct GaugeOf {
+struct BucketGauge {
     name: &'static str,
     help: &'static str,
     unit: Option<Unit>,
     value: fn(&Census) -> Option<f64>,
 }
 
-const GAUGES: [GaugeOf; 8] = [
-    GaugeOf { name: "bucket_level", help: "Jobs in the bucket", unit: None, value: |c| Some(count(c.level)) },
-    GaugeOf {
+const GAUGES: [BucketGauge; 8] = [
+    BucketGauge { name: "bucket_level", help: "Jobs in the bucket", unit: None, value: |c| Some(count(c.level)) },
+    BucketGauge {
         name: "bucket_capacity",
         help: "Maximum number of jobs in the bucket",
         unit: None,
         value: |c| Some(count(c.capacity)),
     },
-    GaugeOf {
+    BucketGauge {
         name: "bucket_in_flight",
         help: "Jobs claimed by a replica",
         unit: None,
         value: |c| Some(count(c.in_flight)),
     },
-    GaugeOf { name: "bucket_parked", help: "Jobs scheduled for later", unit: None, value: |c| Some(count(c.parked)) },
-    GaugeOf {
+    BucketGauge {
+        name: "bucket_parked",
+        help: "Jobs scheduled for later",
+        unit: None,
+        value: |c| Some(count(c.parked)),
+    },
+    BucketGauge {
         name: "bucket_oldest_age",
         help: "Age of the oldest job in the bucket, 0 when empty",
         unit: Some(Unit::Seconds),
         value: |c| Some(c.oldest_age.unwrap_or_default().as_secs_f64()),
     },
-    GaugeOf { name: "dead_letters", help: "Dead letters stored", unit: None, value: |c| Some(count(c.dead)) },
-    GaugeOf {
+    BucketGauge { name: "dead_letters", help: "Dead letters stored", unit: None, value: |c| Some(count(c.dead)) },
+    BucketGauge {
         name: "pace_target",
         help: "Configured calls per second",
         unit: None,
         value: |c| c.pace.target.as_ref().map(|target| target.per_second),
     },
-    GaugeOf {
+    BucketGauge {
         name: "pace_effective",
         help: "Effective calls per second",
         unit: None,
@@ -128,19 +133,23 @@ const GAUGES: [GaugeOf; 8] = [
 ];
 
 /// One counter with a value per bucket, stored in Redis for all processes.
-struct CounterOf {
+struct BucketCounter {
     name: &'static str,
     help: &'static str,
     value: fn(&Census) -> u64,
 }
 
-const COUNTERS: [CounterOf; 2] = [
-    CounterOf {
+const COUNTERS: [BucketCounter; 2] = [
+    BucketCounter {
         name: "dead_letters_dropped",
         help: "Dead letters deleted to make room, or for their age",
         value: |c| c.dead_dropped,
     },
-    CounterOf { name: "dead_letters_replayed", help: "Dead letters that became new jobs", value: |c| c.dead_replayed },
+    BucketCounter {
+        name: "dead_letters_replayed",
+        help: "Dead letters that became new jobs",
+        value: |c| c.dead_replayed,
+    },
 ];
 
 #[expect(clippy::cast_precision_loss, reason = "Redis never stores more than 2^53 jobs")]
@@ -148,7 +157,7 @@ fn count(number: u64) -> f64 {
     number as f64
 }
 
-impl Collector for Seen {
+impl Collector for LastSnapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let snapshot = self.0.load();
         for gauge in &GAUGES {
@@ -159,7 +168,7 @@ impl Collector for Seen {
                 .collect();
             encode_gauge(&mut encoder, gauge, &values)?;
         }
-        for CounterOf { name, help, value } in COUNTERS {
+        for BucketCounter { name, help, value } in COUNTERS {
             let metric_type = ConstCounter::new(0_u64).metric_type();
             let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
             for (bucket, census) in &snapshot.counted {
@@ -171,7 +180,11 @@ impl Collector for Seen {
     }
 }
 
-fn encode_gauge(encoder: &mut DescriptorEncoder, gauge: &GaugeOf, values: &[(&str, f64)]) -> Result<(), fmt::Error> {
+fn encode_gauge(
+    encoder: &mut DescriptorEncoder,
+    gauge: &BucketGauge,
+    values: &[(&str, f64)],
+) -> Result<(), fmt::Error> {
     let metric_type = ConstGauge::new(0.0).metric_type();
     let mut family = encoder.encode_descriptor(gauge.name, gauge.help, gauge.unit.as_ref(), metric_type)?;
     for (bucket, value) in values {

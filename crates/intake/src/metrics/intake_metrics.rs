@@ -15,22 +15,22 @@ use super::limit_verdicts::LimitVerdicts;
 use crate::problem::Code;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfBucket {
+struct BucketLabels {
     bucket: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Refusal {
+struct RefusalLabels {
     bucket: String,
     reason: &'static str,
 }
 
 #[derive(Clone, Debug)]
 pub struct IntakeMetrics {
-    accepted: Family<OfBucket, Counter>,
-    refused: Family<Refusal, Counter>,
+    accepted: Family<BucketLabels, Counter>,
+    refused: Family<RefusalLabels, Counter>,
     limit_verdicts: LimitVerdicts,
-    admit_duration: Family<OfBucket, Histogram, fn() -> Histogram>,
+    admit_duration: Family<BucketLabels, Histogram, fn() -> Histogram>,
 }
 
 /// From a quarter of a millisecond, a single admission on loopback, to four seconds, an admission during a Redis
@@ -62,11 +62,11 @@ impl IntakeMetrics {
     }
 
     pub(crate) fn accepted(&self, bucket: &BucketName) {
-        self.accepted.get_or_create(&OfBucket { bucket: bucket.to_string() }).inc();
+        self.accepted.get_or_create(&BucketLabels { bucket: bucket.to_string() }).inc();
     }
 
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
-        self.refused.get_or_create(&Refusal { bucket: bucket.to_string(), reason: why.as_str() }).inc();
+        self.refused.get_or_create(&RefusalLabels { bucket: bucket.to_string(), reason: why.as_str() }).inc();
     }
 
     /// Counts the verdict of each limit, `max_share` included.
@@ -75,16 +75,16 @@ impl IntakeMetrics {
     }
 
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration) {
-        self.admit_duration.get_or_create(&OfBucket { bucket: bucket.to_string() }).observe(took.as_secs_f64());
+        self.admit_duration.get_or_create(&BucketLabels { bucket: bucket.to_string() }).observe(took.as_secs_f64());
     }
 
     /// Drops the metrics of a bucket that was removed from the configuration.
     pub fn forget(&self, bucket: &BucketName) {
-        let of = OfBucket { bucket: bucket.to_string() };
+        let of = BucketLabels { bucket: bucket.to_string() };
         self.accepted.remove(&of);
         self.admit_duration.remove(&of);
         for code in Code::ALL {
-            self.refused.remove(&Refusal { bucket: bucket.to_string(), reason: code.as_str() });
+            self.refused.remove(&RefusalLabels { bucket: bucket.to_string(), reason: code.as_str() });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dripfeed_limit::{Counts, Services};
+use dripfeed_limit::{Services, VerdictCounts};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -12,9 +12,9 @@ use prometheus_client::registry::Registry;
 #[derive(Debug)]
 pub struct LimitMetrics(Services);
 
-type Count = fn(&Counts) -> u64;
+type ReadCount = fn(&VerdictCounts) -> u64;
 
-const VERDICTS: [(&str, Count); 4] = [
+const VERDICTS: [(&str, ReadCount); 4] = [
     ("allowed", |counts| counts.allowed),
     ("refused", |counts| counts.refused),
     ("shadow_refused", |counts| counts.shadow_refused),
@@ -30,7 +30,7 @@ impl LimitMetrics {
 
 impl Collector for LimitMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let help = "LimitMetrics on requests to services, by policy and verdict";
+        let help = "Decisions on requests to services, by policy and verdict";
         let metric_type = ConstCounter::new(0_u64).metric_type();
         let mut family = encoder.encode_descriptor("limit_decisions", help, None, metric_type)?;
         for (service, policies) in self.0.tally() {

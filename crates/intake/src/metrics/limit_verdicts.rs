@@ -13,21 +13,21 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 
 /// By bucket, limit and verdict.
-type Counts = BTreeMap<(BucketName, String, &'static str), u64>;
+type CountsByLimit = BTreeMap<(BucketName, String, &'static str), u64>;
 
 /// Cheap to clone; clones are one.
 #[derive(Clone)]
-pub(crate) struct LimitVerdicts(Arc<Counted>);
+pub(crate) struct LimitVerdicts(Arc<VerdictCounters>);
 
-struct Counted {
+struct VerdictCounters {
     buckets: Arc<Buckets>,
-    counts: Mutex<Counts>,
+    counts: Mutex<CountsByLimit>,
 }
 
 impl LimitVerdicts {
     /// Those of `buckets`.
     pub(crate) fn new(buckets: Arc<Buckets>) -> Self {
-        Self(Arc::new(Counted { buckets, counts: Mutex::default() }))
+        Self(Arc::new(VerdictCounters { buckets, counts: Mutex::default() }))
     }
 
     /// Counts the verdict of each limit, `max_share` included.
@@ -40,7 +40,7 @@ impl LimitVerdicts {
             };
             self.add(bucket, said.policy.id().as_str(), verdict);
         }
-        if judged.holding.is_some() {
+        if judged.caller_share.is_some() {
             let refused = judged.violated().contains(&MAX_SHARE);
             self.add(bucket, MAX_SHARE, if refused { "refused" } else { "allowed" });
         }
@@ -51,8 +51,8 @@ impl LimitVerdicts {
     }
 }
 
-impl Counted {
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+impl VerdictCounters {
+    fn counts(&self) -> MutexGuard<'_, CountsByLimit> {
         // Numbers are sound at any time.
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }

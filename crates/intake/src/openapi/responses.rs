@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
-use crate::problem::{Code, Document};
+use crate::problem::{Code, ProblemDocument};
 
 type Responses = BTreeMap<String, RefOr<Response>>;
 
@@ -20,7 +20,7 @@ fn responses(codes: &[Code]) -> Responses {
 
 fn response(codes: &[Code]) -> Response {
     let descriptions: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.title())).collect();
-    let schema = Ref::from_schema_name(Document::name());
+    let schema = Ref::from_schema_name(ProblemDocument::name());
     ResponseBuilder::new()
         .description(descriptions.join(". "))
         .content("application/problem+json", Content::new(Some(schema)))
@@ -83,7 +83,7 @@ operations! {
 
 /// The schema of all error responses, and the schemas that it refers to.
 pub(crate) fn schemas() -> Vec<(String, RefOr<utoipa::openapi::schema::Schema>)> {
-    let mut schemas = vec![(Document::name().into_owned(), Document::schema())];
-    Document::schemas(&mut schemas);
+    let mut schemas = vec![(ProblemDocument::name().into_owned(), ProblemDocument::schema())];
+    ProblemDocument::schemas(&mut schemas);
     schemas
 }

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
     "message": "retry-with-exponential-backoff"
 }] }))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Document {
+pub(crate) struct RulesDocument {
     #[schema(max_items = 100)]
     policies: Vec<Policy>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Document {
 #[serde(untagged)]
 pub(crate) enum Limits {
     List(Vec<Policy>),
-    Document(Document),
+    Document(RulesDocument),
 }
 
 /// The rules of a service, as policies or as service levels.
@@ -31,7 +31,7 @@ pub(crate) enum Limits {
 #[schema(as = PublishedRules)]
 #[serde(untagged)]
 pub(crate) enum PublishedDocument {
-    Policies(Document),
+    Policies(RulesDocument),
     ServiceLevels(ServiceLevels),
 }
 
@@ -181,7 +181,7 @@ enum OnStoreError {
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Tier {
-    kind: Kind,
+    kind: TierKind,
     #[schema(minimum = 1)]
     limit: Option<u64>,
     #[schema(example = "1m")]
@@ -202,7 +202,8 @@ struct Tier {
 
 #[derive(ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+#[schema(as = Kind)]
+enum TierKind {
     Bucket,
     Gate,
     Fixed,

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use dripfeed_bucket::{BucketError, Reason, Refused};
+use dripfeed_bucket::{BucketError, RefusalReason, Refused};
 use dripfeed_http::LogThrottle;
 use dripfeed_store::{Certainty, ErrorKind};
 use http::StatusCode;
@@ -14,22 +14,24 @@ impl Problem {
     /// A refused submission.
     pub(crate) fn refused(refused: &Refused) -> Self {
         let (code, detail) = match refused.reason {
-            Reason::BucketFull => (Code::BucketFull, "the bucket has no room for this job; retry later"),
-            Reason::NeverFits => {
+            RefusalReason::BucketFull => (Code::BucketFull, "the bucket has no room for this job; retry later"),
+            RefusalReason::NeverFits => {
                 (Code::BodyTooLarge, "the job is larger than capacity_bytes of the bucket; no retry will help")
             }
-            Reason::DeadlineUnreachable => {
+            RefusalReason::DeadlineUnreachable => {
                 (Code::DeadlineUnreachable, "the job would expire before it could be delivered at the current rate")
             }
-            Reason::IdempotencyKeysFull => (
+            RefusalReason::IdempotencyKeysFull => (
                 Code::IdempotencyKeysFull,
                 "the bucket stores no more idempotency keys now; retry later, or without a key",
             ),
-            Reason::IdempotencyConflict => {
+            RefusalReason::IdempotencyConflict => {
                 (Code::IdempotencyConflict, "repeat the same method, path and body with a key, or use another key")
             }
-            Reason::CallerLimit => (Code::CallerLimit, "a rate limit of the bucket refuses this now; retry later"),
-            Reason::ShareTaken => {
+            RefusalReason::CallerLimit => {
+                (Code::CallerLimit, "a rate limit of the bucket refuses this now; retry later")
+            }
+            RefusalReason::ShareUsedUp => {
                 (Code::CallerLimit, "your jobs have reached the caller share of the bucket (max_share); retry later")
             }
         };

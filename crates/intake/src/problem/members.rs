@@ -5,7 +5,8 @@ use utoipa::ToSchema;
 
 /// Members that only some problems have.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
-pub(crate) struct More {
+#[schema(as = More)]
+pub(crate) struct ProblemMembers {
     /// When to retry, exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry_after_ms: Option<u64>,
@@ -27,14 +28,15 @@ pub(crate) struct More {
     pub(super) options: Vec<BadOption>,
     /// All faults of a body that is accepted as a whole or not at all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<FieldError>,
     #[serde(flatten)]
-    pub(super) place: Place,
+    pub(super) place: FaultPlace,
 }
 
 /// Where in the body the fault is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Place {
+#[schema(as = Place)]
+pub(crate) struct FaultPlace {
     /// The item of a batch, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) item: Option<usize>,
@@ -57,7 +59,8 @@ pub(crate) struct BadOption {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Fault {
+#[schema(as = Fault)]
+pub(crate) struct FieldError {
     /// The path of a member, such as `policies[0].tiers[1]`; empty: the whole body.
     pub(crate) place: String,
     pub(crate) reason: String,

@@ -7,19 +7,19 @@ use dripfeed_bucket::BucketError;
 use dripfeed_limit::{BadRules, LimitError, LoadError, RegistryError};
 use dripfeed_store::{Certainty, StoreError};
 
-use super::members::{Fault, LONGEST_NAME, LONGEST_TEXT, shortened};
-use super::{Code, Place, Problem};
+use super::members::{FieldError, LONGEST_NAME, LONGEST_TEXT, shortened};
+use super::{Code, FaultPlace, Problem};
 
 impl Problem {
     /// All faults of a body, each with its place; `member` is the place of the first.
     pub(crate) fn faults(code: Code, error: &LoadError) -> Self {
-        let fault = |fault: &dripfeed_limit::Fault| Fault {
+        let fault = |fault: &dripfeed_limit::LoadFault| FieldError {
             place: shortened(fault.place.clone(), LONGEST_NAME),
             reason: shortened(fault.message.clone(), LONGEST_TEXT),
         };
-        let faults: Vec<Fault> = error.faults().iter().map(fault).collect();
+        let faults: Vec<FieldError> = error.faults().iter().map(fault).collect();
         let member = faults.first().map(|fault| fault.place.clone()).filter(|place| !place.is_empty());
-        let mut problem = Self::new(code, error.to_string()).at(Place { member, ..Place::default() });
+        let mut problem = Self::new(code, error.to_string()).at(FaultPlace { member, ..FaultPlace::default() });
         problem.more.faults = faults;
         problem
     }

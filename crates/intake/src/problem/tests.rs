@@ -1,6 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use dripfeed_bucket::{BucketError, Reason, Refused};
+use dripfeed_bucket::{BucketError, RefusalReason, Refused};
 use dripfeed_store::{Certainty, ErrorKind};
 use http_body_util::BodyExt as _;
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ async fn every_code_has_its_response() {
 #[tokio::test]
 async fn every_refusal_of_a_bucket_has_its_response() {
     let mut answers = Map::new();
-    for reason in Reason::ALL {
+    for reason in RefusalReason::ALL {
         let retry_after = Some(Duration::from_millis(1234));
         let refused = Refused { reason, retry_after, level: 10, capacity: 10 };
         answers.insert(format!("{reason:?}"), sent(Problem::refused(&refused)).await);
@@ -64,7 +64,7 @@ fn retry_after_is_rounded_up_to_seconds() {
 #[test]
 fn a_refusal_that_no_retry_helps_is_marked() {
     let shown = |retry_after| {
-        let refused = Refused { reason: Reason::DeadlineUnreachable, retry_after, level: 1, capacity: 1 };
+        let refused = Refused { reason: RefusalReason::DeadlineUnreachable, retry_after, level: 1, capacity: 1 };
         serde_json::to_value(Problem::refused(&refused)).unwrap()
     };
     assert_eq!(shown(None)["retryable"], false);

@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultPlace, Problem};
 
 /// Parses a body that is one object.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
@@ -46,7 +46,7 @@ fn problem(error: &serde_json::Error, member: Option<String>) -> Problem {
         Category::Data => Code::BadMember,
         Category::Io | Category::Syntax | Category::Eof => Code::BadJson,
     };
-    let place = Place { item: None, member, line: Some(error.line()), column: Some(error.column()) };
+    let place = FaultPlace { item: None, member, line: Some(error.line()), column: Some(error.column()) };
     Problem::new(code, without_place(error)).at(place)
 }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
 
 use crate::intake::Intake;
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultPlace, Problem};
 use crate::request::time;
 
 const MOST_ITEMS: usize = 1000;
@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequestParts<Intake> for Params<T> {
 
 /// An invalid parameter.
 pub(crate) fn bad(name: &str, reason: impl std::fmt::Display) -> Problem {
-    let place = Place { member: Some(name.to_owned()), ..Place::default() };
+    let place = FaultPlace { member: Some(name.to_owned()), ..FaultPlace::default() };
     Problem::new(Code::BadQuery, format!("{name}: {reason}")).at(place)
 }
 

@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use crate::intake::Intake;
-use crate::openapi::rules::{Document, PublishedDocument};
+use crate::openapi::rules::{PublishedDocument, RulesDocument};
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::ServiceAccess;
@@ -22,10 +22,10 @@ use dripfeed_auth::{Operate, Read};
 #[utoipa::path(
     put, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
     request_body(
-        content((Document = "application/json"), (PublishedDocument = "application/yaml")),
+        content((RulesDocument = "application/json"), (PublishedDocument = "application/yaml")),
         description = "`policies`, or `slas`"
     ),
-    responses((status = 200, description = "The current rules", body = Document), responses::OfRules)
+    responses((status = 200, description = "The current rules", body = RulesDocument), responses::OfRules)
 )]
 pub(crate) async fn put(
     State(intake): State<Intake>,
@@ -43,7 +43,7 @@ pub(crate) async fn put(
 /// Returns the rules of a service.
 #[utoipa::path(
     get, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
-    responses((status = 200, description = "The current rules", body = Document), responses::OfService)
+    responses((status = 200, description = "The current rules", body = RulesDocument), responses::OfService)
 )]
 pub(crate) async fn get(
     State(intake): State<Intake>,

@@ -10,9 +10,9 @@ use dripfeed_limit::Decision;
 
 use crate::intake::Intake;
 use crate::problem::Problem;
-use crate::submit::ratelimit_fields::{Room, of_caller};
+use crate::submit::ratelimit_fields::{FreeCapacity, of_caller};
 use crate::submit::receipt;
-use crate::submit::sync_wait::{self, Wait};
+use crate::submit::sync_wait::{self, SyncWait};
 use crate::wait_limit::Waiter;
 
 /// Submits to the bucket and responds.
@@ -21,7 +21,7 @@ pub(crate) async fn admit(
     bucket: &Bucket,
     submission: Submission,
     origin: Origin,
-    wait: Option<Wait>,
+    wait: Option<SyncWait>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
     let waiter = Waiter::new(submission.caller.as_deref(), origin.address);
@@ -49,7 +49,7 @@ pub(crate) fn judge(
     let judged = judged.map_err(Problem::from).and_then(|judged| match &judged.admission {
         Admission::Admitted(admitted) => Ok(admitted.clone()),
         Admission::Refused(refused) => Err(refusal(&judged, refused)
-            .with(Room::from(refused).fields(intake.settings()))
+            .with(FreeCapacity::from(refused).fields(intake.settings()))
             .with(of_caller(&judged, intake.settings()))),
     });
     let admitted = counted(intake, bucket, judged)?;

@@ -23,13 +23,13 @@ use utoipa::{IntoResponses, ToSchema};
 use self::split::Form;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
-use crate::problem::{Document, Problem};
+use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::BucketAccess;
 use crate::request::body;
 use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{counted, judge};
 use crate::submit::options;
-use crate::submit::ratelimit_fields::Room;
+use crate::submit::ratelimit_fields::FreeCapacity;
 use dripfeed_auth::{Caller, Submit};
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
@@ -37,13 +37,13 @@ use dripfeed_auth::{Caller, Submit};
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
     request_body(
-        content((item::Items = "application/json"), (item::Item = "application/x-ndjson")),
+        content((item::BatchItems = "application/json"), (item::BatchItem = "application/x-ndjson")),
         description = "Items, as an array or one per line"
     ),
     responses(
-        (status = 202, description = "All items were admitted", body = Judged),
-        (status = 207, description = "Some items were admitted", body = Judged),
-        Refusals,
+        (status = 202, description = "All items were admitted", body = BatchResult),
+        (status = 207, description = "Some items were admitted", body = BatchResult),
+        BatchRefusals,
     )
 )]
 pub(crate) async fn batch(
@@ -95,8 +95,11 @@ async fn admit_all(
     let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
 
-    let room =
-        admissions.iter().rev().find_map(|judged| judged.as_ref().ok()).map(|judged| Room::from(&judged.admission));
+    let room = admissions
+        .iter()
+        .rev()
+        .find_map(|judged| judged.as_ref().ok())
+        .map(|judged| FreeCapacity::from(&judged.admission));
     let mut admissions = admissions.into_iter();
     let items = invalid.into_iter().map(|invalid| match invalid {
         Some(problem) => counted(intake, bucket.name(), Err(problem)),
@@ -104,7 +107,7 @@ async fn admit_all(
             admissions.next().map_or_else(|| Err(Problem::internal()), |judged| judge(intake, bucket.name(), judged))
         }
     });
-    let judged = Judged::of(items.map(Item::from).collect());
+    let judged = BatchResult::of(items.map(BatchItemResult::from).collect());
     let mut response = (judged.status(), Json(&judged)).into_response();
     response.headers_mut().extend(judged.retry_after());
     response.headers_mut().extend(room.into_iter().flat_map(|room| room.fields(intake.settings())));
@@ -113,17 +116,15 @@ async fn admit_all(
 
 /// One result per item, in order.
 #[derive(Serialize, ToSchema)]
-#[schema(as = BatchResult)]
-struct Judged {
+struct BatchResult {
     accepted: usize,
     refused: usize,
-    items: Vec<Item>,
+    items: Vec<BatchItemResult>,
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(as = BatchItemResult)]
 #[serde(untagged)]
-enum Item {
+enum BatchItemResult {
     Admitted {
         /// 202.
         status: u16,
@@ -133,12 +134,12 @@ enum Item {
     Refused {
         /// The status of a single submission of this item.
         status: u16,
-        #[schema(value_type = Document<'static>)]
+        #[schema(value_type = ProblemDocument<'static>)]
         problem: Box<Problem>,
     },
 }
 
-impl From<Result<Admitted, Problem>> for Item {
+impl From<Result<Admitted, Problem>> for BatchItemResult {
     fn from(judged: Result<Admitted, Problem>) -> Self {
         match judged {
             Ok(admitted) => Self::Admitted { status: StatusCode::ACCEPTED.as_u16(), id: admitted.id },
@@ -147,16 +148,16 @@ impl From<Result<Admitted, Problem>> for Item {
     }
 }
 
-impl Judged {
-    fn of(items: Vec<Item>) -> Self {
-        let accepted = items.iter().filter(|item| matches!(item, Item::Admitted { .. })).count();
+impl BatchResult {
+    fn of(items: Vec<BatchItemResult>) -> Self {
+        let accepted = items.iter().filter(|item| matches!(item, BatchItemResult::Admitted { .. })).count();
         Self { accepted, refused: items.len() - accepted, items }
     }
 
     fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.items.iter().filter_map(|item| match item {
-            Item::Admitted { .. } => None,
-            Item::Refused { problem, .. } => Some(problem.as_ref()),
+            BatchItemResult::Admitted { .. } => None,
+            BatchItemResult::Refused { problem, .. } => Some(problem.as_ref()),
         })
     }
 
@@ -181,14 +182,14 @@ impl Judged {
 }
 
 /// Error responses: when no item was admitted, they have the results as content.
-struct Refusals;
+struct BatchRefusals;
 
-impl IntoResponses for Refusals {
+impl IntoResponses for BatchRefusals {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
         let mut responses = responses::OfBatch::responses();
         for status in ["422", "429", "500", "503", "507"] {
             if let Some(RefOr::T(response)) = responses.get_mut(status) {
-                let results = Content::new(Some(Ref::from_schema_name(Judged::name())));
+                let results = Content::new(Some(Ref::from_schema_name(BatchResult::name())));
                 response.content.insert("application/json".to_owned(), RefOr::T(results));
             }
         }
@@ -200,28 +201,28 @@ impl IntoResponses for Refusals {
 mod tests {
     use std::time::Duration;
 
-    use dripfeed_bucket::{Reason, Refused};
+    use dripfeed_bucket::{RefusalReason, Refused};
 
     use super::*;
     use crate::problem::Code;
 
-    fn admitted() -> Item {
+    fn admitted() -> BatchItemResult {
         let id = JobId::new(1, 0);
-        Item::from(Ok(Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false }))
+        BatchItemResult::from(Ok(Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false }))
     }
 
-    fn full(retry_after_ms: u64) -> Item {
+    fn full(retry_after_ms: u64) -> BatchItemResult {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
-        let refused = Refused { reason: Reason::BucketFull, retry_after, level: 1, capacity: 1 };
-        Item::from(Err(Problem::refused(&refused)))
+        let refused = Refused { reason: RefusalReason::BucketFull, retry_after, level: 1, capacity: 1 };
+        BatchItemResult::from(Err(Problem::refused(&refused)))
     }
 
-    fn refused(code: Code) -> Item {
-        Item::from(Err(Problem::new(code, "")))
+    fn refused(code: Code) -> BatchItemResult {
+        BatchItemResult::from(Err(Problem::new(code, "")))
     }
 
-    fn status(items: impl Into<Vec<Item>>) -> u16 {
-        Judged::of(items.into()).status().as_u16()
+    fn status(items: impl Into<Vec<BatchItemResult>>) -> u16 {
+        BatchResult::of(items.into()).status().as_u16()
     }
 
     #[test]
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_the_longest_of_the_items() {
-        let wait = |items: Vec<Item>| Judged::of(items).retry_after().map(|(_, value)| value);
+        let wait = |items: Vec<BatchItemResult>| BatchResult::of(items).retry_after().map(|(_, value)| value);
         assert_eq!(wait(vec![full(1), full(2500), refused(Code::BadItem)]), Some(HeaderValue::from(3)));
         assert_eq!(wait(vec![refused(Code::BadItem)]), None);
     }

@@ -1,7 +1,7 @@
 //! Parses a submission's options from headers. All invalid and unknown options are reported at once.
 
 use dripfeed_job::Submission;
-use dripfeed_job::options::Opt;
+use dripfeed_job::options::OptionName;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
@@ -64,8 +64,8 @@ fn apply(
     if let Some(forwarded) = name.as_str().strip_prefix(FORWARD) {
         return submission.headers.push(forwarded, value).map_err(|error| error.to_string());
     }
-    match (Opt::of_header(name.as_str()), source) {
-        (Some(Opt::Method | Opt::Path), OptionSource::ProxiedRequest) => {
+    match (OptionName::of_header(name.as_str()), source) {
+        (Some(OptionName::Method | OptionName::Path), OptionSource::ProxiedRequest) => {
             Err("a proxied request keeps its own method and path".to_owned())
         }
         (Some(option), _) => option.apply(value, submission, now).map_err(|reason| reason.to_string()),

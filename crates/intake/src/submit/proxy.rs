@@ -18,7 +18,7 @@ use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
 use crate::submit::receipt::Receipt;
-use crate::submit::sync_wait::Wait;
+use crate::submit::sync_wait::SyncWait;
 use dripfeed_auth::{Caller, Submit};
 
 /// Submits this request itself as a job: method, path, query, headers and body are forwarded unchanged.
@@ -53,7 +53,7 @@ pub(crate) async fn proxy(
     let request = Proxied { method, uri: &uri, headers: &headers };
     let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
     let submission = counted(&intake, bucket.name(), read)?;
-    let wait = Wait::of(&headers);
+    let wait = SyncWait::of(&headers);
     admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
 }
 

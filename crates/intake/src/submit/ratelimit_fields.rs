@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Admitted, Holding, Judgement, MAX_SHARE, Refused};
+use dripfeed_bucket::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, Refused};
 use dripfeed_limit::Decision;
 use dripfeed_limit::quota::{self, Quota, Window};
 use http::{HeaderName, HeaderValue};
@@ -15,28 +15,28 @@ const LARGEST: u64 = 999_999_999_999_999;
 
 /// The free capacity of a bucket when it decided on a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct FreeCapacity {
     capacity: u64,
     left: u64,
     /// When the bucket is full: the time until it has room.
     wait: Option<Duration>,
 }
 
-impl From<&Admitted> for Room {
+impl From<&Admitted> for FreeCapacity {
     fn from(admitted: &Admitted) -> Self {
         let left = admitted.capacity.saturating_sub(admitted.level);
         Self { capacity: admitted.capacity, left, wait: None }
     }
 }
 
-impl From<&Refused> for Room {
+impl From<&Refused> for FreeCapacity {
     fn from(refused: &Refused) -> Self {
         let left = refused.capacity.saturating_sub(refused.level);
         Self { capacity: refused.capacity, left, wait: refused.retry_after }
     }
 }
 
-impl From<&Admission> for Room {
+impl From<&Admission> for FreeCapacity {
     fn from(admission: &Admission) -> Self {
         match admission {
             Admission::Admitted(admitted) => admitted.into(),
@@ -45,7 +45,7 @@ impl From<&Admission> for Room {
     }
 }
 
-impl Room {
+impl FreeCapacity {
     /// The fields of a response.
     pub(crate) fn fields(self, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
         let reset = (self.left == 0).then(|| self.wait.map(seconds_up)).flatten();
@@ -63,20 +63,21 @@ impl Room {
 
 /// The fields of the caller share, and of the rate limits that matched a submission.
 pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
-    let mut fields = judged.holding.map(|holding| of_share(holding, &judged.admission)).unwrap_or_default();
+    let mut fields =
+        judged.caller_share.map(|caller_share| of_share(caller_share, &judged.admission)).unwrap_or_default();
     if let Some(limits) = &judged.limits {
         fields.extend(of_limits(limits, settings));
     }
     fields
 }
 
-fn of_share(holding: Holding, admission: &Admission) -> Vec<(HeaderName, HeaderValue)> {
-    let left = holding.most.saturating_sub(holding.held);
+fn of_share(caller_share: CallerShare, admission: &Admission) -> Vec<(HeaderName, HeaderValue)> {
+    let left = caller_share.most.saturating_sub(caller_share.jobs);
     let wait = match admission {
         Admission::Refused(refused) if left == 0 => refused.retry_after,
         _ => None,
     };
-    jobs_at_once(MAX_SHARE, holding.most, left, wait.map(seconds_up))
+    jobs_at_once(MAX_SHARE, caller_share.most, left, wait.map(seconds_up))
 }
 
 fn of_limits(limits: &Decision, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
@@ -106,7 +107,7 @@ fn field(name: &'static str, value: String) -> (HeaderName, HeaderValue) {
 mod tests {
     #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use dripfeed_bucket::Reason;
+    use dripfeed_bucket::RefusalReason;
     use dripfeed_job::JobId;
     use sfv::{BareItem, ItemSerializer, List, ListEntry, Parser};
 
@@ -130,17 +131,17 @@ mod tests {
         }
     }
 
-    fn admitted(level: u64, capacity: u64) -> Room {
+    fn admitted(level: u64, capacity: u64) -> FreeCapacity {
         let id = JobId::new(1, 0);
         (&Admitted { id, level, capacity, eta: Duration::ZERO, repeated: false }).into()
     }
 
-    fn refused(retry_after_ms: u64) -> Room {
+    fn refused(retry_after_ms: u64) -> FreeCapacity {
         let retry_after = Some(Duration::from_millis(retry_after_ms));
-        (&Refused { reason: Reason::BucketFull, retry_after, level: 10, capacity: 10 }).into()
+        (&Refused { reason: RefusalReason::BucketFull, retry_after, level: 10, capacity: 10 }).into()
     }
 
-    fn shown(room: Room, x: bool) -> Vec<String> {
+    fn shown(room: FreeCapacity, x: bool) -> Vec<String> {
         room.fields(&settings(x)).iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
     }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::settings::IntakeSettings;
-use crate::submit::ratelimit_fields::Room;
+use crate::submit::ratelimit_fields::FreeCapacity;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -41,7 +41,7 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
         eta_ms: ms_up(admitted.eta),
     };
     let mut headers = location(bucket.name(), admitted.id);
-    headers.extend(Room::from(admitted).fields(settings));
+    headers.extend(FreeCapacity::from(admitted).fields(settings));
     if admitted.repeated {
         headers.insert(REPLAYED, HeaderValue::from_static("true"));
     }

@@ -16,7 +16,7 @@ use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
 use crate::submit::receipt::Receipt;
-use crate::submit::sync_wait::Wait;
+use crate::submit::sync_wait::SyncWait;
 use dripfeed_auth::{Caller, Submit};
 
 /// Submits one job. The body, of any media type, is forwarded to the upstream.
@@ -43,7 +43,7 @@ pub(crate) async fn submit(
     body: Body,
 ) -> Result<Response, Problem> {
     let submission = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
-    let wait = Wait::of(&headers);
+    let wait = SyncWait::of(&headers);
     admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
 }
 

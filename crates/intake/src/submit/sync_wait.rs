@@ -9,7 +9,7 @@ use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::intake::Intake;
-use crate::submit::ratelimit_fields::Room;
+use crate::submit::ratelimit_fields::FreeCapacity;
 use crate::submit::receipt;
 use crate::wait_limit::Waiter;
 
@@ -25,9 +25,9 @@ const LONGEST_S: u64 = 60;
 
 /// How long to wait for the outcome; whole seconds, 1 to 60.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wait(u64);
+pub(crate) struct SyncWait(u64);
 
-impl Wait {
+impl SyncWait {
     /// Parses the first `wait` preference. Other preferences and malformed ones are ignored (RFC 7240, 2).
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let seconds = headers
@@ -78,7 +78,7 @@ pub(crate) async fn answer(
     intake: &Intake,
     bucket: &Bucket,
     admitted: &Admitted,
-    wait: Wait,
+    wait: SyncWait,
     waiter: Waiter,
 ) -> Response {
     let Some(_permit) = intake.waits().enter(waiter) else {
@@ -90,7 +90,7 @@ pub(crate) async fn answer(
     };
     let mut response = match ended.filter(|ended| ended.outcome.result == Ending::Delivered) {
         Some(delivered) => {
-            let fields: HeaderMap = Room::from(admitted).fields(intake.settings()).into_iter().collect();
+            let fields: HeaderMap = FreeCapacity::from(admitted).fields(intake.settings()).into_iter().collect();
             (fields, receipt::location(bucket.name(), admitted.id), upstream_response(delivered)).into_response()
         }
         None => receipt::answer(intake.settings(), bucket, admitted),
@@ -100,7 +100,7 @@ pub(crate) async fn answer(
 }
 
 /// The job is admitted already, so a failure to await its outcome is no error for the caller.
-async fn outcome(bucket: &Bucket, id: JobId, wait: Wait) -> Option<EndedJob> {
+async fn outcome(bucket: &Bucket, id: JobId, wait: SyncWait) -> Option<EndedJob> {
     bucket.await_outcome(id, wait.duration()).await.unwrap_or_else(|error| {
         tracing::debug!(%error, job = %id, "can't await the outcome; responding 202");
         None
@@ -128,7 +128,7 @@ mod tests {
 
     fn wait(values: &[&str]) -> Option<u64> {
         let headers: HeaderMap = values.iter().map(|value| (PREFER, value.parse().unwrap())).collect();
-        Wait::of(&headers).map(|wait| wait.0)
+        SyncWait::of(&headers).map(|wait| wait.0)
     }
 
     #[test]

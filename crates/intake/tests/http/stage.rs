@@ -5,7 +5,7 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
-use dripfeed_bucket::{Bucket, BucketSettings, Buckets, Consumer, Life, Replica, Settlement, Take, Taken};
+use dripfeed_bucket::{Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Life, Replica, Settlement, Take};
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
 use dripfeed_intake::{Intake, IntakeSettings};
@@ -150,7 +150,7 @@ impl Stage {
     }
 
     /// Claims the next job of `b`.
-    pub async fn take(&self, replica: &Replica) -> Taken {
+    pub async fn take(&self, replica: &Replica) -> ClaimedJob {
         let take = tokio::time::timeout(PATIENCE, async {
             loop {
                 match replica.take(1).await.unwrap() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The end of one attempt, as far as the verdict needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum UpstreamAnswer {
     Status {
         status: u16,
         retry_after: Option<Duration>,
@@ -30,7 +30,7 @@ pub enum Verdict {
     Dead(String),
 }
 
-impl Answer {
+impl UpstreamAnswer {
     #[must_use]
     pub fn judge(&self) -> Verdict {
         let (status, retry_after, no_retry) = match self {
@@ -78,7 +78,7 @@ mod tests {
 
     fn judge(status: u16, retry_after: Option<u64>, no_retry: bool) -> Verdict {
         let retry_after = retry_after.map(Duration::from_secs);
-        Answer::Status { status, retry_after, exhausted_for: None, no_retry }.judge()
+        UpstreamAnswer::Status { status, retry_after, exhausted_for: None, no_retry }.judge()
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
         }
         assert_eq!(judge(429, None, false), Verdict::Throttled { retry_after: None });
         assert_eq!(judge(503, Some(7), false), Verdict::Throttled { retry_after: Some(Duration::from_secs(7)) });
-        let nothing = Answer::Nothing { why: "timeout".to_owned(), timed_out: true };
+        let nothing = UpstreamAnswer::Nothing { why: "timeout".to_owned(), timed_out: true };
         assert!(matches!(nothing.judge(), Verdict::Failed(_)));
     }
 
@@ -102,7 +102,7 @@ mod tests {
     fn a_used_up_quota_says_how_long_a_429_means() {
         let (short, long) = (Some(Duration::from_secs(3)), Some(Duration::from_secs(9)));
         let wait = |retry_after, exhausted_for| {
-            Answer::Status { status: 429, retry_after, exhausted_for, no_retry: false }.judge()
+            UpstreamAnswer::Status { status: 429, retry_after, exhausted_for, no_retry: false }.judge()
         };
         assert_eq!(wait(None, long), Verdict::Throttled { retry_after: long });
         assert_eq!(wait(short, long), Verdict::Throttled { retry_after: short });

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::outcome::Ending;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum JobState {
     /// In the bucket, taken by nobody yet.
     Waiting,
     /// A replica has it.
@@ -18,7 +18,7 @@ pub enum State {
     Ended(Ending),
 }
 
-impl State {
+impl JobState {
     pub const ALL: [Self; 7] = [
         Self::Waiting,
         Self::InFlight,
@@ -40,7 +40,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for JobState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -50,7 +50,7 @@ impl fmt::Display for State {
 #[error("`{0}` is no state: use waiting, in_flight, parked, delivered, dead, expired or cancelled")]
 pub struct BadState(String);
 
-impl FromStr for State {
+impl FromStr for JobState {
     type Err = BadState;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {

@@ -87,18 +87,18 @@ pub enum Unreadable {
 
 /// A field's value: owned text, or the body shared with the submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum FieldValue {
     Bytes(Bytes),
     Text(String),
 }
 
-impl Default for Value {
+impl Default for FieldValue {
     fn default() -> Self {
         Self::Text(String::new())
     }
 }
 
-impl Value {
+impl FieldValue {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match self {
@@ -110,25 +110,25 @@ impl Value {
 
 /// The values of `FIELDS` for a new job; `due` and `expires` are left empty for the admit script.
 #[must_use]
-pub fn encode(submission: &Submission) -> [Value; 13] {
-    let text = |value: Option<&str>| Value::Text(value.unwrap_or_default().to_owned());
+pub fn encode(submission: &Submission) -> [FieldValue; 13] {
+    let text = |value: Option<&str>| FieldValue::Text(value.unwrap_or_default().to_owned());
     let mut values = [
-        Value::Bytes(submission.body.clone()),
+        FieldValue::Bytes(submission.body.clone()),
         text(submission.content_type.as_deref()),
         text(submission.method.as_ref().map(Method::as_str)),
         text(submission.path.as_ref().map(UpstreamPath::as_str)),
-        Value::Text(submission.headers.to_field()),
+        FieldValue::Text(submission.headers.to_field()),
         text(submission.caller.as_deref()),
         text(submission.traceparent.as_deref()),
         text(None),
         text(None),
-        Value::Text(submission.retries.map(|retries| retries.to_string()).unwrap_or_default()),
-        Value::Text(submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default()),
+        FieldValue::Text(submission.retries.map(|retries| retries.to_string()).unwrap_or_default()),
+        FieldValue::Text(submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default()),
         text(None),
         text(Some(LAYOUT)),
     ];
     let covered = FIELDS.iter().zip(&values).filter(|(name, _)| is_covered(name));
-    values[SUM] = Value::Text(checksum::of(covered.map(|(_, value)| value.as_bytes())));
+    values[SUM] = FieldValue::Text(checksum::of(covered.map(|(_, value)| value.as_bytes())));
     values
 }
 

@@ -5,10 +5,10 @@ use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::Color as _;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::style::{self, HEAD, MARGIN, Sign};
+use super::style::{self, HEAD, LegendSign, MARGIN};
 use super::{Area, wrong};
 use crate::error::LabError;
-use crate::results::{Bound, Figure as _, Row, Whose};
+use crate::results::{Bound, Figure as _, Implementation, Row};
 
 const ROW: u32 = 64;
 const AXIS: u32 = 44;
@@ -18,7 +18,11 @@ pub(super) fn height(rows: &[Row]) -> u32 {
 }
 
 pub(super) fn draw(area: &Area<'_>, title: &str, unit: &str, rows: &[Row]) -> Result<(), LabError> {
-    style::head(area, title, &[(Sign::Bar(style::colour(Whose::Ours)), "dripfeed"), (Sign::Dashes, "the bound")])?;
+    style::head(
+        area,
+        title,
+        &[(LegendSign::Bar(style::colour(Implementation::Ours)), "dripfeed"), (LegendSign::Dashes, "the bound")],
+    )?;
     let (_, below) = area.split_vertically(HEAD);
     let most = rows.iter().map(|row| row.ours().max(limit(row))).fold(1.0, f64::max);
     let count = u64::try_from(rows.len()).unwrap_or(1).figure();
@@ -34,7 +38,8 @@ pub(super) fn draw(area: &Area<'_>, title: &str, unit: &str, rows: &[Row]) -> Re
     mesh.x_label_formatter(&|cost| format!("{cost:.0}")).x_desc(unit).draw().map_err(wrong)?;
     for (at, row) in rows.iter().rev().enumerate() {
         let low = u64::try_from(at).unwrap_or(0).figure();
-        let bar = Rectangle::new([(0.0, low + 0.15), (row.ours(), low + 0.55)], style::colour(Whose::Ours).filled());
+        let bar =
+            Rectangle::new([(0.0, low + 0.15), (row.ours(), low + 0.55)], style::colour(Implementation::Ours).filled());
         chart.draw_series([bar]).map_err(wrong)?;
         let dash =
             |from| PathElement::new([(limit(row), from), (limit(row), from + 0.1)], style::BOUND.stroke_width(2));

@@ -7,10 +7,10 @@ use plotters::element::{Rectangle, Text};
 use plotters::series::DashedLineSeries;
 use plotters::style::Color as _;
 
-use super::style::{self, HEAD, MARGIN, Sign};
+use super::style::{self, HEAD, LegendSign, MARGIN};
 use super::{Area, wrong};
 use crate::error::LabError;
-use crate::results::{Figure as _, Line, Whose};
+use crate::results::{ApproachLine, Figure as _, Implementation};
 
 const BIN: Duration = Duration::from_millis(100);
 const BIN_S: f64 = 0.1;
@@ -18,15 +18,15 @@ const PANEL: u32 = 132;
 const AXIS: u32 = 40;
 const CAPTION: u32 = 24;
 
-pub(super) fn height(lines: &[Line]) -> u32 {
+pub(super) fn height(lines: &[ApproachLine]) -> u32 {
     HEAD + PANEL * u32::try_from(lines.len()).unwrap_or(1) + AXIS
 }
 
-pub(super) fn draw(area: &Area<'_>, title: &str, lines: &[Line], load: Duration) -> Result<(), LabError> {
+pub(super) fn draw(area: &Area<'_>, title: &str, lines: &[ApproachLine], load: Duration) -> Result<(), LabError> {
     let legend = [
-        (Sign::Bar(style::colour(Whose::Published)), "the published approach, run here"),
-        (Sign::Bar(style::colour(Whose::Ours)), "dripfeed"),
-        (Sign::Dashes, "the limit, if it were used evenly"),
+        (LegendSign::Bar(style::colour(Implementation::Published)), "the published approach, run here"),
+        (LegendSign::Bar(style::colour(Implementation::Ours)), "dripfeed"),
+        (LegendSign::Dashes, "the limit, if it were used evenly"),
     ];
     style::head(area, title, &legend)?;
     let bins: Vec<Vec<u64>> = lines.iter().map(binned).collect();
@@ -43,11 +43,17 @@ pub(super) fn draw(area: &Area<'_>, title: &str, lines: &[Line], load: Duration)
     Ok(())
 }
 
-fn binned(line: &Line) -> Vec<u64> {
+fn binned(line: &ApproachLine) -> Vec<u64> {
     line.passes.first().map(|first| line.passes.per(BIN, first)).unwrap_or_default()
 }
 
-fn draw_panel(panel: &Area<'_>, line: &Line, bins: &[u64], seconds: f64, is_last: bool) -> Result<(), LabError> {
+fn draw_panel(
+    panel: &Area<'_>,
+    line: &ApproachLine,
+    bins: &[u64],
+    seconds: f64,
+    is_last: bool,
+) -> Result<(), LabError> {
     let allowed = line.allowed_per_s * BIN_S;
     let most = bins.iter().copied().max().unwrap_or(0).figure();
     caption(panel, line, most)?;
@@ -79,7 +85,7 @@ fn draw_panel(panel: &Area<'_>, line: &Line, bins: &[u64], seconds: f64, is_last
     Ok(())
 }
 
-fn caption(panel: &Area<'_>, line: &Line, most: f64) -> Result<(), LabError> {
+fn caption(panel: &Area<'_>, line: &ApproachLine, most: f64) -> Result<(), LabError> {
     panel.draw(&Text::new(line.label.to_owned(), (MARGIN + 52, 4), style::strong())).map_err(wrong)?;
     let (width, _) = panel.dim_in_pixel();
     let at = i32::try_from(width).unwrap_or(0) - MARGIN;

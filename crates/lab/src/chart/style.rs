@@ -6,7 +6,7 @@ use plotters::style::{Color as _, FontStyle, IntoFont as _, RGBColor, TextStyle}
 
 use super::{Area, wrong};
 use crate::error::LabError;
-use crate::results::Whose;
+use crate::results::Implementation;
 
 pub(super) const PAPER: RGBColor = RGBColor(255, 255, 255);
 pub(super) const GRID: RGBColor = RGBColor(229, 231, 235);
@@ -25,10 +25,10 @@ const LETTER: i32 = 6;
 /// Title and legend.
 pub(super) const HEAD: u32 = 74;
 
-pub(super) fn colour(whose: Whose) -> RGBColor {
+pub(super) fn colour(whose: Implementation) -> RGBColor {
     match whose {
-        Whose::Published => PUBLISHED,
-        Whose::Ours => OURS,
+        Implementation::Published => PUBLISHED,
+        Implementation::Ours => OURS,
     }
 }
 
@@ -49,13 +49,13 @@ pub(super) fn small_at_the_right() -> TextStyle<'static> {
 }
 
 /// What stands for what in a chart.
-pub(super) enum Sign {
+pub(super) enum LegendSign {
     Bar(RGBColor),
     Dashes,
 }
 
 /// The title, and below it the legend.
-pub(super) fn head(area: &Area<'_>, title: &str, legend: &[(Sign, &str)]) -> Result<(), LabError> {
+pub(super) fn head(area: &Area<'_>, title: &str, legend: &[(LegendSign, &str)]) -> Result<(), LabError> {
     let bold = ("sans-serif", 18).into_font().style(FontStyle::Bold).color(&INK);
     area.draw(&Text::new(title.to_owned(), (MARGIN, 14), bold)).map_err(wrong)?;
     let mut x = MARGIN;
@@ -67,10 +67,10 @@ pub(super) fn head(area: &Area<'_>, title: &str, legend: &[(Sign, &str)]) -> Res
     Ok(())
 }
 
-fn draw_sign(area: &Area<'_>, sign: &Sign, (x, y): (i32, i32)) -> Result<(), LabError> {
+fn draw_sign(area: &Area<'_>, sign: &LegendSign, (x, y): (i32, i32)) -> Result<(), LabError> {
     match sign {
-        Sign::Bar(colour) => area.draw(&Rectangle::new([(x, y - 6), (x + 18, y + 6)], colour.filled())),
-        Sign::Dashes => {
+        LegendSign::Bar(colour) => area.draw(&Rectangle::new([(x, y - 6), (x + 18, y + 6)], colour.filled())),
+        LegendSign::Dashes => {
             for dash in [x, x + 10] {
                 area.draw(&PathElement::new([(dash, y), (dash + 7, y)], BOUND.stroke_width(2))).map_err(wrong)?;
             }

@@ -2,13 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use crate::call_log::{Pass, Passes};
-use crate::results::{Line, Results, Row, Shown, Whose};
+use crate::call_log::{PassedCall, PassedCalls};
+use crate::results::{ApproachLine, ChartData, Implementation, Results, Row};
 
-fn line(label: &'static str, whose: Whose, ms: &[u64]) -> Line {
+fn line(label: &'static str, whose: Implementation, ms: &[u64]) -> ApproachLine {
     let begin = Instant::now();
-    let pass = |ms: &u64| Pass { asked: begin, answered: begin + Duration::from_millis(*ms) };
-    Line { label, whose, published: None, passes: Passes::of(ms.iter().map(pass).collect()), allowed_per_s: 20.0 }
+    let pass = |ms: &u64| PassedCall { asked: begin, answered: begin + Duration::from_millis(*ms) };
+    ApproachLine {
+        label,
+        whose,
+        published: None,
+        passes: PassedCalls::of(ms.iter().map(pass).collect()),
+        allowed_per_s: 20.0,
+    }
 }
 
 /// Every tag that is opened is closed, in order, and what an attribute or a text holds is escaped.
@@ -39,10 +45,10 @@ const RED: &str = "#BE183C";
 #[test]
 fn a_chart_of_lines_has_a_panel_for_each_with_its_calls() {
     let lines = vec![
-        line("gates & <windows>", Whose::Published, &[0, 10, 20, 350]),
-        line("kind gate", Whose::Ours, &[0, 100, 200, 300, 400]),
+        line("gates & <windows>", Implementation::Published, &[0, 10, 20, 350]),
+        line("kind gate", Implementation::Ours, &[0, 100, 200, 300, 400]),
     ];
-    let svg = Results { rows: Vec::new(), shown: Shown::Lines { lines, load: Duration::ZERO } }
+    let svg = Results { rows: Vec::new(), shown: ChartData::Lines { lines, load: Duration::ZERO } }
         .chart("What got through")
         .unwrap();
     is_well_formed(&svg);
@@ -60,9 +66,9 @@ fn a_chart_of_lines_has_a_panel_for_each_with_its_calls() {
 
 #[test]
 fn a_chart_of_nothing_is_a_chart() {
-    let lines = vec![line("nothing got through", Whose::Ours, &[])];
+    let lines = vec![line("nothing got through", Implementation::Ours, &[])];
     let svg =
-        Results { rows: Vec::new(), shown: Shown::Lines { lines, load: Duration::ZERO } }.chart("Nothing").unwrap();
+        Results { rows: Vec::new(), shown: ChartData::Lines { lines, load: Duration::ZERO } }.chart("Nothing").unwrap();
     is_well_formed(&svg);
     assert!(svg.contains("0 calls"));
 }
@@ -71,7 +77,7 @@ fn a_chart_of_nothing_is_a_chart() {
 fn a_chart_of_costs_has_a_bar_for_each_row() {
     let rows =
         vec![Row::new("three tiers, µs", 9.3).at_most(10_u64), Row::new("three scopes, µs", 17.0).at_most(20_u64)];
-    let shown = Shown::Costs { unit: "µs of Redis", rows: rows.clone() };
+    let shown = ChartData::Costs { unit: "µs of Redis", rows: rows.clone() };
     let svg = Results { rows, shown }.chart("What a decision costs").unwrap();
     is_well_formed(&svg);
     assert!(svg.contains("three tiers, µs: 9.30 (≤ 10)"), "{svg}");

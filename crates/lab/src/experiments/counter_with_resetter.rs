@@ -12,10 +12,10 @@ use serde_json::json;
 
 use self::periods::{PERIOD, Periods, Takes};
 use crate::buckets;
-use crate::call_log::Passes;
+use crate::call_log::PassedCalls;
 use crate::error::LabError;
 use crate::replica::Replica;
-use crate::results::{Figure as _, Line, Results, Row, Shown, Whose};
+use crate::results::{ApproachLine, ChartData, Figure as _, Implementation, Results, Row};
 use crate::testbed::{Testbed, sleep_until};
 use crate::upstream::Upstream;
 
@@ -53,22 +53,22 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
         Row::new("of all calls, those whose period is known, %", seen).at_least(99.0),
     ];
     let lines = vec![
-        Line {
+        ApproachLine {
             label: "INCR counter, reset every 500 ms by a leader",
-            whose: Whose::Published,
+            whose: Implementation::Published,
             published: Some("4081 calls"),
             passes: replayed,
             allowed_per_s: PER_S,
         },
-        Line {
+        ApproachLine {
             label: "bucket, rate 200/500ms and fixed 200 per 500 ms; one of three replicas killed on the way",
-            whose: Whose::Ours,
+            whose: Implementation::Ours,
             published: None,
             passes: ours,
             allowed_per_s: PER_S,
         },
     ];
-    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: ChartData::Lines { lines, load: LOAD } })
 }
 
 fn settings() -> Result<BucketSettings, LabError> {
@@ -79,7 +79,7 @@ fn settings() -> Result<BucketSettings, LabError> {
     Ok(settings)
 }
 
-async fn leak(testbed: &Testbed) -> Result<(Passes, Periods), LabError> {
+async fn leak(testbed: &Testbed) -> Result<(PassedCalls, Periods), LabError> {
     let served = Upstream::new(UPSTREAM).serve().await?;
     let settings = settings()?;
     let bucket = Bucket::new(testbed.connect().await?, settings.clone());

@@ -10,11 +10,11 @@ use dripfeed_bucket::{Bucket, Kind};
 use futures::try_join;
 
 use crate::buckets;
-use crate::call_log::Passes;
+use crate::call_log::PassedCalls;
 use crate::error::LabError;
 use crate::load::{call, for_as_long_as, passes, until_passed};
 use crate::replica::Replica;
-use crate::results::{Line, Results, Row, Shown, Whose};
+use crate::results::{ApproachLine, ChartData, Implementation, Results, Row};
 use crate::testbed::Testbed;
 use crate::upstream::Upstream;
 
@@ -68,32 +68,32 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
             .at_most(30 + BURST),
     ];
     rows.extend(time_per_check::rows(testbed).await?);
-    let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
+    let line = |label, whose, passes| ApproachLine { label, whose, published: None, passes, allowed_per_s: PER_S };
     let lines = vec![
-        line("a gate for each of 300 callers, by TTL", Whose::Published, gang),
-        line("kind gate, one call per 33.3 ms", Whose::Ours, gate),
-        line("sorted-set window", Whose::Published, window),
-        line("kind log, 300 per 10 s", Whose::Ours, log),
-        line("bounded stream, a processor at 30/s", Whose::Published, stream_before),
-        line("bucket of kind stream, leak.rate = \"30/s\"", Whose::Ours, stream),
-        line("bounded list, a processor at 30/s", Whose::Published, list_before),
-        line("bucket of kind list, leak.rate = \"30/s\"", Whose::Ours, list),
+        line("a gate for each of 300 callers, by TTL", Implementation::Published, gang),
+        line("kind gate, one call per 33.3 ms", Implementation::Ours, gate),
+        line("sorted-set window", Implementation::Published, window),
+        line("kind log, 300 per 10 s", Implementation::Ours, log),
+        line("bounded stream, a processor at 30/s", Implementation::Published, stream_before),
+        line("bucket of kind stream, leak.rate = \"30/s\"", Implementation::Ours, stream),
+        line("bounded list, a processor at 30/s", Implementation::Published, list_before),
+        line("bucket of kind list, leak.rate = \"30/s\"", Implementation::Ours, list),
     ];
-    Ok(Results { rows, shown: Shown::Lines { lines, load: WINDOW } })
+    Ok(Results { rows, shown: ChartData::Lines { lines, load: WINDOW } })
 }
 
-async fn limited(testbed: &Testbed, policy: &str) -> Result<Passes, LabError> {
+async fn limited(testbed: &Testbed, policy: &str) -> Result<PassedCalls, LabError> {
     let limiter = &testbed.limiter("loops", policy).await?;
     until_passed(CALLS, |_| async { passes(limiter, &call("tiger")).await }).await
 }
 
-async fn one_caller(testbed: &Testbed) -> Result<Passes, LabError> {
+async fn one_caller(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let limiter = &testbed.limiter("loops", GATE_OF_A_SECOND).await?;
     for_as_long_as(AT_THE_GATE, crate::load::PAUSE, || async { passes(limiter, &call("tiger")).await }).await
 }
 
 /// The loop submits; what gets through is what the upstream sees.
-async fn bucket(testbed: &Testbed, kind: Kind) -> Result<Passes, LabError> {
+async fn bucket(testbed: &Testbed, kind: Kind) -> Result<PassedCalls, LabError> {
     let served = Upstream::new(Duration::ZERO).serve().await?;
     let settings = buckets::settings(buckets::name(kind.as_str())?, kind, LIMIT, ("30/s".parse()?, BURST), 10);
     let bucket = &Bucket::new(testbed.connect().await?, settings.clone());

@@ -4,10 +4,10 @@
 use dripfeed_limit::Limiter;
 use futures::future::try_join_all;
 
-use crate::commands::{SCRIPTS, Spent};
+use crate::commands::{CommandStats, SCRIPTS};
 use crate::error::LabError;
 use crate::load::{call, passes};
-use crate::results::{Results, Row, Shown};
+use crate::results::{ChartData, Results, Row};
 use crate::testbed::Testbed;
 
 const ROUNDS: usize = 60;
@@ -42,16 +42,16 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
         Row::new("3 tiers of one scope, µs", one_scope).at_most(10_u64),
         Row::new("3 scopes of 2 tiers, µs", three_scopes).at_most(20_u64),
     ];
-    Ok(Results { shown: Shown::Costs { unit: "µs of Redis per decision", rows: rows.clone() }, rows })
+    Ok(Results { shown: ChartData::Costs { unit: "µs of Redis per decision", rows: rows.clone() }, rows })
 }
 
 async fn us_per_decision(testbed: &Testbed, service: &str, policies: &str) -> Result<f64, LabError> {
     let limiter = testbed.limiter(service, policies).await?;
     let mut lowest = f64::INFINITY;
     for _ in 0..ROUNDS {
-        let before = Spent::so_far(testbed.store()).await?;
+        let before = CommandStats::so_far(testbed.store()).await?;
         try_join_all((0..CALLERS).map(|_| decide(&limiter))).await?;
-        lowest = lowest.min(Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS).us_per_call());
+        lowest = lowest.min(CommandStats::so_far(testbed.store()).await?.since(&before, &SCRIPTS).us_per_call());
     }
     Ok(lowest)
 }

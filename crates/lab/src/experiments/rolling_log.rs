@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use futures::try_join;
 
-use crate::call_log::Passes;
-use crate::commands::{SCRIPTS, Spent};
+use crate::call_log::PassedCalls;
+use crate::commands::{CommandStats, SCRIPTS};
 use crate::error::LabError;
 use crate::load::{call, for_as_long_as, passes};
-use crate::results::{Figure as _, Line, Results, Row, Shown, Whose};
+use crate::results::{ApproachLine, ChartData, Figure as _, Implementation, Results, Row};
 use crate::testbed::Testbed;
 
 const LIMIT: u64 = 20;
@@ -49,23 +49,23 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
             Row::new(format!("calls of Redis per decision, {tiers} tiers"), calls_per_decision(testbed, tiers).await?);
         rows.push(row.exactly(1_u64));
     }
-    let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
+    let line = |label, whose, passes| ApproachLine { label, whose, published: None, passes, allowed_per_s: PER_S };
     let lines = vec![
-        line("rolling log, in which every try counts", Whose::Published, replayed),
-        line("kind log, 20/s, min_gap 25ms", Whose::Ours, log),
-        line("kind log, 20/s, count_denied", Whose::Ours, counting),
+        line("rolling log, in which every try counts", Implementation::Published, replayed),
+        line("kind log, 20/s, min_gap 25ms", Implementation::Ours, log),
+        line("kind log, 20/s, count_denied", Implementation::Ours, counting),
     ];
-    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: ChartData::Lines { lines, load: LOAD } })
 }
 
-async fn hammered(testbed: &Testbed, policies: &str) -> Result<Passes, LabError> {
+async fn hammered(testbed: &Testbed, policies: &str) -> Result<PassedCalls, LabError> {
     let limiter = &testbed.limiter("log", policies).await?;
     for_as_long_as(LOAD, PAUSE, || async { passes(limiter, &call("tiger")).await }).await
 }
 
 /// Two replicas with ten callers each count for 2 s: four times the sync.
 async fn told_now_and_then(testbed: &Testbed) -> Result<Row, LabError> {
-    let before = Spent::so_far(testbed.store()).await?;
+    let before = CommandStats::so_far(testbed.store()).await?;
     let replica = async || {
         let limiter = &testbed.limiter("told", TOLD_NOW_AND_THEN).await?;
         let callers: Vec<String> = (0..10).map(|caller| caller.to_string()).collect();
@@ -81,7 +81,7 @@ async fn told_now_and_then(testbed: &Testbed) -> Result<Row, LabError> {
         Ok::<u64, LabError>(asked * 10)
     };
     let (one, other) = try_join!(replica(), replica())?;
-    let calls = Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS).calls;
+    let calls = CommandStats::so_far(testbed.store()).await?.since(&before, &SCRIPTS).calls;
     let what = format!("async, sync 500 ms: calls of Redis for {} decisions in 2 s", one + other);
     Ok(Row::new(what, calls).at_most(12_u64))
 }
@@ -96,10 +96,10 @@ async fn calls_per_decision(testbed: &Testbed, tiers: u64) -> Result<f64, LabErr
     let limiter = testbed.limiter("tiers", &policy).await?;
     // So that Redis knows the script.
     passes(&limiter, &call("tiger")).await?;
-    let before = Spent::so_far(testbed.store()).await?;
+    let before = CommandStats::so_far(testbed.store()).await?;
     for _ in 0..DECISIONS {
         passes(&limiter, &call("tiger")).await?;
     }
-    let calls = Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS).calls;
+    let calls = CommandStats::so_far(testbed.store()).await?.since(&before, &SCRIPTS).calls;
     Ok(calls.figure() / DECISIONS.figure())
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 use dripfeed_limit::{Consistency, Policies, Policy, PolicySettings, Request};
 
 use self::load::{INSTANCES, LOAD, Load};
-use crate::commands::{Commands, SCRIPTS, Spent};
+use crate::commands::{CommandStats, Commands, SCRIPTS};
 use crate::error::LabError;
 use crate::load::passes;
-use crate::results::{Figure as _, Line, Results, Row, Shown, Whose};
+use crate::results::{ApproachLine, ChartData, Figure as _, Implementation, Results, Row};
 use crate::testbed::Testbed;
 
 const SLAS: &str = include_str!("service_levels/slas.yaml");
@@ -56,14 +56,19 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
         Row::new("leased: calls above the 600 a minute of the loud tenant", over(&leased)).exactly(0_u64),
     ];
     let per_s = THRESHOLD.figure() / WINDOW.as_secs_f64();
-    let line =
-        |label, whose, run: &Run| Line { label, whose, published: None, passes: run.load.loud(), allowed_per_s: per_s };
+    let line = |label, whose, run: &Run| ApproachLine {
+        label,
+        whose,
+        published: None,
+        passes: run.load.loud(),
+        allowed_per_s: per_s,
+    };
     let lines = vec![
-        line("the loud tenant: local counts, each reported every second", Whose::Published, &replayed),
-        line("the loud tenant: consistency async, sync 1s", Whose::Ours, &counted),
-        line("the loud tenant: consistency leased", Whose::Ours, &leased),
+        line("the loud tenant: local counts, each reported every second", Implementation::Published, &replayed),
+        line("the loud tenant: consistency async, sync 1s", Implementation::Ours, &counted),
+        line("the loud tenant: consistency leased", Implementation::Ours, &leased),
     ];
-    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: ChartData::Lines { lines, load: LOAD } })
 }
 
 async fn levels(testbed: &Testbed, service: &str, consistency: Consistency) -> Result<Run, LabError> {
@@ -72,7 +77,7 @@ async fn levels(testbed: &Testbed, service: &str, consistency: Consistency) -> R
     for _ in 0..INSTANCES {
         limiters.push(testbed.limiter_by(service, policies.clone()).await?);
     }
-    let before = Spent::so_far(testbed.store()).await?;
+    let before = CommandStats::so_far(testbed.store()).await?;
     let load = load::run(testbed, async |instance, tenant| {
         let path = format!("/v1/organizations/{tenant}/product/7");
         passes(&limiters[instance], &Request { tenant: Some(tenant), ..Request::new("GET", &path) }).await
@@ -81,7 +86,7 @@ async fn levels(testbed: &Testbed, service: &str, consistency: Consistency) -> R
     for limiter in limiters {
         limiter.close().await?;
     }
-    let redis = Spent::so_far(testbed.store()).await?.since(&before, &SCRIPTS);
+    let redis = CommandStats::so_far(testbed.store()).await?.since(&before, &SCRIPTS);
     Ok(Run { load, redis })
 }
 

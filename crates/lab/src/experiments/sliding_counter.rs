@@ -9,10 +9,10 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use futures::try_join;
 
-use crate::call_log::{Pass, Passes};
+use crate::call_log::{PassedCall, PassedCalls};
 use crate::error::LabError;
 use crate::load::{call, for_as_long_as, passes};
-use crate::results::{Line, Results, Row, Shown, Whose};
+use crate::results::{ApproachLine, ChartData, Implementation, Results, Row};
 use crate::testbed::Testbed;
 
 pub(crate) const LIMIT: u64 = 40;
@@ -31,7 +31,7 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
     // From the beginning of a window on, so that all of them are whole.
     tokio::time::sleep(testbed.clock().until_next(WINDOW)).await;
     let (replayed, ours) = try_join!(gateways_published(testbed), gateways(testbed))?;
-    let in_window = |passes: &Passes| passes.most_in_aligned(WINDOW, testbed.clock());
+    let in_window = |passes: &PassedCalls| passes.most_in_aligned(WINDOW, testbed.clock());
     let rows = vec![
         Row::new("the estimate after 40 calls, a quarter into the next window and 5 calls, of 40", example.estimate)
             .published(35_u64)
@@ -45,15 +45,15 @@ pub(crate) async fn run(testbed: &Testbed) -> Result<Results, LabError> {
             .at_most(LIMIT),
         Row::new("live: calls in 6 s", ours.count()).replayed(replayed.count()),
     ];
-    let line = |label, whose, passes| Line { label, whose, published: None, passes, allowed_per_s: PER_S };
+    let line = |label, whose, passes| ApproachLine { label, whose, published: None, passes, allowed_per_s: PER_S };
     let lines = vec![
-        line("counters read, judged, then added to", Whose::Published, replayed),
-        line("kind sliding, 40 per 2 s", Whose::Ours, ours),
+        line("counters read, judged, then added to", Implementation::Published, replayed),
+        line("kind sliding, 40 per 2 s", Implementation::Ours, ours),
     ];
-    Ok(Results { rows, shown: Shown::Lines { lines, load: LOAD } })
+    Ok(Results { rows, shown: ChartData::Lines { lines, load: LOAD } })
 }
 
-async fn gateways(testbed: &Testbed) -> Result<Passes, LabError> {
+async fn gateways(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let mut asking = Vec::new();
     for _ in 0..GATEWAYS {
         let limiter = testbed.limiter("gateway", POLICIES).await?;
@@ -64,10 +64,10 @@ async fn gateways(testbed: &Testbed) -> Result<Passes, LabError> {
             });
         }
     }
-    Ok(together(&try_join_all(asking).await?))
+    Ok(merged(&try_join_all(asking).await?))
 }
 
-async fn gateways_published(testbed: &Testbed) -> Result<Passes, LabError> {
+async fn gateways_published(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let mut asking = Vec::new();
     for _ in 0..GATEWAYS {
         let store = testbed.connect().await?;
@@ -76,9 +76,9 @@ async fn gateways_published(testbed: &Testbed) -> Result<Passes, LabError> {
             asking.push(async move { for_as_long_as(LOAD, PAUSE, || published::ask(testbed, &store)).await });
         }
     }
-    Ok(together(&try_join_all(asking).await?))
+    Ok(merged(&try_join_all(asking).await?))
 }
 
-fn together(all: &[Passes]) -> Passes {
-    Passes::of(all.iter().flat_map(Passes::iter).copied().collect::<Vec<Pass>>())
+fn merged(all: &[PassedCalls]) -> PassedCalls {
+    PassedCalls::of(all.iter().flat_map(PassedCalls::iter).copied().collect::<Vec<PassedCall>>())
 }

@@ -7,21 +7,21 @@ use crate::decide::plan::{Plan, Scope};
 
 /// A decision, and for each of its policies the place of its scope in the plan: those that didn't matter aren't
 /// reported.
-pub(crate) struct Judgement {
+pub(crate) struct PlacedDecision {
     pub(crate) decision: Decision,
     pub(crate) places: Vec<usize>,
 }
 
 /// What came of requests that were decided together.
 #[derive(Clone, Debug)]
-pub struct Together {
+pub struct CombinedDecision {
     pub decision: Decision,
     /// For each request the places of its policies in the decision.
     requests: Vec<Vec<usize>>,
 }
 
-impl Together {
-    pub(crate) fn new(Judgement { decision, places }: Judgement, requests: &[Vec<usize>]) -> Self {
+impl CombinedDecision {
+    pub(crate) fn new(PlacedDecision { decision, places }: PlacedDecision, requests: &[Vec<usize>]) -> Self {
         let told = |scope: &usize| places.iter().position(|place| place == scope);
         let requests = requests.iter().map(|scopes| scopes.iter().filter_map(told).collect()).collect();
         Self { decision, requests }

@@ -8,7 +8,7 @@ use crate::policy::{Mode, PolicyId};
 
 /// Counts since the limiter began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct VerdictCounts {
     pub allowed: u64,
     pub refused: u64,
     /// What a shadow would have refused.
@@ -18,9 +18,9 @@ pub struct Counts {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally(Mutex<BTreeMap<PolicyId, Counts>>);
+pub(crate) struct VerdictTally(Mutex<BTreeMap<PolicyId, VerdictCounts>>);
 
-impl Tally {
+impl VerdictTally {
     pub(crate) fn decided(&self, decision: &Decision) {
         let mut counts = self.counts();
         for verdict in &decision.policies {
@@ -38,13 +38,13 @@ impl Tally {
     }
 
     /// The counts of the policies that still exist; the others are dropped.
-    pub(crate) fn of(&self, exists: impl Fn(&PolicyId) -> bool) -> BTreeMap<PolicyId, Counts> {
+    pub(crate) fn of(&self, exists: impl Fn(&PolicyId) -> bool) -> BTreeMap<PolicyId, VerdictCounts> {
         let mut counts = self.counts();
         counts.retain(|id, _| exists(id));
         counts.clone()
     }
 
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<PolicyId, Counts>> {
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<PolicyId, VerdictCounts>> {
         // Numbers are sound at any time.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::decide::plan::{Plan, Scope};
 use crate::decide::report;
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 use crate::policy::{Mode, Policy, PolicyId};
@@ -123,7 +123,7 @@ impl Decision {
 
 impl PolicyVerdict {
     pub(crate) fn of(scope: &Scope, verdict: ScopeVerdict) -> Self {
-        let told = |(tier, (wait, left)): (&Tier, (Wait, Left))| TierVerdict {
+        let told = |(tier, (wait, left)): (&Tier, (Wait, Remaining))| TierVerdict {
             kind: tier.kind().as_str(),
             limit: tier.limit(),
             period: tier.period(),

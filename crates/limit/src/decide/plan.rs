@@ -7,7 +7,7 @@ use crate::kinds;
 use crate::policy::keys::{ScopeKeys, ScopeName};
 use crate::policy::policies::Policies;
 use crate::policy::request::Request;
-use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Tier, TierKind};
 use crate::policy::wire::{Packed, Phase};
 use crate::policy::{Policy, PolicyId};
 
@@ -53,7 +53,7 @@ impl Scope {
         let settings = self.policy.settings();
         self.policy.tiers_in_store().iter().map(move |tier| {
             let spread = match tier.kind() {
-                Kind::Fixed(Align::Epoch { spread: Some(part) }) => {
+                TierKind::Fixed(Align::Epoch { spread: Some(part) }) => {
                     settings.key.iter().position(|known| known == part).and_then(|at| self.values.get(at))
                 }
                 _ => None,

@@ -13,47 +13,53 @@ use crate::lua::FRAGMENTS;
 
 static DECIDE: Script = Script::new("decide", &[FRAGMENTS], include_str!("decide.lua"));
 static COUNT: Script = Script::new("count", &[FRAGMENTS], include_str!("count.lua"));
-static GIVE_BACK: Script = Script::new("refund", &[FRAGMENTS], include_str!("refund.lua"));
+static REFUND: Script = Script::new("refund", &[FRAGMENTS], include_str!("refund.lua"));
 
 /// Scopes in one call: a script that runs long holds up everyone.
 pub(crate) const PER_CALL: usize = 500;
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum Unasked {
+pub(crate) enum DecideError {
     /// Without an error: the reply stayed out for too long.
-    Away(Option<StoreError>),
+    Unavailable(Option<StoreError>),
     /// It is of no use.
-    Reply,
+    BadReply,
 }
 
-/// Which of the charges of a plan are returned.
+/// Which of the charges of a plan are refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GiveBack {
+pub(crate) enum Refund {
     All,
     /// Leases alone: the call is over, but it was made.
     Leases,
 }
 
 /// An answer, and when it was given.
-pub(crate) struct Answer {
+pub(crate) struct DecideReply {
     pub(crate) verdicts: Vec<ScopeVerdict>,
     pub(crate) now_us: u64,
 }
 
 /// Judges a plan and, if all that is enforced passes, charges it; an answer that stays out for longer than `patience`
 /// is none.
-pub(crate) async fn decide(store: &Store, clock: &Clock, plan: &Plan, patience: Duration) -> Result<Answer, Unasked> {
+pub(crate) async fn decide(
+    store: &Store,
+    clock: &Clock,
+    plan: &Plan,
+    patience: Duration,
+) -> Result<DecideReply, DecideError> {
     let mut keys = KeyIndex::default();
     let packed = plan.pack(&mut keys, clock.now_us());
     let mut call = DECIDE.on(keys.keys());
     call.arg(&packed[..]);
     let sent = Instant::now();
     let reply = timeout(patience, store.run::<Vec<i64>>(&call)).await;
-    let told = reply.map_err(|_| Unasked::Away(None))?.map_err(|error| Unasked::Away(Some(error)))?;
-    let (now_us, verdicts) = report::read(plan.scopes(), &told).ok_or(Unasked::Reply)?;
+    let told =
+        reply.map_err(|_| DecideError::Unavailable(None))?.map_err(|error| DecideError::Unavailable(Some(error)))?;
+    let (now_us, verdicts) = report::read(plan.scopes(), &told).ok_or(DecideError::BadReply)?;
     clock.learn(now_us, sent);
-    Ok(Answer { verdicts, now_us })
+    Ok(DecideReply { verdicts, now_us })
 }
 
 /// Charges plans of one scope each, which passed elsewhere; reports the state that comes of each.
@@ -71,7 +77,7 @@ pub(crate) async fn count(store: &Store, clock: &Clock, plans: &[Plan]) -> Resul
     Ok(states)
 }
 
-/// Gives plans of one scope each back, each only before a time of the Redis clock in µs (0: always).
+/// Refunds plans of one scope each, each only before a time of the Redis clock in µs (0: always).
 ///
 /// # Errors
 /// When Redis can't be reached: what comes after that is not returned.
@@ -79,7 +85,7 @@ pub(crate) async fn refund(
     store: &Store,
     clock: &Clock,
     plans: &[(Plan, u64)],
-    what: GiveBack,
+    what: Refund,
 ) -> Result<(), StoreError> {
     for part in plans.chunks(PER_CALL) {
         refund_part(store, clock, part, what).await?;
@@ -87,12 +93,12 @@ pub(crate) async fn refund(
     Ok(())
 }
 
-async fn refund_part(store: &Store, clock: &Clock, plans: &[(Plan, u64)], what: GiveBack) -> Result<(), StoreError> {
+async fn refund_part(store: &Store, clock: &Clock, plans: &[(Plan, u64)], what: Refund) -> Result<(), StoreError> {
     let mut keys = KeyIndex::default();
     let now = clock.now_us();
     let packed: Vec<(Vec<u8>, u64)> = plans.iter().map(|(plan, before)| (plan.pack(&mut keys, now), *before)).collect();
-    let mut call = GIVE_BACK.on(keys.keys());
-    call.arg(u8::from(what == GiveBack::Leases));
+    let mut call = REFUND.on(keys.keys());
+    call.arg(u8::from(what == Refund::Leases));
     for (plan, before) in &packed {
         call.arg(&plan[..]).arg(*before);
     }

@@ -1,7 +1,7 @@
 //! Reads what `limit_report` returns for a plan.
 
 use crate::decide::plan::Scope;
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 
 /// A report of `scopes`, and the µs of the Redis clock that it was made at; None: it is of others.
@@ -15,7 +15,7 @@ pub(crate) fn read(scopes: &[Scope], report: &[i64]) -> Option<(u64, Vec<ScopeVe
         let tier = |_| {
             let wait = numbers.next()?;
             let wait = if wait < 0 { Wait::Never } else { Wait::us(count(wait)?) };
-            Some((wait, Left { calls: count(numbers.next()?)?, resets: count(numbers.next()?)? }))
+            Some((wait, Remaining { calls: count(numbers.next()?)?, resets: count(numbers.next()?)? }))
         };
         let tiers = scope.policy.tiers().iter().map(tier).collect::<Option<Vec<_>>>()?;
         let passed = tiers.iter().all(|(wait, _)| *wait == Wait::Ready);

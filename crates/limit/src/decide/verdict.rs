@@ -4,7 +4,7 @@ use crate::decide::wait::Wait;
 
 /// What is left of a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct Remaining {
     /// Calls of cost 1 that would pass now.
     pub(crate) calls: u64,
     /// µs until all is left again.
@@ -17,7 +17,7 @@ pub(crate) struct ScopeVerdict {
     /// How many were charged, those taken ahead included.
     pub(crate) taken: u64,
     /// Each tier: until it would let the request pass, and what is left after the charge.
-    pub(crate) tiers: Vec<(Wait, Left)>,
+    pub(crate) tiers: Vec<(Wait, Remaining)>,
 }
 
 impl ScopeVerdict {

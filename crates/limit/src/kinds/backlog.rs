@@ -1,15 +1,15 @@
 //! `backlog`, with `backlog.lua`. It has no twin here: the queue is in Redis.
 
-use super::raw::{NO_LIMIT, Raw, Read, told};
+use super::raw::{NO_LIMIT, Parsed, Raw, text_error};
 use crate::policy::tier::Tier;
 use crate::policy::wire::Packed;
 
-pub(super) fn read(raw: &Raw) -> Read<Tier> {
+pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     raw.only(&[])?;
     if raw.period.is_some() || raw.rate.is_some() {
         return Err("a backlog has no period".to_owned());
     }
-    told(Tier::backlog(raw.limit.ok_or(NO_LIMIT)?))
+    text_error(Tier::backlog(raw.limit.ok_or(NO_LIMIT)?))
 }
 
 pub(super) fn pack(packed: &mut Packed, tier: &Tier) {

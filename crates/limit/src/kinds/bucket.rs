@@ -1,22 +1,22 @@
 //! `bucket` and `gate`, with `bucket.lua`.
 
-use super::raw::{Raw, Read, time, told};
+use super::raw::{Parsed, Raw, text_error, time};
 use super::rule::{Reader, Rule, div_up, product};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 use crate::policy::wire::Packed;
 
-pub(super) fn read(raw: &Raw) -> Read<Tier> {
+pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     raw.only(&["burst"])?;
     let (limit, period) = raw.limit_per_period()?;
-    told(Tier::bucket(limit, period, raw.burst.unwrap_or(limit)))
+    text_error(Tier::bucket(limit, period, raw.burst.unwrap_or(limit)))
 }
 
-pub(super) fn read_gate(raw: &Raw) -> Read<Tier> {
+pub(super) fn read_gate(raw: &Raw) -> Parsed<Tier> {
     raw.only(&[])?;
     match raw.limit_per(Some(1))? {
-        (1, period) => told(Tier::gate(time(&period)?)),
+        (1, period) => text_error(Tier::gate(time(&period)?)),
         (limit, _) => Err(format!("a gate's limit is 1, not {limit}: use the kind `bucket`")),
     }
 }
@@ -66,9 +66,9 @@ impl Rule for Bucket {
         self.level = self.level.saturating_sub(product(n, self.unit));
     }
 
-    fn left(&self, _now: u64) -> Left {
+    fn left(&self, _now: u64) -> Remaining {
         let calls = self.full().saturating_sub(self.level) / u128::from(self.unit);
-        Left { calls: u64::try_from(calls).unwrap_or(u64::MAX), resets: div_up(self.level, self.limit) }
+        Remaining { calls: u64::try_from(calls).unwrap_or(u64::MAX), resets: div_up(self.level, self.limit) }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

@@ -1,18 +1,18 @@
 //! `concurrent`, with `concurrent.lua`.
 
-use super::raw::{NO_LIMIT, Raw, Read, time, told};
+use super::raw::{NO_LIMIT, Parsed, Raw, text_error, time};
 use super::rule::{Reader, Rule};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 
-pub(super) fn read(raw: &Raw) -> Read<Tier> {
+pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     raw.only(&["lease"])?;
     if raw.period.is_some() || raw.rate.is_some() {
         return Err("leases have no period: say how long one lives as `lease`".to_owned());
     }
     let lease = raw.lease.as_deref().ok_or("a lease must end some time: say when, as `lease`")?;
-    told(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
+    text_error(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
 }
 
 /// Leases that are out.
@@ -72,9 +72,9 @@ impl Rule for Concurrent {
         self.leases.retain(|known| known.id != lease);
     }
 
-    fn left(&self, now: u64) -> Left {
+    fn left(&self, now: u64) -> Remaining {
         let resets = self.leases.iter().map(|lease| lease.expires - now).max().unwrap_or(0);
-        Left { calls: self.limit.saturating_sub(self.sum()), resets }
+        Remaining { calls: self.limit.saturating_sub(self.sum()), resets }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

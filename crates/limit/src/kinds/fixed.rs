@@ -1,6 +1,6 @@
 //! `fixed`: how it is read and packed. Its windows are in `window.rs`, and in `fixed.lua` and `fixed_first.lua`.
 
-use super::raw::{Raw, Read, time, told};
+use super::raw::{Parsed, Raw, text_error, time};
 use super::rule::Rule;
 use super::window::{self, Window};
 use crate::policy::calendar::{Calendar, Unit};
@@ -11,21 +11,21 @@ use crate::policy::wire::{Packed, Phase};
 /// What is read as the `align` of a fixed window, as a regular expression.
 pub const FIXED_ALIGN: &str = r"^(epoch|first|calendar\(.+\))$";
 
-pub(super) fn read(raw: &Raw) -> Read<Tier> {
+pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     raw.only(&["align", "spread"])?;
     let (limit, period) = raw.limit_per(None)?;
     let align = raw.align.as_deref().unwrap_or("epoch");
-    let spread = raw.spread.as_deref().map(|part| told(part.parse::<KeyPart>())).transpose()?;
+    let spread = raw.spread.as_deref().map(|part| text_error(part.parse::<KeyPart>())).transpose()?;
     if spread.is_some() && align != "epoch" {
         return Err("only windows with align `epoch` can be spread".to_owned());
     }
     let zone = align.strip_prefix("calendar(").and_then(|zone| zone.strip_suffix(')'));
     match (align, zone) {
-        ("epoch", _) => told(Tier::fixed(limit, time(&period)?, Align::Epoch { spread })),
-        ("first", _) => told(Tier::fixed(limit, time(&period)?, Align::First)),
+        ("epoch", _) => text_error(Tier::fixed(limit, time(&period)?, Align::Epoch { spread })),
+        ("first", _) => text_error(Tier::fixed(limit, time(&period)?, Align::First)),
         (_, Some(zone)) => {
-            let unit = told(Unit::parse(&period))?;
-            told(Tier::calendar(limit, told(Calendar::new(unit, zone.trim()))?))
+            let unit = text_error(Unit::parse(&period))?;
+            text_error(Tier::calendar(limit, text_error(Calendar::new(unit, zone.trim()))?))
         }
         _ => Err(format!("`{align}` is no alignment: use epoch, first, or calendar(<time zone>)")),
     }

@@ -2,18 +2,18 @@
 
 use std::collections::VecDeque;
 
-use super::raw::{Raw, Read, time, told};
+use super::raw::{Parsed, Raw, text_error, time};
 use super::rule::{Reader, Rule};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 use crate::policy::wire::Packed;
 
-pub(super) fn read(raw: &Raw) -> Read<Tier> {
+pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     raw.only(&["min_gap", "count_denied"])?;
     let (limit, period) = raw.limit_per_period()?;
     let gap = raw.min_gap.as_deref().map(time).transpose()?.unwrap_or_default();
-    told(Tier::log(limit, period, gap, raw.count_denied.unwrap_or(false)))
+    text_error(Tier::log(limit, period, gap, raw.count_denied.unwrap_or(false)))
 }
 
 pub(super) fn pack(packed: &mut Packed, tier: &Tier, min_gap_us: u64, count_denied: bool) {
@@ -88,9 +88,9 @@ impl Rule for Log {
         }
     }
 
-    fn left(&self, now: u64) -> Left {
+    fn left(&self, now: u64) -> Remaining {
         let calls = if now < self.gap_ends() { 0 } else { self.limit.saturating_sub(self.sum()) };
-        Left { calls, resets: self.calls.back().map_or(0, |(time, _)| time + self.period - now) }
+        Remaining { calls, resets: self.calls.back().map_or(0, |(time, _)| time + self.period - now) }
     }
 
     fn counts_denied(&self) -> bool {

@@ -22,13 +22,13 @@ pub(crate) struct Raw {
     pub(super) lease: Option<String>,
 }
 
-pub(super) type Read<T> = Result<T, String>;
+pub(super) type Parsed<T> = Result<T, String>;
 
 pub(super) const NO_LIMIT: &str = "there is no limit: give `limit` and `period`, or a `rate` such as 10/s";
 
 impl Raw {
     /// Refuses what has no meaning for this kind, rather than not to heed it.
-    pub(super) fn only(&self, members: &[&str]) -> Read<()> {
+    pub(super) fn only(&self, members: &[&str]) -> Parsed<()> {
         let given = [
             ("burst", self.burst.is_some()),
             ("align", self.align.is_some()),
@@ -43,13 +43,13 @@ impl Raw {
         }
     }
 
-    pub(super) fn limit_per_period(&self) -> Read<(u64, Duration)> {
+    pub(super) fn limit_per_period(&self) -> Parsed<(u64, Duration)> {
         let (limit, period) = self.limit_per(None)?;
         Ok((limit, time(&period)?))
     }
 
     /// The limit, and the period as text, with its unit.
-    pub(super) fn limit_per(&self, default_limit: Option<u64>) -> Read<(u64, String)> {
+    pub(super) fn limit_per(&self, default_limit: Option<u64>) -> Parsed<(u64, String)> {
         match (self.limit, &self.period, &self.rate) {
             (None, None, Some(rate)) => {
                 let bad = || format!("`{rate}` is no rate: write calls per time, such as 10/s, 200/500ms or 10000/day");
@@ -66,10 +66,10 @@ impl Raw {
     }
 }
 
-pub(super) fn time(text: &str) -> Read<Duration> {
-    told(duration::parse(text))
+pub(super) fn time(text: &str) -> Parsed<Duration> {
+    text_error(duration::parse(text))
 }
 
-pub(super) fn told<T, E: ToString>(result: Result<T, E>) -> Read<T> {
+pub(super) fn text_error<T, E: ToString>(result: Result<T, E>) -> Parsed<T> {
     result.map_err(|error| error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 use crate::policy::wire::Phase;
 
@@ -12,7 +12,7 @@ pub(crate) trait Rule: fmt::Debug + Send {
     fn wait(&self, now: u64, n: u64) -> Wait;
     fn charge(&mut self, now: u64, n: u64, lease: u64);
     fn refund(&mut self, now: u64, n: u64, lease: u64);
-    fn left(&self, now: u64) -> Left;
+    fn left(&self, now: u64) -> Remaining;
     /// The call that holds a lease is over.
     fn release(&mut self, _lease: u64) {}
     /// Whether a denied call is charged.

@@ -1,15 +1,15 @@
 //! `sliding`, with `sliding.lua`.
 
-use super::raw::{Raw, Read, told};
+use super::raw::{Parsed, Raw, text_error};
 use super::rule::{Reader, Rule, div_up, product};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 
-pub(super) fn read(raw: &Raw) -> Read<Tier> {
+pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     raw.only(&[])?;
     let (limit, period) = raw.limit_per_period()?;
-    told(Tier::sliding(limit, period))
+    text_error(Tier::sliding(limit, period))
 }
 
 /// The count of the window before, weighed by how much of it is still covered, and that of this one.
@@ -66,7 +66,7 @@ impl Rule for Sliding {
         self.count = self.count.saturating_sub(n);
     }
 
-    fn left(&self, now: u64) -> Left {
+    fn left(&self, now: u64) -> Remaining {
         let rest = self.rest(now);
         let weighed = div_up(product(self.before, rest), self.period);
         let resets = match (self.count, self.before) {
@@ -74,7 +74,7 @@ impl Rule for Sliding {
             (0, _) => rest,
             _ => rest + self.period,
         };
-        Left { calls: self.limit.saturating_sub(self.count).saturating_sub(weighed), resets }
+        Remaining { calls: self.limit.saturating_sub(self.count).saturating_sub(weighed), resets }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

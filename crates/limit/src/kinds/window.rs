@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::rule::{Reader, Rule};
-use crate::decide::verdict::Left;
+use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
 use crate::policy::wire::Phase;
 
@@ -66,9 +66,9 @@ impl<F: Frame> Rule for Window<F> {
         self.count = self.count.saturating_sub(n);
     }
 
-    fn left(&self, now: u64) -> Left {
+    fn left(&self, now: u64) -> Remaining {
         let resets = if self.count == 0 { self.frame.rest_of_empty(now) } else { self.frame.rest(now) };
-        Left { calls: self.limit.saturating_sub(self.count), resets }
+        Remaining { calls: self.limit.saturating_sub(self.count), resets }
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

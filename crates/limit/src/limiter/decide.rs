@@ -5,25 +5,25 @@ use std::time::Instant;
 
 use tokio::sync::OwnedMutexGuard;
 
-use crate::decide::combined::Judgement;
+use crate::decide::combined::PlacedDecision;
 use crate::decide::decision::{Charge, ChargedIn, Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
-use crate::decide::redis_decide::{self, Answer, GiveBack, Unasked};
+use crate::decide::redis_decide::{self, DecideError, DecideReply, Refund};
 use crate::decide::verdict::ScopeVerdict;
 use crate::error::LimitError;
 use crate::limiter::limiter_state::LimiterState;
 use crate::policy::consistency::Consistency;
-use crate::replica::leased::{Account, SHARE};
-use crate::replica::outage::Answered;
+use crate::replica::leased::{LeaseAccount, SHARE};
+use crate::replica::outage::OutageVerdict;
 
 pub(crate) struct PendingDecision<'l> {
     state: &'l LimiterState,
     /// The id of the leases it takes.
     lease: u64,
-    judged: Vec<Judged>,
+    judged: Vec<JudgedScope>,
 }
 
-struct Judged {
+struct JudgedScope {
     /// Its place among the request's scopes.
     at: usize,
     scope: Scope,
@@ -32,10 +32,10 @@ struct Judged {
 }
 
 /// A scope that Redis is asked for; with the account of what is taken ahead, which others wait for.
-struct Asked {
+struct PendingScope {
     at: usize,
     scope: Scope,
-    account: Option<OwnedMutexGuard<Account>>,
+    account: Option<OwnedMutexGuard<LeaseAccount>>,
 }
 
 impl<'l> PendingDecision<'l> {
@@ -43,23 +43,23 @@ impl<'l> PendingDecision<'l> {
         Self { state, lease: plan.id(), judged: Vec::new() }
     }
 
-    pub(crate) async fn run(mut self, plan: Plan) -> Result<Judgement, LimitError> {
+    pub(crate) async fn run(mut self, plan: Plan) -> Result<PlacedDecision, LimitError> {
         let (counted, shared): (Vec<_>, Vec<_>) =
             plan.into_scopes().into_iter().enumerate().partition(|(_, scope)| is_counted(scope));
         let known = self.count(counted);
         if known.is_err() || self.is_refused() {
             return self.finish(known).await;
         }
-        let asked = self.spend(shared).await;
-        let answered = if asked.is_empty() { Ok(()) } else { self.ask(asked).await };
+        let pending = self.spend(shared).await;
+        let answered = if pending.is_empty() { Ok(()) } else { self.ask(pending).await };
         self.finish(answered).await
     }
 
     /// What this replica counts on its own.
     fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
         for (at, scope) in scopes {
-            match self.state.counted.take(&scope, &self.state.clock) {
-                Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Count }),
+            match self.state.async_counter.take(&scope, &self.state.clock) {
+                Some(verdict) => self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Count }),
                 None => self.without_redis(at, scope, None)?,
             }
         }
@@ -67,37 +67,37 @@ impl<'l> PendingDecision<'l> {
     }
 
     /// What was taken ahead is spent; reports the scopes that Redis must be asked for.
-    async fn spend(&mut self, mut scopes: Vec<(usize, Scope)>) -> Vec<Asked> {
+    async fn spend(&mut self, mut scopes: Vec<(usize, Scope)>) -> Vec<PendingScope> {
         // Accounts are locked in the order of their keys: two requests never wait for each other.
         scopes.sort_by(|(_, left), (_, right)| left.key.cmp(&right.key));
-        let mut asked = Vec::new();
+        let mut pending = Vec::new();
         for (at, scope) in scopes {
             if scope.policy.settings().consistency != Consistency::Leased {
-                asked.push(Asked { at, scope, account: None });
+                pending.push(PendingScope { at, scope, account: None });
                 continue;
             }
             let mut account = self.state.leases.account(&scope).await;
             match account.spend(scope.cost) {
-                Some(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Lease }),
-                None => asked.push(Asked { at, scope: scope.taking_ahead(SHARE), account: Some(account) }),
+                Some(verdict) => self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Lease }),
+                None => pending.push(PendingScope { at, scope: scope.taking_ahead(SHARE), account: Some(account) }),
             }
         }
-        asked
+        pending
     }
 
-    async fn ask(&mut self, asked: Vec<Asked>) -> Result<(), LimitError> {
-        let scopes = asked.iter().map(|asked| asked.scope.clone()).collect();
+    async fn ask(&mut self, pending: Vec<PendingScope>) -> Result<(), LimitError> {
+        let scopes = pending.iter().map(|pending| pending.scope.clone()).collect();
         let plan = Plan::with_id(self.lease, scopes);
         let sent = Instant::now();
         let LimiterState { store, clock, patience, .. } = self.state;
         match redis_decide::decide(store, clock, &plan, *patience).await {
             Ok(answer) => {
-                self.learn(asked, answer, sent);
+                self.learn(pending, answer, sent);
                 Ok(())
             }
-            Err(Unasked::Reply) => Err(LimitError::Reply),
-            Err(Unasked::Away(error)) => {
-                for Asked { at, scope, .. } in asked {
+            Err(DecideError::BadReply) => Err(LimitError::Reply),
+            Err(DecideError::Unavailable(error)) => {
+                for PendingScope { at, scope, .. } in pending {
                     self.without_redis(at, scope, error.as_ref())?;
                 }
                 Ok(())
@@ -105,13 +105,13 @@ impl<'l> PendingDecision<'l> {
         }
     }
 
-    fn learn(&mut self, asked: Vec<Asked>, answer: Answer, sent: Instant) {
-        for (Asked { at, scope, account }, verdict) in asked.into_iter().zip(answer.verdicts) {
+    fn learn(&mut self, pending: Vec<PendingScope>, answer: DecideReply, sent: Instant) {
+        for (PendingScope { at, scope, account }, verdict) in pending.into_iter().zip(answer.verdicts) {
             if let Some(mut account) = account {
                 account.stock_up(&scope, &verdict, sent, answer.now_us);
             }
             self.state.refusals.remember(&scope, &verdict, sent);
-            self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Store });
+            self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Store });
         }
     }
 
@@ -122,9 +122,11 @@ impl<'l> PendingDecision<'l> {
         error: Option<&dripfeed_store::StoreError>,
     ) -> Result<(), LimitError> {
         match self.state.outage.answer(&scope, self.lease, &self.state.clock) {
-            Answered::Here(verdict) => self.judged.push(Judged { at, scope, verdict, place: ChargedIn::Outage }),
-            Answered::Unchecked => self.state.tally.unchecked(scope.policy.id()),
-            Answered::Closed => {
+            OutageVerdict::Here(verdict) => {
+                self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Outage });
+            }
+            OutageVerdict::Unchecked => self.state.tally.unchecked(scope.policy.id()),
+            OutageVerdict::Closed => {
                 return Err(LimitError::Unavailable { policy: scope.policy.id().clone(), source: error.cloned() });
             }
         }
@@ -136,7 +138,7 @@ impl<'l> PendingDecision<'l> {
     }
 
     /// Reports the verdict. When it isn't "allowed", what was charged on the way is returned.
-    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<Judgement, LimitError> {
+    async fn finish(mut self, answered: Result<(), LimitError>) -> Result<PlacedDecision, LimitError> {
         if answered.is_err() || self.is_refused() {
             self.undo().await;
         }
@@ -147,15 +149,15 @@ impl<'l> PendingDecision<'l> {
         let places = self.judged.iter().map(|judged| judged.at).collect();
         if decision.allowed {
             let charged = self.judged.into_iter().filter(|judged| judged.verdict.taken > 0);
-            let charge = |Judged { scope, place, .. }| Charge { scope, lease: self.lease, place };
+            let charge = |JudgedScope { scope, place, .. }| Charge { scope, lease: self.lease, place };
             decision.charges = charged.map(charge).collect();
         }
-        Ok(Judgement { decision, places })
+        Ok(PlacedDecision { decision, places })
     }
 
     /// Redis charges nothing when it refuses, but this replica doesn't know before.
     async fn undo(&mut self) {
-        for Judged { scope, verdict, place, .. } in &mut self.judged {
+        for JudgedScope { scope, verdict, place, .. } in &mut self.judged {
             if verdict.taken == 0 {
                 continue;
             }
@@ -163,9 +165,9 @@ impl<'l> PendingDecision<'l> {
                 ChargedIn::Store => continue,
                 ChargedIn::Lease => self.state.leases.account(scope).await.put_back(scope.cost),
                 ChargedIn::Count => {
-                    self.state.counted.give_back(scope);
+                    self.state.async_counter.refund(scope);
                 }
-                ChargedIn::Outage => self.state.outage.give_back(scope, self.lease, GiveBack::All),
+                ChargedIn::Outage => self.state.outage.refund(scope, self.lease, Refund::All),
             }
             for (_, left) in &mut verdict.tiers {
                 left.calls += scope.cost;

@@ -8,10 +8,10 @@ use arc_swap::ArcSwap;
 use dripfeed_store::Store;
 
 use crate::decide::clock::Clock;
-use crate::decide::counts::{Counts, Tally};
+use crate::decide::counts::{VerdictCounts, VerdictTally};
 use crate::decide::decision::{Charge, ChargedIn, Decision};
 use crate::decide::plan::Plan;
-use crate::decide::redis_decide::{self, GiveBack};
+use crate::decide::redis_decide::{self, Refund};
 use crate::error::LimitError;
 use crate::policy::PolicyId;
 use crate::policy::keys::ScopeKeys;
@@ -32,9 +32,9 @@ pub(crate) struct LimiterState {
     pub(crate) clock: Clock,
     pub(crate) refusals: RefusalCache,
     pub(crate) leases: Leases,
-    pub(crate) counted: AsyncCounter,
+    pub(crate) async_counter: AsyncCounter,
     pub(crate) outage: Outage,
-    pub(crate) tally: Tally,
+    pub(crate) tally: VerdictTally,
 }
 
 impl LimiterState {
@@ -47,9 +47,9 @@ impl LimiterState {
             clock: Clock::new(),
             refusals: RefusalCache::new(),
             leases: Leases::new(),
-            counted: AsyncCounter::new(),
+            async_counter: AsyncCounter::new(),
             outage: Outage::new(),
-            tally: Tally::default(),
+            tally: VerdictTally::default(),
         }
     }
 
@@ -64,7 +64,7 @@ impl LimiterState {
     }
 
     /// What became of requests, by the policies that there are; those of others are forgotten.
-    pub(crate) fn counts(&self) -> BTreeMap<PolicyId, Counts> {
+    pub(crate) fn counts(&self) -> BTreeMap<PolicyId, VerdictCounts> {
         let policies = self.policies.load();
         self.tally.of(|id| policies.iter().any(|policy| policy.id() == id))
     }
@@ -73,35 +73,35 @@ impl LimiterState {
         Plan::new(&self.policies.load(), &self.keys, request)
     }
 
-    pub(crate) async fn give_back(&self, decision: Decision, what: GiveBack) -> Result<(), LimitError> {
+    pub(crate) async fn refund_decision(&self, decision: Decision, what: Refund) -> Result<(), LimitError> {
         let mut plans = Vec::new();
         for Charge { scope, lease, place } in decision.charges {
             self.refusals.forget(&scope);
             match (place, what) {
                 (ChargedIn::Store, _) => plans.push((Plan::with_id(lease, vec![scope]), 0)),
-                (ChargedIn::Outage, _) => self.outage.give_back(&scope, lease, what),
-                (ChargedIn::Lease, GiveBack::All) => self.leases.account(&scope).await.put_back(scope.cost),
-                (ChargedIn::Count, GiveBack::All) => {
-                    let cost = self.counted.give_back(&scope);
+                (ChargedIn::Outage, _) => self.outage.refund(&scope, lease, what),
+                (ChargedIn::Lease, Refund::All) => self.leases.account(&scope).await.put_back(scope.cost),
+                (ChargedIn::Count, Refund::All) => {
+                    let cost = self.async_counter.refund(&scope);
                     plans.extend((cost > 0).then(|| (Plan::of(vec![scope.costing(cost)]), 0)));
                 }
-                (ChargedIn::Lease | ChargedIn::Count, GiveBack::Leases) => {}
+                (ChargedIn::Lease | ChargedIn::Count, Refund::Leases) => {}
             }
         }
-        if what == GiveBack::Leases {
+        if what == Refund::Leases {
             plans.retain(|(plan, _)| plan.has_leases());
         }
-        self.refund(&plans, what).await
+        self.refund_plans(&plans, what).await
     }
 
     pub(crate) async fn withdraw(&self, what: Withdraw) -> Result<(), LimitError> {
-        self.refund(&self.leases.withdraw(what), GiveBack::All).await
+        self.refund_plans(&self.leases.withdraw(what), Refund::All).await
     }
 
-    async fn refund(&self, plans: &[(Plan, u64)], what: GiveBack) -> Result<(), LimitError> {
+    async fn refund_plans(&self, plans: &[(Plan, u64)], what: Refund) -> Result<(), LimitError> {
         if plans.is_empty() {
             return Ok(());
         }
-        redis_decide::refund(&self.store, &self.clock, plans, what).await.map_err(LimitError::NotGivenBack)
+        redis_decide::refund(&self.store, &self.clock, plans, what).await.map_err(LimitError::NotRefunded)
     }
 }

@@ -1,9 +1,9 @@
 use serde_json::Value as Json;
 
-use super::{Fault, LoadError, join, shape};
+use super::{LoadError, LoadFault, join, shape};
 use crate::kinds;
 use crate::policy::MOST_TIERS;
-use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Tier, TierKind};
 
 /// With a rate besides, as many as a policy may have.
 const MOST: usize = MOST_TIERS - 1;
@@ -11,12 +11,12 @@ const MOST: usize = MOST_TIERS - 1;
 pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {
     if items.len() > MOST {
         let message = format!("{} tiers: use at most {MOST}", items.len());
-        return Err(LoadError { faults: vec![Fault { place: place.to_owned(), message }] });
+        return Err(LoadError { faults: vec![LoadFault { place: place.to_owned(), message }] });
     }
     let (mut tiers, mut faults) = (Vec::new(), Vec::new());
     for (at, item) in items.into_iter().enumerate() {
-        let below = |fault: Fault| Fault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
-        let whole = |message: String| vec![Fault { place: String::new(), message }];
+        let below = |fault: LoadFault| LoadFault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
+        let whole = |message: String| vec![LoadFault { place: String::new(), message }];
         match shape(item).and_then(|raw| kinds::read(&raw).and_then(fit).map_err(whole)) {
             Ok(tier) => tiers.push(tier),
             Err(found) => faults.extend(found.into_iter().map(below)),
@@ -27,14 +27,14 @@ pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError
 
 fn fit(tier: Tier) -> Result<Tier, String> {
     let instead = match tier.kind() {
-        Kind::Fixed(Align::Epoch { spread: Some(_) }) => {
+        TierKind::Fixed(Align::Epoch { spread: Some(_) }) => {
             return Err("`spread` has no meaning for a pace, which has one scope".to_owned());
         }
-        Kind::Bucket { .. } | Kind::Gate | Kind::Fixed(_) => return Ok(tier),
-        Kind::Sliding => "its estimate lets more through than its limit: use bucket or fixed",
-        Kind::Log { .. } => "use bucket, with which any true window holds, or fixed",
-        Kind::Concurrent => "use leak.max_in_flight",
-        Kind::Backlog => "use the bucket's capacity",
+        TierKind::Bucket { .. } | TierKind::Gate | TierKind::Fixed(_) => return Ok(tier),
+        TierKind::Sliding => "its estimate lets more through than its limit: use bucket or fixed",
+        TierKind::Log { .. } => "use bucket, with which any true window holds, or fixed",
+        TierKind::Concurrent => "use leak.max_in_flight",
+        TierKind::Backlog => "use the bucket's capacity",
     };
     Err(format!("the kind `{}` can't pace a bucket: {instead}", tier.kind().as_str()))
 }

@@ -5,7 +5,7 @@ use http::HeaderName;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Fault, Faults, at_most, keep, shape};
+use super::{LoadFault, LoadFaults, at_most, keep, shape};
 use crate::kinds;
 use crate::policy::consistency::{Consistency, OnStoreError};
 use crate::policy::cost::Cost;
@@ -81,11 +81,11 @@ enum RawOnStoreError {
 
 const DEFAULT_SYNC: Duration = Duration::from_secs(1);
 
-pub(super) fn read(item: Json) -> Result<Policy, Faults> {
+pub(super) fn read(item: Json) -> Result<Policy, LoadFaults> {
     let raw: Raw = shape(item)?;
     at_most(MOST_KEY_PARTS, "key", "parts", raw.key.len())?;
     at_most(MOST_TIERS, "tiers", "tiers", raw.tiers.len())?;
-    let mut faults = Faults::new();
+    let mut faults = LoadFaults::new();
     let id = keep(&mut faults, "id", raw.id.parse());
     let matching = keep(&mut faults, "match", Match::new(&raw.r#match.methods, raw.r#match.path.as_deref()));
     let key =
@@ -123,7 +123,7 @@ pub(super) fn read(item: Json) -> Result<Policy, Faults> {
         message: raw.message,
         max_scopes: raw.max_scopes,
     };
-    Policy::new(settings).map_err(|bad| vec![Fault { place: bad.place(), message: bad.to_string() }])
+    Policy::new(settings).map_err(|bad| vec![LoadFault { place: bad.place(), message: bad.to_string() }])
 }
 
 /// A number, or `{header: name}`.

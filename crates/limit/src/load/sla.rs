@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Fault, Faults, at_most, keep, shape};
+use super::{LoadFault, LoadFaults, at_most, keep, shape};
 use crate::policy::matching::Match;
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, BadTier, Tier};
@@ -49,9 +49,9 @@ struct RawTier {
     threshold: u64,
 }
 
-pub(super) fn read(item: Json) -> Result<Policy, Faults> {
+pub(super) fn read(item: Json) -> Result<Policy, LoadFaults> {
     let raw: Raw = shape(item)?;
-    let mut faults = Faults::new();
+    let mut faults = LoadFaults::new();
     let id = keep(&mut faults, "id", raw.id.parse());
     let pattern = template(&raw.r#match.path_pattern);
     let matching = keep(&mut faults, "match", Match::new(&raw.r#match.methods, Some(&pattern)));
@@ -65,7 +65,7 @@ pub(super) fn read(item: Json) -> Result<Policy, Faults> {
     let (Some(id), Some(matching), true) = (id, matching, faults.is_empty()) else { return Err(faults) };
     let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
     let settings = PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) };
-    Policy::new(settings).map_err(|bad| vec![Fault { place: bad.place(), message: bad.to_string() }])
+    Policy::new(settings).map_err(|bad| vec![LoadFault { place: bad.place(), message: bad.to_string() }])
 }
 
 /// The policy that is the same; None: it has not the shape of a service level.

@@ -7,7 +7,7 @@ use crate::policy::Mode;
 use crate::policy::consistency::{Consistency, OnStoreError};
 use crate::policy::cost::Cost;
 use crate::policy::request::Request;
-use crate::policy::tier::{Align, Kind};
+use crate::policy::tier::{Align, TierKind};
 
 const YAML: &str = "
 policies:
@@ -57,7 +57,7 @@ fn a_policy_reads_as_it_is_documented() {
             "concurrent of 5 per 30s",
         ]
     );
-    assert_eq!(settings.tiers[0].kind(), &Kind::Bucket { burst: 20 });
+    assert_eq!(settings.tiers[0].kind(), &TierKind::Bucket { burst: 20 });
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn toml_and_json_read_the_same() {
     let policy = from_toml.iter().next().unwrap();
     assert_eq!(policy.settings().consistency, Consistency::Async { sync: Duration::from_millis(500) });
     // Without a burst, a period's worth may come at once.
-    assert_eq!(policy.tiers()[0].kind(), &Kind::Bucket { burst: 10 });
+    assert_eq!(policy.tiers()[0].kind(), &TierKind::Bucket { burst: 10 });
 }
 
 #[test]
@@ -108,7 +108,7 @@ slas:
     .unwrap();
     let [get, put] = policies.iter().collect::<Vec<_>>().try_into().unwrap();
     assert_eq!(get.tiers()[1].to_string(), "fixed of 1000 per 1m");
-    assert_eq!(get.tiers()[0].kind(), &Kind::Fixed(Align::Epoch { spread: None }));
+    assert_eq!(get.tiers()[0].kind(), &TierKind::Fixed(Align::Epoch { spread: None }));
     assert!(!put.is_active());
     assert_eq!(put.settings().matching.path().unwrap().to_string(), "/v1/organizations/*/product/*");
     let keys = crate::ScopeKeys::new("dripfeed", "shop", dripfeed_store::Salt::default());

@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::policy::policy_id::PolicyId;
-use crate::policy::scope::{Part, plain_or_hash};
+use crate::policy::scope::{KeyPartValue, plain_or_hash};
 
 /// The keys of one bucket or service.
 #[derive(Clone, Debug)]
@@ -34,12 +34,12 @@ impl ScopeKeys {
     /// String: the state of a policy's tiers in one scope. What requests bring stands there together as one of `most`
     /// slots, so that it can neither be read nor make more keys than that; two that share a slot share what they may
     /// consume.
-    pub(crate) fn scope(&self, policy: &PolicyId, parts: &[Part<'_>], most: u64) -> ScopeName {
-        let slot = parts.iter().any(Part::is_brought).then(|| self.slot(policy, parts, most));
-        let value = |part: &Part<'_>| match (part, &slot) {
-            (Part::Named(name), _) => plain_or_hash(name),
-            (Part::Brought(_), Some(slot)) => slot.clone(),
-            (Part::Missing, _) | (Part::Brought(_), None) => MISSING.to_owned(),
+    pub(crate) fn scope(&self, policy: &PolicyId, parts: &[KeyPartValue<'_>], most: u64) -> ScopeName {
+        let slot = parts.iter().any(KeyPartValue::is_brought).then(|| self.slot(policy, parts, most));
+        let value = |part: &KeyPartValue<'_>| match (part, &slot) {
+            (KeyPartValue::Named(name), _) => plain_or_hash(name),
+            (KeyPartValue::Brought(_), Some(slot)) => slot.clone(),
+            (KeyPartValue::Missing, _) | (KeyPartValue::Brought(_), None) => MISSING.to_owned(),
         };
         let values: Vec<String> = parts.iter().map(value).collect();
         let mut key = format!("{}{policy}", self.stem);
@@ -55,12 +55,12 @@ impl ScopeKeys {
     }
 
     /// Of what a request brings for `policy`: nobody without the salt knows which values share one.
-    fn slot(&self, policy: &PolicyId, parts: &[Part<'_>], most: u64) -> String {
+    fn slot(&self, policy: &PolicyId, parts: &[KeyPartValue<'_>], most: u64) -> String {
         // A key of any length is one for HMAC.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.salt.bytes()) else { return MISSING.to_owned() };
         let parts = std::iter::once(policy.as_str()).chain(parts.iter().map(|part| match part {
-            Part::Brought(value) => value.as_ref(),
-            Part::Named(_) | Part::Missing => "",
+            KeyPartValue::Brought(value) => value.as_ref(),
+            KeyPartValue::Named(_) | KeyPartValue::Missing => "",
         }));
         for part in parts {
             mac.update(&part.len().to_le_bytes());
@@ -88,23 +88,23 @@ mod tests {
         ScopeKeys::new("dripfeed", "tigerfeeding", Salt::default())
     }
 
-    fn key(parts: &[Part<'_>]) -> String {
+    fn key(parts: &[KeyPartValue<'_>]) -> String {
         keys().scope(&"put-product".parse().unwrap(), parts, MOST).key
     }
 
-    fn named(name: &str) -> Part<'_> {
-        Part::Named(name.into())
+    fn named(name: &str) -> KeyPartValue<'_> {
+        KeyPartValue::Named(name.into())
     }
 
-    fn brought(value: &str) -> Part<'_> {
-        Part::Brought(value.into())
+    fn brought(value: &str) -> KeyPartValue<'_> {
+        KeyPartValue::Brought(value.into())
     }
 
     #[test]
     fn a_key_names_the_policy_and_the_names_under_one_hash_tag() {
         assert_eq!(key(&[named("acme"), named("7")]), "dripfeed:{tigerfeeding}:limit:put-product:acme:7");
         assert_eq!(key(&[]), "dripfeed:{tigerfeeding}:limit:put-product");
-        assert_eq!(key(&[Part::Missing, named("-")]).split(':').nth(4), Some("-"), "what is missing");
+        assert_eq!(key(&[KeyPartValue::Missing, named("-")]).split(':').nth(4), Some("-"), "what is missing");
         let other = ScopeKeys::new("p", "a}b", Salt::default());
         assert!(other.scope(&"x".parse().unwrap(), &[], MOST).key.starts_with("p:{~"));
     }
@@ -119,7 +119,7 @@ mod tests {
             key(&[brought("sk-17"), brought("acme")]),
             key(&[brought("sk"), brought("-17")]),
             key(&[brought("sk-"), brought("17")]),
-            key(&[Part::Missing, named("acme")]),
+            key(&[KeyPartValue::Missing, named("acme")]),
         ];
         for (at, other) in others.iter().enumerate() {
             assert!(*other != secret && !others[..at].contains(other), "{others:?}");

@@ -22,7 +22,7 @@ const MISSING: &str = "-";
 
 /// What a request has for a part of a policy's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part<'r> {
+pub(crate) enum KeyPartValue<'r> {
     /// A name that the operator or the host of the limiter knows: it can be read in Redis.
     Named(Cow<'r, str>),
     /// What anybody may bring, in any number, secrets too.
@@ -30,7 +30,7 @@ pub(crate) enum Part<'r> {
     Missing,
 }
 
-impl Part<'_> {
+impl KeyPartValue<'_> {
     pub(crate) fn is_brought(&self) -> bool {
         matches!(self, Self::Brought(_))
     }
@@ -97,8 +97,13 @@ impl fmt::Display for KeyPart {
 }
 
 impl KeyPart {
-    pub(crate) fn of<'r>(&self, request: &'r Request<'_>, matched: &Match, variables: &'r Variables) -> Part<'r> {
-        let brought = |value: Option<Cow<'r, str>>| value.map_or(Part::Missing, Part::Brought);
+    pub(crate) fn of<'r>(
+        &self,
+        request: &'r Request<'_>,
+        matched: &Match,
+        variables: &'r Variables,
+    ) -> KeyPartValue<'r> {
+        let brought = |value: Option<Cow<'r, str>>| value.map_or(KeyPartValue::Missing, KeyPartValue::Brought);
         match self {
             Self::Caller => named(request.caller),
             Self::Tenant => tenant(request, variables),
@@ -111,14 +116,14 @@ impl KeyPart {
     }
 }
 
-fn named(name: Option<&str>) -> Part<'_> {
-    name.map_or(Part::Missing, |name| Part::Named(name.into()))
+fn named(name: Option<&str>) -> KeyPartValue<'_> {
+    name.map_or(KeyPartValue::Missing, |name| KeyPartValue::Named(name.into()))
 }
 
-fn tenant<'r>(request: &'r Request<'_>, variables: &'r Variables) -> Part<'r> {
+fn tenant<'r>(request: &'r Request<'_>, variables: &'r Variables) -> KeyPartValue<'r> {
     let of_path = || variables.iter().find(|(name, _)| names_tenant(name)).map(|(_, value)| value);
     match (request.tenant, of_path()) {
-        (None, Some(value)) => Part::Brought(value.into()),
+        (None, Some(value)) => KeyPartValue::Brought(value.into()),
         (tenant, _) => named(tenant.or(request.caller)),
     }
 }
@@ -129,13 +134,13 @@ fn names_tenant(name: &str) -> bool {
     matches!(plain, "tenant" | "org" | "organization" | "organisation")
 }
 
-fn endpoint(request: &Request<'_>, matched: &Match) -> Part<'static> {
+fn endpoint(request: &Request<'_>, matched: &Match) -> KeyPartValue<'static> {
     let method = request.method.to_ascii_uppercase();
     match matched.path() {
-        Some(template) if template.names_one_endpoint() => Part::Named(format!("{method} {template}").into()),
+        Some(template) if template.names_one_endpoint() => KeyPartValue::Named(format!("{method} {template}").into()),
         _ => {
             let path = request.path.split(['?', '#']).next().unwrap_or_default();
-            Part::Brought(format!("{method} {path}").into())
+            KeyPartValue::Brought(format!("{method} {path}").into())
         }
     }
 }
@@ -189,9 +194,9 @@ mod tests {
     fn name(part: &str, request: &Request<'_>, matched: &Match) -> String {
         let variables = matched.variables(request.method, request.path).unwrap();
         match part.parse::<KeyPart>().unwrap().of(request, matched, &variables) {
-            Part::Named(name) => name.into_owned(),
-            Part::Brought(value) => format!("!{value}"),
-            Part::Missing => MISSING.to_owned(),
+            KeyPartValue::Named(name) => name.into_owned(),
+            KeyPartValue::Brought(value) => format!("!{value}"),
+            KeyPartValue::Missing => MISSING.to_owned(),
         }
     }
 

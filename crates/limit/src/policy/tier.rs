@@ -25,12 +25,12 @@ const LONGEST_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
 pub struct Tier {
     limit: u64,
     period_us: u64,
-    kind: Kind,
+    kind: TierKind,
 }
 
 /// What a tier does with its limit and period.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TierKind {
     /// `limit` calls drain per period; at most `burst` at once.
     Bucket { burst: u64 },
     /// One call per period, to the microsecond.
@@ -47,7 +47,7 @@ pub enum Kind {
     Backlog,
 }
 
-/// Where the windows of `Kind::Fixed` begin.
+/// Where the windows of `TierKind::Fixed` begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Align {
     /// At multiples of the period since 1970; with `spread`, shifted by a share of the period that depends on that part
@@ -91,7 +91,7 @@ impl Tier {
     /// # Errors
     /// When it can't be counted exactly, or the limit, period or burst is zero.
     pub fn bucket(limit: u64, period: Duration, burst: u64) -> Result<Self, BadTier> {
-        let tier = Self::new(limit, period, Kind::Bucket { burst })?;
+        let tier = Self::new(limit, period, TierKind::Bucket { burst })?;
         if burst == 0 {
             return Err(BadTier::ZeroBurst);
         }
@@ -101,13 +101,13 @@ impl Tier {
 
     /// The bucket of a rate; a burst that can't be counted exactly with it becomes the largest that can.
     pub fn of_rate(rate: Rate, burst: u64) -> Self {
-        let kind = Kind::Bucket { burst: burst.clamp(1, Self::most_burst(rate)) };
+        let kind = TierKind::Bucket { burst: burst.clamp(1, Self::most_burst(rate)) };
         Self { limit: rate.limit(), period_us: rate.period_us(), kind }
     }
 
     /// The largest burst that can be counted exactly with a rate.
     pub fn most_burst(rate: Rate) -> u64 {
-        let tier = Self { limit: rate.limit(), period_us: rate.period_us(), kind: Kind::Gate };
+        let tier = Self { limit: rate.limit(), period_us: rate.period_us(), kind: TierKind::Gate };
         let (_, unit) = tier.drain();
         EXACT / 4 / unit
     }
@@ -117,7 +117,7 @@ impl Tier {
     /// # Errors
     /// When the period is zero or too long.
     pub fn gate(period: Duration) -> Result<Self, BadTier> {
-        Self::new(1, period, Kind::Gate)
+        Self::new(1, period, TierKind::Gate)
     }
 
     /// `limit` per window.
@@ -125,7 +125,7 @@ impl Tier {
     /// # Errors
     /// When the limit or the period is zero or too large.
     pub fn fixed(limit: u64, period: Duration, align: Align) -> Result<Self, BadTier> {
-        Self::new(limit, period, Kind::Fixed(align))
+        Self::new(limit, period, TierKind::Fixed(align))
     }
 
     /// Windows of a calendar, whose length is that of its unit.
@@ -133,7 +133,7 @@ impl Tier {
     /// # Errors
     /// When the limit is zero or too large.
     pub fn calendar(limit: u64, calendar: Calendar) -> Result<Self, BadTier> {
-        Self::new(limit, calendar.unit().length(), Kind::Fixed(Align::Calendar(calendar)))
+        Self::new(limit, calendar.unit().length(), TierKind::Fixed(Align::Calendar(calendar)))
     }
 
     /// `limit` per window that slides, weighted by the share of the last one.
@@ -141,7 +141,7 @@ impl Tier {
     /// # Errors
     /// When it can't be counted exactly, or the limit or the period is zero.
     pub fn sliding(limit: u64, period: Duration) -> Result<Self, BadTier> {
-        let tier = Self::new(limit, period, Kind::Sliding)?;
+        let tier = Self::new(limit, period, TierKind::Sliding)?;
         let period_us = tier.period_us;
         tier.exact(limit, period_us, EXACT / 8, || "a sliding window".to_owned())
     }
@@ -157,7 +157,7 @@ impl Tier {
         if min_gap > period {
             return Err(BadTier::LongGap { gap: min_gap, period });
         }
-        Self::new(limit, period, Kind::Log { min_gap_us: micros(min_gap), count_denied })
+        Self::new(limit, period, TierKind::Log { min_gap_us: micros(min_gap), count_denied })
     }
 
     /// At most `limit` leases at once, each for at most `lease`.
@@ -168,7 +168,7 @@ impl Tier {
         if limit > MOST_CONCURRENT {
             return Err(BadTier::ManyLeases(limit));
         }
-        Self::new(limit, lease, Kind::Concurrent)
+        Self::new(limit, lease, TierKind::Concurrent)
     }
 
     /// At most `limit` jobs that wait in the bucket.
@@ -176,10 +176,10 @@ impl Tier {
     /// # Errors
     /// When the limit is zero or too large.
     pub fn backlog(limit: u64) -> Result<Self, BadTier> {
-        Self::new(limit, Duration::from_micros(1), Kind::Backlog)
+        Self::new(limit, Duration::from_micros(1), TierKind::Backlog)
     }
 
-    fn new(limit: u64, period: Duration, kind: Kind) -> Result<Self, BadTier> {
+    fn new(limit: u64, period: Duration, kind: TierKind) -> Result<Self, BadTier> {
         let period_us = micros(period);
         if limit == 0 {
             return Err(BadTier::ZeroLimit);
@@ -215,14 +215,14 @@ impl Tier {
         self.period_us
     }
 
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &TierKind {
         &self.kind
     }
 
     /// The most that can pass at once: a cost above it never does.
     pub fn most(&self) -> u64 {
         match self.kind {
-            Kind::Bucket { burst } => burst,
+            TierKind::Bucket { burst } => burst,
             _ => self.limit,
         }
     }
@@ -237,11 +237,11 @@ impl Tier {
     /// µs from used up to all left.
     pub(crate) fn refill_us(&self) -> u64 {
         match self.kind {
-            Kind::Bucket { burst } => {
+            TierKind::Bucket { burst } => {
                 let refill = (u128::from(burst) * u128::from(self.period_us)).div_ceil(u128::from(self.limit));
                 u64::try_from(refill).unwrap_or(u64::MAX)
             }
-            Kind::Sliding => 2 * self.period_us,
+            TierKind::Sliding => 2 * self.period_us,
             _ => self.period_us,
         }
     }
@@ -252,7 +252,7 @@ impl Tier {
     /// and 3/8 are taken in the window itself.
     pub(crate) fn held_back(&self) -> Self {
         match self.kind {
-            Kind::Bucket { burst } => Self { kind: Kind::Bucket { burst: burst * 3 / 8 }, ..*self },
+            TierKind::Bucket { burst } => Self { kind: TierKind::Bucket { burst: burst * 3 / 8 }, ..*self },
             _ => self.clone(),
         }
     }
@@ -260,7 +260,7 @@ impl Tier {
     /// How long calls that were taken ahead may be spent; None: to the end of the window that they were taken in.
     pub(crate) fn lease(&self) -> Option<Duration> {
         match self.kind {
-            Kind::Bucket { .. } => Some(Duration::from_micros(self.refill_us() / 4)),
+            TierKind::Bucket { .. } => Some(Duration::from_micros(self.refill_us() / 4)),
             _ => None,
         }
     }
@@ -270,14 +270,14 @@ impl Tier {
         let replicas = replicas.max(1);
         let part = |count: u64| Some(count / replicas).filter(|part| *part > 0);
         let (limit, kind) = match &self.kind {
-            Kind::Bucket { burst } => (part(self.limit)?, Kind::Bucket { burst: part(*burst)? }),
+            TierKind::Bucket { burst } => (part(self.limit)?, TierKind::Bucket { burst: part(*burst)? }),
             kind => (part(self.limit)?, kind.clone()),
         };
         Some(Self { limit, kind, ..*self })
     }
 }
 
-impl Kind {
+impl TierKind {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Bucket { .. } => "bucket",

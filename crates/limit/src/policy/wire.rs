@@ -2,7 +2,7 @@
 
 use crate::policy::calendar::Calendar;
 use crate::policy::scope::digest;
-use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Tier, TierKind};
 
 /// The largest whole number that Lua holds exactly.
 const LARGEST: u64 = dripfeed_job::rate::EXACT - 1;
@@ -55,7 +55,7 @@ impl Phase {
 
 pub(crate) fn calendar(tier: &Tier) -> Option<&Calendar> {
     match tier.kind() {
-        Kind::Fixed(Align::Calendar(calendar)) => Some(calendar),
+        TierKind::Fixed(Align::Calendar(calendar)) => Some(calendar),
         _ => None,
     }
 }

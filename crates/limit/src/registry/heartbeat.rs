@@ -21,14 +21,14 @@ pub(super) struct Heartbeat {
     intakes: Intakes,
 }
 
-pub(super) struct Learned {
+pub(super) struct HeartbeatNews {
     /// How many intakes are alive, this one included.
     pub(super) intakes: u64,
     /// All rules by service, if they have changed.
     pub(super) rules: Option<HashMap<String, String>>,
 }
 
-type Reply = (String, HashMap<String, u64>, Option<HashMap<String, String>>);
+type HeartbeatReply = (String, HashMap<String, u64>, Option<HashMap<String, String>>);
 
 impl Heartbeat {
     pub(super) fn new() -> Self {
@@ -36,15 +36,15 @@ impl Heartbeat {
         Self { intakes: Intakes::seen_by(&id), id, version: String::new() }
     }
 
-    pub(super) async fn attend(&mut self, store: &Store, keys: &RegistryKeys) -> Result<Learned, StoreError> {
+    pub(super) async fn beat(&mut self, store: &Store, keys: &RegistryKeys) -> Result<HeartbeatNews, StoreError> {
         let mut call = HEARTBEAT.on(&[&keys.intakes, &keys.rules, &keys.state]);
         call.arg(&self.id).arg(&self.version);
         for (intake, beats) in self.intakes.gone() {
             call.arg(intake).arg(beats);
         }
-        let (version, intakes, rules): Reply = store.run(&call).await?;
+        let (version, intakes, rules): HeartbeatReply = store.run(&call).await?;
         self.version = version;
-        Ok(Learned { intakes: self.intakes.observe(intakes, Instant::now()), rules })
+        Ok(HeartbeatNews { intakes: self.intakes.observe(intakes, Instant::now()), rules })
     }
 
     /// The others then share the limits without this intake.

@@ -9,14 +9,14 @@ const SILENCE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(super) struct Intakes {
     own: String,
-    seen: HashMap<String, Seen>,
+    seen: HashMap<String, SeenIntake>,
     /// The last time that this intake looked.
     looked: Option<Instant>,
 }
 
 /// A heartbeat, and since when it stands there.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct SeenIntake {
     beats: u64,
     since: Instant,
     is_gone: bool,
@@ -39,7 +39,7 @@ impl Intakes {
                 _ => now,
             };
             let is_gone = intake != self.own && now.duration_since(since) >= SILENCE;
-            (intake, Seen { beats, since, is_gone })
+            (intake, SeenIntake { beats, since, is_gone })
         };
         self.seen = beats.into_iter().map(seen).collect();
         self.looked = Some(now);

@@ -3,11 +3,11 @@
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use crate::load::{self, Fault, LoadError};
+use crate::load::{self, LoadError, LoadFault};
 use crate::policy::Policy;
 use crate::policy::policies::Policies;
 use crate::policy::scope::KeyPart;
-use crate::policy::tier::Kind;
+use crate::policy::tier::TierKind;
 
 /// Each policy is looked at for each request.
 const MOST_POLICIES: usize = 100;
@@ -40,7 +40,7 @@ impl Rules {
         // Looked at first: what is larger isn't read at all.
         bounded(&document)?;
         let policies = load::document(document.clone())?;
-        let faults: Vec<Fault> = impossible(&policies);
+        let faults: Vec<LoadFault> = impossible(&policies);
         if !faults.is_empty() {
             return Err(LoadError::new(faults).into());
         }
@@ -63,8 +63,8 @@ fn bounded(document: &Json) -> Result<(), BadRules> {
     let lists = document.as_object().into_iter().flatten();
     let lists = lists.filter_map(|(name, items)| Some((name, items.as_array()?.len())));
     let too_long = lists.filter(|(_, count)| *count > MOST_POLICIES);
-    let faults: Vec<Fault> = too_long
-        .map(|(name, count)| Fault {
+    let faults: Vec<LoadFault> = too_long
+        .map(|(name, count)| LoadFault {
             place: name.clone(),
             message: format!("{count} policies: use at most {MOST_POLICIES}"),
         })
@@ -77,15 +77,15 @@ fn bounded(document: &Json) -> Result<(), BadRules> {
     if bytes > MOST_BYTES { Err(BadRules::TooLarge(bytes)) } else { Ok(()) }
 }
 
-fn impossible(policies: &Policies) -> Vec<Fault> {
+fn impossible(policies: &Policies) -> Vec<LoadFault> {
     policies.iter().enumerate().flat_map(|(at, policy)| impossible_in(at, policy)).collect()
 }
 
-fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = Fault> {
+fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = LoadFault> {
     let tiers = policy.tiers().iter().enumerate().filter_map(|(tier, rule)| {
         let message = match rule.kind() {
-            Kind::Backlog => "only a bucket has a backlog",
-            Kind::Concurrent => {
+            TierKind::Backlog => "only a bucket has a backlog",
+            TierKind::Concurrent => {
                 "a check holds nothing that could be returned: leases take the tower layer, in the service itself"
             }
             _ => return None,
@@ -97,7 +97,7 @@ fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = Fault> {
         field.then(|| (format!("key[{part}]"), "a check sees no body: use a header, or the caller"))
     });
     let id = policy.id();
-    let fault = |(place, message): (String, &str)| Fault {
+    let fault = |(place, message): (String, &str)| LoadFault {
         place: format!("policies[{at}].{place}"),
         message: format!("{message} (policy `{id}`)"),
     };

@@ -19,24 +19,24 @@ const MOST: u64 = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct AsyncCounter {
-    accounts: Cache<String, Arc<Mutex<Account>>>,
+    scopes: Cache<String, Arc<Mutex<CountedScope>>>,
     /// There is something to report.
     dirty: Arc<Notify>,
-    /// Redis couldn't be reported the last time.
+    /// The last report to Redis failed.
     failing: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Account {
+struct CountedScope {
     scope: Scope,
     /// As Redis reported it, with what was counted here since.
     state: LocalScope,
-    untold: Untold,
+    unreported: Unreported,
 }
 
-/// What Redis wasn't reported yet.
+/// What wasn't reported to Redis yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Untold {
+struct Unreported {
     calls: u64,
     since: Option<Instant>,
 }
@@ -44,7 +44,7 @@ struct Untold {
 impl AsyncCounter {
     pub(crate) fn new() -> Self {
         Self {
-            accounts: Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build(),
+            scopes: Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build(),
             dirty: Arc::default(),
             failing: AtomicBool::new(false),
         }
@@ -53,28 +53,28 @@ impl AsyncCounter {
     /// Judges by what is known here, and counts if it passes. None: Redis is away for too long to go on.
     pub(crate) fn take(&self, scope: &Scope, clock: &Clock) -> Option<ScopeVerdict> {
         let now = clock.now_us();
-        let account = self.account(scope, now);
-        let mut account = lock(&account);
-        if account.untold.since.is_some_and(|since| since.elapsed() > out_of_touch(scope)) {
+        let counted = self.counted(scope, now);
+        let mut counted = lock(&counted);
+        if counted.unreported.since.is_some_and(|since| since.elapsed() > out_of_touch(scope)) {
             return None;
         }
-        account.state.advance(now, scope.phases(now));
-        let verdict = account.state.take(scope.cost, 0);
+        counted.state.advance(now, scope.phases(now));
+        let verdict = counted.state.take(scope.cost, 0);
         if verdict.taken > 0 {
-            account.untold.add(Untold { calls: verdict.taken, since: Some(Instant::now()) });
+            counted.unreported.add(Unreported { calls: verdict.taken, since: Some(Instant::now()) });
             self.dirty.notify_one();
         }
         Some(verdict)
     }
 
     /// Takes back what was counted; shows what of it Redis knows already.
-    pub(crate) fn give_back(&self, scope: &Scope) -> u64 {
-        let Some(account) = self.accounts.get(&scope.key) else { return scope.cost };
-        let mut account = lock(&account);
-        account.state.refund(scope.cost, 0);
-        let untold = account.untold.calls.min(scope.cost);
-        account.untold.calls -= untold;
-        scope.cost - untold
+    pub(crate) fn refund(&self, scope: &Scope) -> u64 {
+        let Some(counted) = self.scopes.get(&scope.key) else { return scope.cost };
+        let mut counted = lock(&counted);
+        counted.state.refund(scope.cost, 0);
+        let unreported = counted.unreported.calls.min(scope.cost);
+        counted.unreported.calls -= unreported;
+        scope.cost - unreported
     }
 
     /// Is notified when something was counted, and when this is dropped.
@@ -84,30 +84,30 @@ impl AsyncCounter {
 
     /// The shortest time in which one of the scopes wants to be reported of; None: there is nothing to report.
     pub(crate) fn soonest(&self) -> Option<Duration> {
-        self.untold().iter().map(|account| sync(&lock(account).scope)).min()
+        self.unreported().iter().map(|counted| sync(&lock(counted).scope)).min()
     }
 
-    /// Reports Redis all that was counted, and learns what the others have.
-    pub(crate) async fn tell(&self, store: &Store, clock: &Clock) {
-        for part in self.untold().chunks(PER_CALL) {
-            self.tell_part(part, store, clock).await;
+    /// Reports to Redis all that was counted, and learns what the others have.
+    pub(crate) async fn report(&self, store: &Store, clock: &Clock) {
+        for part in self.unreported().chunks(PER_CALL) {
+            self.report_part(part, store, clock).await;
         }
     }
 
-    async fn tell_part(&self, part: &[Arc<Mutex<Account>>], store: &Store, clock: &Clock) {
-        let taken: Vec<(Plan, Untold)> = part.iter().map(|account| lock(account).take_untold()).collect();
-        let (plans, untold): (Vec<Plan>, Vec<Untold>) = taken.into_iter().unzip();
+    async fn report_part(&self, part: &[Arc<Mutex<CountedScope>>], store: &Store, clock: &Clock) {
+        let taken: Vec<(Plan, Unreported)> = part.iter().map(|counted| lock(counted).take_unreported()).collect();
+        let (plans, unreported): (Vec<Plan>, Vec<Unreported>) = taken.into_iter().unzip();
         match redis_decide::count(store, clock, &plans).await {
             Ok(states) => {
                 self.failing.store(false, Ordering::Relaxed);
-                for (account, state) in part.iter().zip(states) {
-                    lock(account).learn(&state);
+                for (counted, state) in part.iter().zip(states) {
+                    lock(counted).learn(&state);
                 }
             }
             Err(error) => {
                 // It may have been counted. Twice is better than not at all.
-                for (account, untold) in part.iter().zip(untold) {
-                    lock(account).untold.add(untold);
+                for (counted, unreported) in part.iter().zip(unreported) {
+                    lock(counted).unreported.add(unreported);
                 }
                 self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
@@ -117,23 +117,26 @@ impl AsyncCounter {
         }
     }
 
-    fn untold(&self) -> Vec<Arc<Mutex<Account>>> {
-        let accounts = self.accounts.iter().map(|(_, account)| account);
-        accounts.filter(|account| lock(account).untold.calls > 0).collect()
+    fn unreported(&self) -> Vec<Arc<Mutex<CountedScope>>> {
+        let scopes = self.scopes.iter().map(|(_, counted)| counted);
+        scopes.filter(|counted| lock(counted).unreported.calls > 0).collect()
     }
 
-    fn account(&self, scope: &Scope, now: u64) -> Arc<Mutex<Account>> {
-        let fresh =
-            || Account { scope: scope.clone(), state: LocalScope::new(scope.phases(now)), untold: Untold::default() };
-        let account = self.accounts.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
+    fn counted(&self, scope: &Scope, now: u64) -> Arc<Mutex<CountedScope>> {
+        let fresh = || CountedScope {
+            scope: scope.clone(),
+            state: LocalScope::new(scope.phases(now)),
+            unreported: Unreported::default(),
+        };
+        let counted = self.scopes.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
         {
-            let mut known = lock(&account);
+            let mut known = lock(&counted);
             if known.scope.policy.fingerprint() != scope.policy.fingerprint() {
                 // Redis converts what it was reported; what it wasn't is reported under the new tiers.
-                *known = Account { untold: known.untold, ..fresh() };
+                *known = CountedScope { unreported: known.unreported, ..fresh() };
             }
         }
-        account
+        counted
     }
 }
 
@@ -143,21 +146,21 @@ impl Drop for AsyncCounter {
     }
 }
 
-impl Account {
-    fn take_untold(&mut self) -> (Plan, Untold) {
-        let untold = std::mem::take(&mut self.untold);
-        (Plan::of(vec![self.scope.costing(untold.calls)]), untold)
+impl CountedScope {
+    fn take_unreported(&mut self) -> (Plan, Unreported) {
+        let unreported = std::mem::take(&mut self.unreported);
+        (Plan::of(vec![self.scope.costing(unreported.calls)]), unreported)
     }
 
     fn learn(&mut self, packed: &[u8]) {
         // Of other tiers: a replica that has another version of the policy has written it last. The next time, then.
-        if self.state.read(packed, self.scope.policy.fingerprint()).is_some() && self.untold.calls > 0 {
-            self.state.charge(self.untold.calls, 0);
+        if self.state.read(packed, self.scope.policy.fingerprint()).is_some() && self.unreported.calls > 0 {
+            self.state.charge(self.unreported.calls, 0);
         }
     }
 }
 
-impl Untold {
+impl Unreported {
     fn add(&mut self, other: Self) {
         self.calls += other.calls;
         self.since = self.since.into_iter().chain(other.since).min();

@@ -8,7 +8,7 @@ use moka::sync::Cache;
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::decide::plan::{Plan, Scope};
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 
 /// One of this many calls that are left is taken ahead: the less is left, the less a replica holds back from the
@@ -20,7 +20,7 @@ const MOST: u64 = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Leases {
-    accounts: Cache<String, Arc<Mutex<Account>>>,
+    accounts: Cache<String, Arc<Mutex<LeaseAccount>>>,
     /// There is something that will have to be spent or returned.
     held: Arc<Notify>,
 }
@@ -35,12 +35,12 @@ pub(crate) enum Withdraw {
 
 /// What this replica holds for one scope.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct LeaseAccount {
     /// The oldest first.
     stock: VecDeque<Stock>,
     scope: Scope,
     /// As Redis reported it last.
-    tiers: Vec<Left>,
+    tiers: Vec<Remaining>,
     held: Arc<Notify>,
 }
 
@@ -69,9 +69,13 @@ impl Leases {
 
     /// The account of a scope, for one request at a time: while one asks Redis, those that come meanwhile wait for what
     /// it brings.
-    pub(crate) async fn account(&self, scope: &Scope) -> OwnedMutexGuard<Account> {
-        let fresh =
-            || Account { stock: VecDeque::new(), scope: scope.clone(), tiers: Vec::new(), held: self.held.clone() };
+    pub(crate) async fn account(&self, scope: &Scope) -> OwnedMutexGuard<LeaseAccount> {
+        let fresh = || LeaseAccount {
+            stock: VecDeque::new(),
+            scope: scope.clone(),
+            tiers: Vec::new(),
+            held: self.held.clone(),
+        };
         let account = self.accounts.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
         let mut account = account.lock_owned().await;
         if account.scope.policy.fingerprint() != scope.policy.fingerprint() {
@@ -105,7 +109,7 @@ impl Drop for Leases {
     }
 }
 
-impl Account {
+impl LeaseAccount {
     /// Spends `n` if they are there.
     pub(crate) fn spend(&mut self, n: u64) -> Option<ScopeVerdict> {
         let now = Instant::now();

@@ -8,7 +8,7 @@ use moka::sync::Cache;
 
 use crate::decide::clock::Clock;
 use crate::decide::plan::Scope;
-use crate::decide::redis_decide::GiveBack;
+use crate::decide::redis_decide::Refund;
 use crate::decide::verdict::ScopeVerdict;
 use crate::local::LocalScope;
 use crate::policy::consistency::OnStoreError;
@@ -23,19 +23,19 @@ const REMEMBERED: Duration = Duration::from_hours(24);
 #[derive(Debug)]
 pub(crate) struct Outage {
     replicas: AtomicU64,
-    scopes: Cache<String, Arc<Mutex<Alone>>>,
+    scopes: Cache<String, Arc<Mutex<LocalShare>>>,
 }
 
 /// A scope's share, for the number of replicas that were alive when the outage began.
 #[derive(Debug)]
-struct Alone {
+struct LocalShare {
     fingerprint: u32,
     replicas: u64,
     scope: LocalScope,
 }
 
 /// How a policy answers without Redis.
-pub(crate) enum Answered {
+pub(crate) enum OutageVerdict {
     /// Judged by this replica's share, and charged to it if passed.
     Here(ScopeVerdict),
     Unchecked,
@@ -54,36 +54,38 @@ impl Outage {
         self.replicas.store(replicas.max(1), Ordering::Relaxed);
     }
 
-    pub(crate) fn answer(&self, scope: &Scope, lease: u64, clock: &Clock) -> Answered {
+    pub(crate) fn answer(&self, scope: &Scope, lease: u64, clock: &Clock) -> OutageVerdict {
         match scope.policy.settings().on_store_error {
             // A shadow changes no answer.
-            _ if scope.policy.is_shadow() => Answered::Unchecked,
-            OnStoreError::Closed => Answered::Closed,
-            OnStoreError::Open => Answered::Unchecked,
-            OnStoreError::Local => self.judge(scope, lease, clock.now_us()).map_or(Answered::Closed, Answered::Here),
+            _ if scope.policy.is_shadow() => OutageVerdict::Unchecked,
+            OnStoreError::Closed => OutageVerdict::Closed,
+            OnStoreError::Open => OutageVerdict::Unchecked,
+            OnStoreError::Local => {
+                self.judge(scope, lease, clock.now_us()).map_or(OutageVerdict::Closed, OutageVerdict::Here)
+            }
         }
     }
 
     /// None: there is less than one call for each replica.
     fn judge(&self, scope: &Scope, lease: u64, now_us: u64) -> Option<ScopeVerdict> {
-        let alone = self.alone(scope, now_us)?;
-        let mut alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let shares = shares(scope, alone.replicas, now_us)?;
-        alone.scope.advance(now_us, shares.iter().map(|(tier, phase)| (tier, *phase)));
-        Some(alone.scope.take(scope.cost, lease))
+        let local_share = self.local_share(scope, now_us)?;
+        let mut local_share = local_share.lock().unwrap_or_else(PoisonError::into_inner);
+        let shares = shares(scope, local_share.replicas, now_us)?;
+        local_share.scope.advance(now_us, shares.iter().map(|(tier, phase)| (tier, *phase)));
+        Some(local_share.scope.take(scope.cost, lease))
     }
 
-    pub(crate) fn give_back(&self, scope: &Scope, lease: u64, what: GiveBack) {
-        if let Some(alone) = self.scopes.get(&scope.key) {
-            let mut alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn refund(&self, scope: &Scope, lease: u64, what: Refund) {
+        if let Some(local_share) = self.scopes.get(&scope.key) {
+            let mut local_share = local_share.lock().unwrap_or_else(PoisonError::into_inner);
             match what {
-                GiveBack::All => alone.scope.refund(scope.cost, lease),
-                GiveBack::Leases => alone.scope.release(lease),
+                Refund::All => local_share.scope.refund(scope.cost, lease),
+                Refund::Leases => local_share.scope.release(lease),
             }
         }
     }
 
-    fn alone(&self, scope: &Scope, now_us: u64) -> Option<Arc<Mutex<Alone>>> {
+    fn local_share(&self, scope: &Scope, now_us: u64) -> Option<Arc<Mutex<LocalShare>>> {
         let fingerprint = scope.policy.fingerprint();
         if let Some(known) = self.scopes.get(&scope.key)
             && known.lock().unwrap_or_else(PoisonError::into_inner).fingerprint == fingerprint
@@ -93,9 +95,9 @@ impl Outage {
         let replicas = self.replicas.load(Ordering::Relaxed);
         let shares = shares(scope, replicas, now_us)?;
         let local = LocalScope::new(shares.iter().map(|(tier, phase)| (tier, *phase)));
-        let alone = Arc::new(Mutex::new(Alone { fingerprint, replicas, scope: local }));
-        self.scopes.insert(scope.key.clone(), alone.clone());
-        Some(alone)
+        let local_share = Arc::new(Mutex::new(LocalShare { fingerprint, replicas, scope: local }));
+        self.scopes.insert(scope.key.clone(), local_share.clone());
+        Some(local_share)
     }
 }
 

@@ -1,23 +1,23 @@
-//! RefusalCache are remembered until they are over, so that who asks again and again doesn't cost a call of Redis each
-//! time.
+//! Refusals are remembered until they are over, so that a caller that asks again and again doesn't cost a call of Redis
+//! each time.
 
 use std::time::{Duration, Instant};
 
 use moka::sync::Cache;
 
-use crate::decide::combined::Judgement;
+use crate::decide::combined::PlacedDecision;
 use crate::decide::decision::{Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
-use crate::decide::verdict::{Left, ScopeVerdict};
+use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
-use crate::policy::tier::Kind;
+use crate::policy::tier::TierKind;
 
 /// What was returned by another replica, or raised by it, is seen after that long.
 const LONGEST: Duration = Duration::from_secs(1);
 const MOST: u64 = 100_000;
 
 #[derive(Clone, Debug)]
-struct Refusal {
+struct CachedRefusal {
     cost: u64,
     fingerprint: u32,
     /// When Redis was asked: it answered later, so the refusal isn't kept for too long.
@@ -27,7 +27,7 @@ struct Refusal {
 }
 
 #[derive(Debug)]
-pub(crate) struct RefusalCache(Cache<String, Refusal>);
+pub(crate) struct RefusalCache(Cache<String, CachedRefusal>);
 
 impl RefusalCache {
     pub(crate) fn new() -> Self {
@@ -39,7 +39,7 @@ impl RefusalCache {
         let policy = &scope.policy;
         let settled = !policy.is_shadow() && !policy.tiers().iter().any(|tier| may_change(tier.kind()));
         if let (true, false, Wait::After(wait)) = (settled, verdict.passed, verdict.wait()) {
-            let refusal = Refusal {
+            let refusal = CachedRefusal {
                 cost: scope.cost,
                 fingerprint: policy.fingerprint(),
                 asked,
@@ -51,7 +51,7 @@ impl RefusalCache {
     }
 
     /// The refusal of a request that costs at least what was refused.
-    pub(crate) fn find(&self, plan: &Plan) -> Option<Judgement> {
+    pub(crate) fn find(&self, plan: &Plan) -> Option<PlacedDecision> {
         let now = Instant::now();
         plan.scopes().iter().enumerate().find_map(|(at, scope)| {
             let refusal = self.0.get(&scope.key)?;
@@ -60,7 +60,7 @@ impl RefusalCache {
                 && scope.cost >= refusal.cost
                 && now < refusal.until;
             let decision = || Decision::of(vec![PolicyVerdict::of(scope, refusal.later(scope, now))]);
-            holds.then(|| Judgement { decision: decision(), places: vec![at] })
+            holds.then(|| PlacedDecision { decision: decision(), places: vec![at] })
         })
     }
 
@@ -73,20 +73,20 @@ impl RefusalCache {
     }
 }
 
-impl Refusal {
+impl CachedRefusal {
     fn later(&self, scope: &Scope, now: Instant) -> ScopeVerdict {
         let passed = now - self.asked;
         let us = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);
         let tiers = self.verdict.tiers.iter().zip(scope.policy.tiers_in_store()).map(|((wait, left), tier)| {
             let never = scope.cost > tier.most();
             let wait = if never { Wait::Never } else { wait.less(passed) };
-            (wait, Left { calls: left.calls, resets: left.resets.saturating_sub(us) })
+            (wait, Remaining { calls: left.calls, resets: left.resets.saturating_sub(us) })
         });
         ScopeVerdict { passed: false, taken: 0, tiers: tiers.collect() }
     }
 }
 
 /// Leases are returned at any time and queues drain; denied calls that are counted must be asked of Redis.
-fn may_change(kind: &Kind) -> bool {
-    matches!(kind, Kind::Concurrent | Kind::Backlog | Kind::Log { count_denied: true, .. })
+fn may_change(kind: &TierKind) -> bool {
+    matches!(kind, TierKind::Concurrent | TierKind::Backlog | TierKind::Log { count_denied: true, .. })
 }

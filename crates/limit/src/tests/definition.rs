@@ -1,6 +1,6 @@
 //! What each kind means, from the history of all that was done: no state is kept, and every fraction is exact.
 
-use crate::policy::tier::{Align, Kind, Tier};
+use crate::policy::tier::{Align, Tier, TierKind};
 use crate::policy::wire::Phase;
 
 /// What was done, when, and for how much.
@@ -63,26 +63,26 @@ impl Definition {
         let (now_us, n_calls) = (i128::from(now), i128::from(n));
         match self.tier.kind() {
             // In parts of a call, of which a period has `limit`: each µs takes that many, a call brings a period.
-            Kind::Bucket { .. } | Kind::Gate => {
+            TierKind::Bucket { .. } | TierKind::Gate => {
                 self.level(now) + n_calls * period <= i128::from(self.tier.most()) * period
             }
-            Kind::Fixed(Align::First) => self.since_first(now) + n_calls <= limit,
-            Kind::Fixed(_) => self.in_window(self.window(now)) + n_calls <= limit,
-            Kind::Sliding => {
+            TierKind::Fixed(Align::First) => self.since_first(now) + n_calls <= limit,
+            TierKind::Fixed(_) => self.in_window(self.window(now)) + n_calls <= limit,
+            TierKind::Sliding => {
                 let window = self.window(now);
                 let rest = period - now_us % period;
                 let before = window.checked_sub(1).map_or(0, |before| self.in_window(before));
                 before * rest + (self.in_window(window) + n_calls) * period <= limit * period
             }
-            Kind::Log { min_gap_us, .. } => {
+            TierKind::Log { min_gap_us, .. } => {
                 let calls = self.log();
                 let young = calls.iter().filter(|(at, _)| now - at < self.tier.period_us());
                 let sum: u64 = young.map(|(_, n)| n).sum();
                 let apart = calls.last().is_none_or(|(at, _)| n == 0 || now - at >= *min_gap_us);
                 sum + n <= self.tier.limit() && apart
             }
-            Kind::Concurrent => self.leases(now) + n_calls <= limit,
-            Kind::Backlog => true,
+            TierKind::Concurrent => self.leases(now) + n_calls <= limit,
+            TierKind::Backlog => true,
         }
     }
 
@@ -105,7 +105,7 @@ impl Definition {
     /// The number of the window of the clock, or of the calendar, that `at` lies in.
     fn window(&self, at: u64) -> u64 {
         match self.tier.kind() {
-            Kind::Fixed(Align::Calendar(calendar)) => calendar.borders(at)[0],
+            TierKind::Fixed(Align::Calendar(calendar)) => calendar.borders(at)[0],
             _ => (at + self.phase.offset) / self.tier.period_us(),
         }
     }
@@ -137,7 +137,7 @@ impl Definition {
 
     /// The calls that a log knows, also those that it has forgotten since. A refund takes the youngest that are in it.
     fn log(&self) -> Vec<(u64, u64)> {
-        let Kind::Log { count_denied, .. } = *self.tier.kind() else { return Vec::new() };
+        let TierKind::Log { count_denied, .. } = *self.tier.kind() else { return Vec::new() };
         let mut calls: Vec<(u64, u64)> = Vec::new();
         for done in &self.history {
             match *done {

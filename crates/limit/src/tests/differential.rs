@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use crate::decide::wait::Wait;
 use crate::local::LocalScope;
-use crate::{Align, Calendar, Kind, Plan, Policy, Tier, Unit};
+use crate::{Align, Calendar, Plan, Policy, Tier, TierKind, Unit};
 
 use super::bench::{Bench, NOON, Step, plan, policy};
 use super::definition::{self, Definition};
@@ -146,7 +146,7 @@ impl Walk {
 }
 
 fn counts_denied(tier: &Tier) -> bool {
-    matches!(tier.kind(), Kind::Log { count_denied: true, .. })
+    matches!(tier.kind(), TierKind::Log { count_denied: true, .. })
 }
 
 async fn walk(kind: impl Fn(&mut fastrand::Rng) -> Tier) {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::load;
-use crate::{Counts, KeyPart, LimitError, Limiter, Mode, Policies, Policy, PolicySettings, Request, Tier, Wait};
+use crate::{KeyPart, LimitError, Limiter, Mode, Policies, Policy, PolicySettings, Request, Tier, VerdictCounts, Wait};
 
 use super::bench::{Bench, call, policies, seconds, settings};
 
@@ -110,9 +110,9 @@ async fn what_became_of_requests_is_counted_also_for_shadows() {
     assert_eq!(passed(&limiter, &call("acme"), 5).await, 3);
     let tally = limiter.tally();
     let of = |id: &str| tally[&id.parse().unwrap()];
-    assert_eq!(of("real"), Counts { allowed: 3, refused: 2, ..Counts::default() });
+    assert_eq!(of("real"), VerdictCounts { allowed: 3, refused: 2, ..VerdictCounts::default() });
     // The last refusal was known already: the shadow wasn't asked.
-    assert_eq!(of("shadow"), Counts { allowed: 1, shadow_refused: 3, ..Counts::default() });
+    assert_eq!(of("shadow"), VerdictCounts { allowed: 1, shadow_refused: 3, ..VerdictCounts::default() });
 }
 
 #[tokio::test]

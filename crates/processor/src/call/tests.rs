@@ -21,7 +21,7 @@ use crate::upstream::connector::Connector;
 use crate::upstream::root_certs::RootCerts;
 use crate::upstream::{Upstream, UpstreamSettings, tests::settings};
 
-const BOUNDS: Bounds = Bounds { time: Duration::from_secs(5), read: 100_000, kept: 10 };
+const BOUNDS: CallBounds = CallBounds { time: Duration::from_secs(5), read: 100_000, kept: 10 };
 const SOON: Duration = Duration::from_millis(200);
 
 /// An upstream that treats each connection as `behave` does, and counts them.
@@ -93,23 +93,23 @@ fn client(upstream: UpstreamSettings) -> HttpClient {
     Connector::new().unwrap().client(&Upstream::new(upstream).unwrap())
 }
 
-async fn call_with(client: &HttpClient, url: &str, bounds: Bounds) -> Called {
+async fn call_with(client: &HttpClient, url: &str, bounds: CallBounds) -> CallResult {
     let request = Request::post(url).body(Full::default()).unwrap();
     call(client, request, bounds).await.unwrap()
 }
 
-async fn call_at(url: &str, bounds: Bounds) -> Called {
+async fn call_at(url: &str, bounds: CallBounds) -> CallResult {
     call_with(&client(settings(url)), url, bounds).await
 }
 
-fn status(called: &Called) -> u16 {
+fn status(called: &CallResult) -> u16 {
     called.answer.status().unwrap_or_else(|| panic!("{called:?}"))
 }
 
-fn why(called: &Called) -> &str {
+fn why(called: &CallResult) -> &str {
     match &called.answer {
-        Answer::Nothing { why, .. } => why,
-        Answer::Status { .. } => panic!("{called:?}"),
+        UpstreamAnswer::Nothing { why, .. } => why,
+        UpstreamAnswer::Status { .. } => panic!("{called:?}"),
     }
 }
 
@@ -209,7 +209,7 @@ async fn an_upstream_that_never_answers_or_drips_frees_its_slot_at_the_time_limi
     .await;
     for server in [silent, dripping] {
         let begun = Instant::now();
-        let called = call_at(&server.url, Bounds { time: SOON, ..BOUNDS }).await;
+        let called = call_at(&server.url, CallBounds { time: SOON, ..BOUNDS }).await;
         assert_eq!((why(&called), called.class), ("no whole answer within 200ms", "timeout"));
         assert!(begun.elapsed() < SOON * 50);
         server.until_done().await;
@@ -297,7 +297,7 @@ impl Authority {
         (server, requests)
     }
 
-    async fn calls(&self, server: &Server, root_certs: RootCerts) -> Called {
+    async fn calls(&self, server: &Server, root_certs: RootCerts) -> CallResult {
         let url = server.url.replace("http://127.0.0.1", "https://localhost");
         let client = client(UpstreamSettings { root_certs, ..settings(&url) });
         call_with(&client, &url, BOUNDS).await
@@ -406,7 +406,7 @@ async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
         let retry_after = wait.map(Duration::from_secs);
         assert_eq!(
             called.answer,
-            Answer::Status { status: 429, retry_after, exhausted_for: None, no_retry: false },
+            UpstreamAnswer::Status { status: 429, retry_after, exhausted_for: None, no_retry: false },
             "{headers}"
         );
         assert_eq!(called.class, "429");
@@ -417,5 +417,8 @@ async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
 async fn an_upstream_can_ask_for_no_retry() {
     let answer = "HTTP/1.1 500 Oops\r\nDripfeed-No-Retry: 1\r\nContent-Length: 0\r\n\r\n";
     let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
-    assert_eq!(called.answer, Answer::Status { status: 500, retry_after: None, exhausted_for: None, no_retry: true });
+    assert_eq!(
+        called.answer,
+        UpstreamAnswer::Status { status: 500, retry_after: None, exhausted_for: None, no_retry: true }
+    );
 }

@@ -23,7 +23,7 @@ use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service};
 
-use crate::shortage::lack_of_files;
+use crate::shortage::shortage_of_files;
 use crate::upstream::Upstream;
 use crate::upstream::ssrf::is_public;
 
@@ -113,8 +113,8 @@ async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
         if let Ok(found) = GaiResolver::new().call(name.clone()).await {
             return Ok(found.collect());
         }
-        if let Some(lack) = lack_of_files() {
-            return Err(lack);
+        if let Some(shortage) = shortage_of_files() {
+            return Err(shortage);
         }
     }
     Ok(GaiResolver::new().call(name.clone()).await?.collect())

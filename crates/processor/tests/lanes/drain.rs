@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 use tokio::time::Instant;
 
 use crate::stage::{Stage, Work, admitted, job, outcome, settings};
@@ -20,7 +20,7 @@ async fn a_stop_lets_calls_under_way_end_and_takes_no_more() {
     work.ended().await;
     assert_eq!(outcome(&bucket, begun).await.outcome.result, Ending::Delivered);
     assert!(feed.has_no_call());
-    assert_eq!(bucket.find(later).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(bucket.find(later).await.unwrap().unwrap().state, JobState::Waiting);
     assert_eq!(bucket.census().await.unwrap().replicas, []);
 }
 

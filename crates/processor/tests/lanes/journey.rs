@@ -66,7 +66,7 @@ async fn being_throttled_costs_no_attempt_and_holds_the_whole_bucket() {
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let first = admitted(&bucket, job("first")).await;
     feed.call().await.answer((StatusCode::TOO_MANY_REQUESTS, [("Retry-After", "1")]));
-    while bucket.census().await.unwrap().pace.held_for.is_none() {
+    while bucket.census().await.unwrap().pace.throttled_for.is_none() {
         tokio::task::yield_now().await;
     }
     let held = tokio::time::Instant::now();

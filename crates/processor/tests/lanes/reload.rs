@@ -1,4 +1,4 @@
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 
 use dripfeed_tests::buckets::changed;
 
@@ -44,7 +44,7 @@ async fn a_removed_bucket_is_drained_and_a_new_one_begins() {
     let called = admitted(&other, job("called")).await;
     added.call().await.ok();
     assert_eq!(outcome(&other, called).await.outcome.result, Ending::Delivered);
-    assert_eq!(one.find(left).await.unwrap().unwrap().state, State::Waiting);
+    assert_eq!(one.find(left).await.unwrap().unwrap().state, JobState::Waiting);
     assert!(removed.has_no_call());
     work.ended().await;
 }
@@ -60,7 +60,7 @@ async fn more_slots_are_used_at_once_also_when_all_are_taken() {
         admitted(&bucket, job(body)).await;
     }
     let first = feed.call().await;
-    bucket.change(&changed("leak.concurrency", 3)).await.unwrap();
+    bucket.apply_overrides(&changed("leak.concurrency", 3)).await.unwrap();
     let others = feed.calls(2).await;
     first.ok();
     for call in others {

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::checks::server_info::Facts;
+use crate::checks::server_info::ServerInfo;
 use crate::durability::Durability;
 use crate::durability::append_fsync::AppendFsync;
 
 /// The class that answers may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effective {
+pub struct EffectiveDurability {
     /// The configured class, or a lower one where Redis gives less.
     pub class: Durability,
     /// Why it is lower, or can't be verified.
@@ -36,18 +36,18 @@ pub enum Shortfall {
 ///
 /// # Errors
 /// For `fsync` and `replicated` where the server doesn't give it: the start is to be refused.
-pub fn effective(configured: Durability, facts: &Facts) -> Result<Effective, Shortfall> {
+pub fn effective(configured: Durability, facts: &ServerInfo) -> Result<EffectiveDurability, Shortfall> {
     let (class, shortfall) = match (configured, shortfall(configured, facts)) {
         (Durability::Fsync | Durability::Replicated, Some(shortfall)) => return Err(shortfall),
         (Durability::Everysec, Some(shortfall @ Shortfall::NotVisible(_))) => (Durability::Everysec, Some(shortfall)),
         (_, Some(shortfall)) => (Durability::Process, Some(shortfall)),
         (configured, None) => (configured, None),
     };
-    Ok(Effective { class, shortfall })
+    Ok(EffectiveDurability { class, shortfall })
 }
 
 /// The class that answers may name now: `configured` where the server gives it, else what its append-only file gives.
-pub fn given(configured: Durability, facts: &Facts) -> Durability {
+pub fn given(configured: Durability, facts: &ServerInfo) -> Durability {
     match (shortfall(configured, facts), facts.append_fsync) {
         (None, _) => configured,
         (Some(_), _) if !facts.append_only => Durability::Process,
@@ -57,7 +57,7 @@ pub fn given(configured: Durability, facts: &Facts) -> Durability {
     }
 }
 
-fn shortfall(configured: Durability, facts: &Facts) -> Option<Shortfall> {
+fn shortfall(configured: Durability, facts: &ServerInfo) -> Option<Shortfall> {
     match configured {
         Durability::Process => None,
         Durability::Replicated if facts.replicas == 0 => Some(Shortfall::NoReplica),

@@ -1,7 +1,7 @@
 //! What is wrong with a server, and what to do about it.
 
 use crate::checks::durability_check::effective;
-use crate::checks::server_info::{Facts, Version};
+use crate::checks::server_info::{ServerInfo, Version};
 use crate::durability::Durability;
 
 /// The oldest server whose commands and replies the scripts are written for.
@@ -9,7 +9,7 @@ const OLDEST: Version = Version { major: 6, minor: 2, patch: 0 };
 
 /// Something about the server that an operator should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct ServerFinding {
     /// How bad it is.
     pub severity: Severity,
     /// What was found.
@@ -18,7 +18,7 @@ pub struct Finding {
     pub what_to_do: String,
 }
 
-/// How bad a [`Finding`] is.
+/// How bad a [`ServerFinding`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// Jobs can't be kept or called like this: the start is refused.
@@ -29,7 +29,7 @@ pub enum Severity {
 
 /// What is wrong with the server that `facts` describe, when `durability` is configured; empty when
 /// nothing is.
-pub fn findings(facts: &Facts, durability: Durability) -> Vec<Finding> {
+pub fn findings(facts: &ServerInfo, durability: Durability) -> Vec<ServerFinding> {
     [
         too_old(facts),
         cluster(facts),
@@ -43,13 +43,13 @@ pub fn findings(facts: &Facts, durability: Durability) -> Vec<Finding> {
     .collect()
 }
 
-fn too_old(facts: &Facts) -> Option<Finding> {
+fn too_old(facts: &ServerInfo) -> Option<ServerFinding> {
     (facts.version < OLDEST).then(|| {
         error(format!("this is {}, older than Redis {OLDEST}", facts.product), "use Redis 6.2 or newer, or Valkey")
     })
 }
 
-fn cluster(facts: &Facts) -> Option<Finding> {
+fn cluster(facts: &ServerInfo) -> Option<ServerFinding> {
     (facts.is_cluster && !facts.is_reached_as_cluster).then(|| {
         error(
             "this is a node of a Redis Cluster, which holds a part of the keys".to_owned(),
@@ -58,7 +58,7 @@ fn cluster(facts: &Facts) -> Option<Finding> {
     })
 }
 
-fn replica(facts: &Facts) -> Option<Finding> {
+fn replica(facts: &ServerInfo) -> Option<ServerFinding> {
     (!facts.is_master).then(|| {
         error(
             "this is a replica, which takes no writes".to_owned(),
@@ -67,7 +67,7 @@ fn replica(facts: &Facts) -> Option<Finding> {
     })
 }
 
-fn evicting(facts: &Facts) -> Option<Finding> {
+fn evicting(facts: &ServerInfo) -> Option<ServerFinding> {
     (facts.eviction != "noeviction").then(|| {
         error(
             format!("maxmemory-policy is `{}`: Redis may drop accepted jobs when its memory is full", facts.eviction),
@@ -76,7 +76,7 @@ fn evicting(facts: &Facts) -> Option<Finding> {
     })
 }
 
-fn not_writing(facts: &Facts) -> Option<Finding> {
+fn not_writing(facts: &ServerInfo) -> Option<ServerFinding> {
     (!facts.append_only_works).then(|| {
         error(
             "the last write to the append-only file failed, so Redis refuses writes".to_owned(),
@@ -85,16 +85,16 @@ fn not_writing(facts: &Facts) -> Option<Finding> {
     })
 }
 
-fn less_durable(facts: &Facts, durability: Durability) -> Option<Finding> {
+fn less_durable(facts: &ServerInfo, durability: Durability) -> Option<ServerFinding> {
     let (severity, shortfall) = match effective(durability, facts) {
         Ok(effective) => (Severity::Warning, effective.shortfall?),
         Err(shortfall) => (Severity::Error, shortfall),
     };
-    Some(Finding { severity, what: shortfall.what(), what_to_do: shortfall.what_to_do().to_owned() })
+    Some(ServerFinding { severity, what: shortfall.what(), what_to_do: shortfall.what_to_do().to_owned() })
 }
 
-fn error(what: String, what_to_do: &str) -> Finding {
-    Finding { severity: Severity::Error, what, what_to_do: what_to_do.to_owned() }
+fn error(what: String, what_to_do: &str) -> ServerFinding {
+    ServerFinding { severity: Severity::Error, what, what_to_do: what_to_do.to_owned() }
 }
 
 #[cfg(test)]

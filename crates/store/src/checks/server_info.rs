@@ -11,7 +11,7 @@ use crate::store::Store;
 
 /// What INFO reports of the server, and CONFIG where we may ask it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct ServerInfo {
     /// Name and version, as its makers count them: `Redis 7.0.15`, `Valkey 8.1.1`.
     pub product: String,
     /// The version of Redis whose commands it has.
@@ -38,7 +38,7 @@ pub struct Facts {
     pub replicas_required: bool,
 }
 
-impl Facts {
+impl ServerInfo {
     /// Asks the server, in a Cluster one of [`Store::masters`], for what the class needs to be known.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_lone_redis_is_read() {
-        let facts = Facts::from_info(&InfoDict::new(
+        let facts = ServerInfo::from_info(&InfoDict::new(
             "# Server\r\nredis_version:6.2.14\r\nredis_mode:standalone\r\n\
              maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
              role:master\r\nconnected_slaves:0\r\n",
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn valkey_is_named_and_only_replicas_that_follow_count() {
-        let facts = Facts::from_info(&InfoDict::new(
+        let facts = ServerInfo::from_info(&InfoDict::new(
             "redis_version:7.2.4\r\nvalkey_version:8.1.1\r\nrole:master\r\nconnected_slaves:2\r\n\
              min_slaves_good_slaves:1\r\n\
              slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=0\r\n\

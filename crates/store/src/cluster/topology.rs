@@ -6,8 +6,8 @@ use redis::{InfoDict, Value, cluster_routing::Slot, from_redis_value, pipe};
 use tokio::time::timeout;
 
 use crate::connect::connector::Connector;
-use crate::connect::highest_epoch::Agreed;
-use crate::error::{During, StoreError};
+use crate::connect::highest_epoch::HasEpoch;
+use crate::error::{Operation, StoreError};
 use crate::settings::RedisSettings;
 use crate::url::{HostPort, Route};
 
@@ -20,7 +20,7 @@ pub(crate) struct Topology {
     owners: HashMap<Slot, usize>,
 }
 
-impl Agreed for Topology {
+impl HasEpoch for Topology {
     fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -31,7 +31,7 @@ pub(crate) async fn by(settings: &RedisSettings, at: &HostPort) -> Result<Topolo
     let (mut connection, _) = Connector::new(settings, Route::Tcp(at.clone())).connect(|| ()).await?;
     let mut questions = pipe();
     questions.cmd("CLUSTER").arg("INFO").cmd("CLUSTER").arg("SLOTS");
-    let during = During::Pipeline(&questions);
+    let during = Operation::Pipeline(&questions);
     let (info, slots): (InfoDict, Vec<Value>) =
         timeout(settings.response_timeout, questions.query_async(&mut connection))
             .await

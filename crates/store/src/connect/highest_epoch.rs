@@ -12,12 +12,12 @@ use tokio::time::{Instant, timeout_at};
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Something that was agreed upon in some epoch; a later one replaces it.
-pub(crate) trait Agreed {
+pub(crate) trait HasEpoch {
     fn epoch(&self) -> u64;
 }
 
 /// The answer of the latest epoch; when none comes, why the last of them failed. `None`: there was nobody to ask.
-pub(crate) async fn highest_epoch<T: Agreed, E>(questions: Vec<BoxFuture<'_, Result<T, E>>>) -> Option<Result<T, E>> {
+pub(crate) async fn highest_epoch<T: HasEpoch, E>(questions: Vec<BoxFuture<'_, Result<T, E>>>) -> Option<Result<T, E>> {
     let mut answers: FuturesUnordered<_> = questions.into_iter().collect();
     let mut newest = answers.next().await?;
     while newest.is_err() {
@@ -28,7 +28,7 @@ pub(crate) async fn highest_epoch<T: Agreed, E>(questions: Vec<BoxFuture<'_, Res
     }
     let until = Instant::now() + GRACE;
     while let Ok(Some(answer)) = timeout_at(until, answers.next()).await {
-        let epoch = |answer: &Result<T, E>| answer.as_ref().ok().map(Agreed::epoch);
+        let epoch = |answer: &Result<T, E>| answer.as_ref().ok().map(HasEpoch::epoch);
         if epoch(&answer) > epoch(&newest) {
             newest = answer;
         }
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    impl Agreed for u64 {
+    impl HasEpoch for u64 {
         fn epoch(&self) -> u64 {
             *self
         }

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use redis::{ErrorKind, RedisError, RedisResult, Value, aio::MultiplexedConnection, cmd, pipe};
 
 use crate::connect::connect_options;
-use crate::connect::highest_epoch::{Agreed, highest_epoch};
+use crate::connect::highest_epoch::{HasEpoch, highest_epoch};
 use crate::error::code_of;
 use crate::url::{HostPort, Sentinels, Tls};
 
@@ -16,7 +16,7 @@ struct Master {
     epoch: u64,
 }
 
-impl Agreed for Master {
+impl HasEpoch for Master {
     fn epoch(&self) -> u64 {
         self.epoch
     }

@@ -1,6 +1,6 @@
 use redis::{Cmd, FromRedisValue, aio::MultiplexedConnection};
 
-use crate::error::{During, StoreError};
+use crate::error::{Operation, StoreError};
 
 /// A separate connection for blocking reads: no response timeout, nothing queued behind.
 ///
@@ -33,7 +33,7 @@ impl Dedicated {
                 if let Some(on_failure) = self.on_failure {
                     on_failure();
                 }
-                Err(StoreError::calling(During::Command(cmd), error))
+                Err(StoreError::calling(Operation::Command(cmd), error))
             }
         }
     }

@@ -38,10 +38,10 @@ impl ReplicasByServer {
 
 /// Those of one server.
 #[derive(Debug, Default)]
-pub(crate) struct RedisReplicas(Mutex<State>);
+pub(crate) struct RedisReplicas(Mutex<FollowState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct FollowState {
     known: BTreeSet<Replica>,
     /// Since when one of them doesn't follow.
     missing_since: Option<Instant>,
@@ -81,12 +81,12 @@ impl RedisReplicas {
         self.state().seen.is_some_and(|seen| seen.elapsed() < time)
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, FollowState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl FollowState {
     fn needed(&self) -> u32 {
         u32::try_from(self.known.len()).unwrap_or(u32::MAX).max(1)
     }

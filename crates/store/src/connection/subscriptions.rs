@@ -1,7 +1,7 @@
 //! Messages that Redis publishes, over one connection for all channels of this process.
 //!
 //! The connection is made with the first subscription, and again when it is lost. Messages can be lost with it, or when
-//! a reader is slow: then readers are given [`Heard::Missed`], and look for themselves.
+//! a reader is slow: then readers are given [`ChannelEvent::Missed`], and look for themselves.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ const WAITING: usize = 1024;
 
 /// What a subscription brings.
 #[derive(Debug, Clone)]
-pub enum Heard {
+pub enum ChannelEvent {
     Message(Arc<[u8]>),
     /// The connection was made, or messages were lost: there may have been others.
     Missed,
@@ -31,14 +31,14 @@ pub enum Heard {
 
 /// The messages of one channel from now on.
 #[derive(Debug)]
-pub struct Subscription(broadcast::Receiver<Heard>);
+pub struct Subscription(broadcast::Receiver<ChannelEvent>);
 
 impl Subscription {
     /// The next message. `None`: the store is gone. May be dropped at any time.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<ChannelEvent> {
         match self.0.recv().await {
-            Ok(heard) => Some(heard),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(Heard::Missed),
+            Ok(event) => Some(event),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(ChannelEvent::Missed),
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
@@ -54,7 +54,7 @@ pub(crate) struct Subscriptions {
 
 #[derive(Debug, Default)]
 struct Channels {
-    readers: HashMap<String, broadcast::Sender<Heard>>,
+    readers: HashMap<String, broadcast::Sender<ChannelEvent>>,
     is_listening: bool,
     is_closed: bool,
 }
@@ -98,10 +98,10 @@ impl Subscriptions {
         channels.readers.keys().cloned().collect()
     }
 
-    fn say(&self, channel: &str, heard: Heard) {
+    fn say(&self, channel: &str, event: ChannelEvent) {
         if let Some(reader) = self.channels().readers.get(channel) {
             // Who read it may have left.
-            let _ = reader.send(heard);
+            let _ = reader.send(event);
         }
     }
 
@@ -111,7 +111,7 @@ impl Subscriptions {
             (&push.kind, &push.data[..])
             && let Ok(channel) = std::str::from_utf8(channel)
         {
-            self.say(channel, Heard::Message(message.as_slice().into()));
+            self.say(channel, ChannelEvent::Message(message.as_slice().into()));
         }
     }
 }
@@ -163,7 +163,7 @@ async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Resul
         if !new.is_empty() {
             connection.subscribe(&new).await?;
             // What was published before is for them to find out.
-            new.iter().for_each(|channel| own.say(channel, Heard::Missed));
+            new.iter().for_each(|channel| own.say(channel, ChannelEvent::Missed));
         }
         // What nobody reads any more is left out by the next connection.
         subscribed.append(&mut new.into_iter().cloned().collect());

@@ -8,9 +8,9 @@ fn reply(line: &str) -> RedisError {
     redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap().extract_error().unwrap_err()
 }
 
-const SCRIPT: During<'static> = During::Script("admit");
+const SCRIPT: Operation<'static> = Operation::Script("admit");
 
-fn judged(during: During<'_>, line: &str) -> (ErrorKind, Certainty) {
+fn judged(during: Operation<'_>, line: &str) -> (ErrorKind, Certainty) {
     let error = StoreError::calling(during, reply(line));
     (error.kind(), error.certainty())
 }
@@ -29,7 +29,7 @@ fn refusals_by_code_are_surely_not_stored() {
         ("NOPERM User has no permissions", ErrorKind::Denied),
         ("WRONGPASS invalid pair", ErrorKind::Denied),
     ] {
-        for during in [During::Command(&redis::cmd("XADD")), SCRIPT] {
+        for during in [Operation::Command(&redis::cmd("XADD")), SCRIPT] {
             assert_eq!(judged(during, line), (kind, Certainty::NotStored), "{line}");
         }
     }
@@ -45,13 +45,13 @@ fn a_script_that_breaks_half_way_may_have_written() {
         assert_eq!(judged(SCRIPT, line), (kind, Certainty::Unknown), "{line}");
     }
     let command = redis::cmd("XADD");
-    let refused = judged(During::Command(&command), "WRONGTYPE Operation against a key");
+    let refused = judged(Operation::Command(&command), "WRONGTYPE Operation against a key");
     assert_eq!(refused, (ErrorKind::WrongType, Certainty::NotStored));
 }
 
 #[test]
 fn a_command_of_a_pipeline_tells_nothing_about_the_others() {
-    assert_eq!(judged(During::Pipeline(&redis::pipe()), "READONLY You can't write").1, Certainty::Unknown);
+    assert_eq!(judged(Operation::Pipeline(&redis::pipe()), "READONLY You can't write").1, Certainty::Unknown);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn the_code_inside_a_script_of_redis_6_is_found() {
 #[test]
 fn codes_of_other_commands_stay_readable() {
     let cmd = redis::cmd("XREADGROUP");
-    let error = StoreError::calling(During::Command(&cmd), reply("NOGROUP No such key"));
+    let error = StoreError::calling(Operation::Command(&cmd), reply("NOGROUP No such key"));
     assert_eq!(error.kind(), ErrorKind::Rejected);
     assert_eq!(error.code(), Some("NOGROUP"));
     assert!(!error.is_transient());

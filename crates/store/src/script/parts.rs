@@ -13,7 +13,7 @@ const NEEDS: &[u8] = b"-- needs: ";
 
 /// The texts of one script: what each needs stands before it, each stands there once, and the verb is the last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(super) struct ScriptParts {
     texts: [&'static str; MOST],
     count: usize,
 }
@@ -28,7 +28,7 @@ pub(super) enum BrokenNeeds {
     TooMany(&'static str),
 }
 
-impl Parts {
+impl ScriptParts {
     /// The parts of `verb`. Of two tables that have a fragment of one name, the first counts.
     pub(super) const fn of(tables: &[&Fragments], verb: &'static str) -> Result<Self, BrokenNeeds> {
         let parts = Self { texts: [""; MOST], count: 0 };
@@ -46,7 +46,7 @@ impl Parts {
 
 struct Joining<'t> {
     tables: &'t [&'t Fragments],
-    parts: Parts,
+    parts: ScriptParts,
     /// The names so far, and whether what they name is among the parts: what isn't yet waits for what it needs.
     met: [(&'static str, bool); MOST],
     names: usize,
@@ -161,7 +161,7 @@ mod tests {
     ];
 
     fn joined(tables: &[&Fragments], verb: &'static str) -> Result<String, BrokenNeeds> {
-        Parts::of(tables, verb).map(|parts| parts.join())
+        ScriptParts::of(tables, verb).map(|parts| parts.join())
     }
 
     #[test]

@@ -19,7 +19,7 @@ use secrecy::SecretString;
 /// are), Sentinel `?sentinel_user=u&sentinel_pass=p` (as whom to speak to the Sentinels).
 #[derive(Clone)]
 pub struct Address {
-    pub(crate) place: Place,
+    pub(crate) deployment: Deployment,
     /// None: in clear text.
     pub(crate) tls: Option<Tls>,
     pub(crate) login: Login,
@@ -27,7 +27,7 @@ pub struct Address {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum Deployment {
     Server(Route),
     /// The nodes that are asked first where which keys are.
     Cluster(Vec<HostPort>),
@@ -74,17 +74,17 @@ pub(crate) struct HostPort {
 impl Address {
     /// Whether it names a Redis Cluster, where the keys of a bucket must share a hash tag.
     pub fn is_cluster(&self) -> bool {
-        matches!(self.place, Place::Cluster(_))
+        matches!(self.deployment, Deployment::Cluster(_))
     }
 
     /// The socket at `path`, without a login.
     pub(crate) fn unix(path: &Path) -> Self {
-        Self { place: Place::Server(Route::Unix(path.to_owned())), tls: None, login: Login::default(), db: 0 }
+        Self { deployment: Deployment::Server(Route::Unix(path.to_owned())), tls: None, login: Login::default(), db: 0 }
     }
 
     /// The server at the end of `route`, spoken to in the same way.
     pub(crate) fn by(&self, route: Route) -> Self {
-        Self { place: Place::Server(route), ..self.clone() }
+        Self { deployment: Deployment::Server(route), ..self.clone() }
     }
 }
 
@@ -104,13 +104,13 @@ impl fmt::Display for Address {
         let user = user.as_deref().unwrap_or_default();
         let s = if self.tls.is_some() { "s" } else { "" };
         let db = self.db;
-        match &self.place {
-            Place::Server(Route::Tcp(at)) => write!(f, "redis{s}://{user}{at}/{db}"),
-            Place::Server(Route::Unix(path)) => write!(f, "unix://{user}{}?db={db}", path.display()),
-            Place::Server(Route::Sentinel(Sentinels { at, master, .. })) => {
+        match &self.deployment {
+            Deployment::Server(Route::Tcp(at)) => write!(f, "redis{s}://{user}{at}/{db}"),
+            Deployment::Server(Route::Unix(path)) => write!(f, "unix://{user}{}?db={db}", path.display()),
+            Deployment::Server(Route::Sentinel(Sentinels { at, master, .. })) => {
                 write!(f, "redis{s}+sentinel://{user}{}/{master}/{db}", joined(at))
             }
-            Place::Cluster(nodes) => write!(f, "redis{s}+cluster://{user}{}", joined(nodes)),
+            Deployment::Cluster(nodes) => write!(f, "redis{s}+cluster://{user}{}", joined(nodes)),
         }
     }
 }

@@ -3,21 +3,21 @@
 use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
 
-use super::address::{Address, HostPort, Login, Place, Route, Sentinels, Tls};
+use super::address::{Address, Deployment, HostPort, Login, Route, Sentinels, Tls};
 use super::error::AddressError;
 
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 /// What stands after `scheme://`, still to be given a meaning.
-pub(super) struct Parts {
+pub(super) struct UrlParts {
     login: Login,
     hosts: String,
     path: String,
     parameters: Vec<(String, String)>,
 }
 
-impl Parts {
+impl UrlParts {
     pub(super) fn split(rest: &str) -> Result<Self, AddressError> {
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = match rest.find('/') {
@@ -51,7 +51,7 @@ impl Parts {
         }
         let route = Route::Tcp(host_port(&self.hosts, REDIS_PORT)?);
         let db = database(self.path.trim_matches('/'))?;
-        Ok(self.address(Place::Server(route), db))
+        Ok(self.address(Deployment::Server(route), db))
     }
 
     pub(super) fn unix(&mut self) -> Result<Address, AddressError> {
@@ -62,7 +62,7 @@ impl Parts {
         let Login { user, password } = self.login_of("user", "pass");
         self.login = Login { user: user.or(self.login.user.take()), password: password.or(self.login.password.take()) };
         let route = Route::Unix(decoded(&self.path)?.into());
-        Ok(self.address(Place::Server(route), db))
+        Ok(self.address(Deployment::Server(route), db))
     }
 
     pub(super) fn sentinel(&mut self) -> Result<Address, AddressError> {
@@ -73,13 +73,13 @@ impl Parts {
         let db = database(db)?;
         let login = self.login_of("sentinel_user", "sentinel_pass");
         let route = Route::Sentinel(Sentinels { at, master, login });
-        Ok(self.address(Place::Server(route), db))
+        Ok(self.address(Deployment::Server(route), db))
     }
 
     pub(super) fn cluster(&mut self) -> Result<Address, AddressError> {
         let nodes = self.several_hosts(REDIS_PORT)?;
         match database(self.path.trim_matches('/'))? {
-            0 => Ok(self.address(Place::Cluster(nodes), 0)),
+            0 => Ok(self.address(Deployment::Cluster(nodes), 0)),
             _ => Err(AddressError::ClusterDatabase),
         }
     }
@@ -99,8 +99,8 @@ impl Parts {
         if self.parameters.is_empty() { Ok(()) } else { Err(AddressError::UnknownParameter) }
     }
 
-    fn address(&mut self, place: Place, db: i64) -> Address {
-        Address { place, tls: None, login: std::mem::take(&mut self.login), db }
+    fn address(&mut self, deployment: Deployment, db: i64) -> Address {
+        Address { deployment, tls: None, login: std::mem::take(&mut self.login), db }
     }
 
     fn several_hosts(&self, default_port: u16) -> Result<Vec<HostPort>, AddressError> {

@@ -15,9 +15,9 @@ fn refused(url: &str) -> AddressError {
 }
 
 fn route(url: &str) -> Route {
-    match parsed(url).place {
-        Place::Server(route) => route,
-        Place::Cluster(_) => panic!("{url}"),
+    match parsed(url).deployment {
+        Deployment::Server(route) => route,
+        Deployment::Cluster(_) => panic!("{url}"),
     }
 }
 
@@ -71,7 +71,7 @@ fn sentinels_have_a_login_of_their_own() {
 #[test]
 fn a_cluster_is_named_by_some_of_its_nodes() {
     let cluster = parsed("redis+cluster://app:pw@h1,h2:7000/");
-    assert!(matches!(&cluster.place, Place::Cluster(nodes) if *nodes == [at("h1", 6379), at("h2", 7000)]));
+    assert!(matches!(&cluster.deployment, Deployment::Cluster(nodes) if *nodes == [at("h1", 6379), at("h2", 7000)]));
     assert!(cluster.is_cluster() && !parsed("redis://h1").is_cluster());
 }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_store::{
-    AppendFsync, Certainty, Durability, ErrorKind, Facts, PrivateServer, Script, ServerOptions, Store, effective,
+    AppendFsync, Certainty, Durability, ErrorKind, PrivateServer, Script, ServerInfo, ServerOptions, Store, effective,
     findings,
 };
 use redis::cmd;
@@ -11,7 +11,7 @@ use crate::bench::{Bench, arguments, free_port, settings};
 #[tokio::test]
 async fn the_server_of_dev_gives_everysec_and_no_more() {
     let bench = Bench::new().await;
-    let facts = Facts::gather(&bench.store, Durability::Everysec).await.unwrap();
+    let facts = ServerInfo::gather(&bench.store, Durability::Everysec).await.unwrap();
     assert_eq!((facts.append_only, facts.append_fsync), (true, Some(AppendFsync::Everysec)));
     assert_eq!(findings(&facts, Durability::Everysec), []);
     assert!(effective(Durability::Fsync, &facts).is_err());
@@ -22,7 +22,7 @@ async fn the_server_of_dev_gives_everysec_and_no_more() {
 async fn a_server_that_always_flushes_gives_fsync() {
     let options = ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() };
     let bench = Bench::with(options).await;
-    let facts = Facts::gather(&bench.store, Durability::Everysec).await.unwrap();
+    let facts = ServerInfo::gather(&bench.store, Durability::Everysec).await.unwrap();
     assert_eq!(effective(Durability::Fsync, &facts).unwrap().class, Durability::Fsync);
 }
 
@@ -32,7 +32,7 @@ async fn a_server_that_denies_config_tells_the_rest() {
     let mut settings = settings(&bench.server);
     settings.url = format!("{}?user=app&pass=pw", bench.server.url()).parse().unwrap();
     let store = Store::connect(&settings).await.unwrap();
-    let facts = Facts::gather(&store, Durability::Everysec).await.unwrap();
+    let facts = ServerInfo::gather(&store, Durability::Everysec).await.unwrap();
     assert_eq!((facts.append_only, facts.append_fsync), (true, None));
     assert_eq!(facts.eviction, "noeviction");
 }
@@ -44,7 +44,7 @@ async fn a_server_that_denies_config_is_not_asked_for_it_again() {
     settings.url = format!("{}?user=app&pass=pw", bench.server.url()).parse().unwrap();
     let store = Store::connect(&settings).await.unwrap();
     for _ in 0..3 {
-        assert_eq!(Facts::gather(&store, Durability::Everysec).await.unwrap().append_fsync, None);
+        assert_eq!(ServerInfo::gather(&store, Durability::Everysec).await.unwrap().append_fsync, None);
     }
     let statistics: String = bench.store.command(cmd("INFO").arg("commandstats")).await.unwrap();
     let config = statistics.lines().find(|line| line.starts_with("cmdstat_config")).unwrap();
@@ -60,7 +60,7 @@ async fn a_replicated_write_waits_for_a_replica_and_is_unknown_without_its_word(
     let follow = arguments(&format!("--replicaof 127.0.0.1 {port}"));
     let replica = PrivateServer::start(replica_dir.path(), follow).await.unwrap();
     until_followed(&master.store).await;
-    let facts = Facts::gather(&master.store, Durability::Everysec).await.unwrap();
+    let facts = ServerInfo::gather(&master.store, Durability::Everysec).await.unwrap();
     assert_eq!(effective(Durability::Replicated, &facts).unwrap().class, Durability::Replicated);
 
     let mut settings = settings(&master.server);
@@ -107,7 +107,7 @@ async fn a_write_that_cannot_be_waited_for_is_unknown_and_not_unwritten() {
 /// Waits until a replica follows and has confirmed a write.
 pub(crate) async fn until_followed(master: &Store) {
     let followed = async {
-        while Facts::gather(master, Durability::Everysec).await.unwrap().replicas == 0 {
+        while ServerInfo::gather(master, Durability::Everysec).await.unwrap().replicas == 0 {
             tokio::task::yield_now().await;
         }
         let connection = master.dedicated().await.unwrap();

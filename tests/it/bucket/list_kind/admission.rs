@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{Start, State, Submission};
+use dripfeed_job::{JobState, Start, Submission};
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, join, open, refused, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -38,7 +38,7 @@ async fn the_bound_is_exact_for_writers_at_once_also_while_jobs_are_in_flight() 
                             accepted += 1;
                         }
                         Admission::Refused(refused) => {
-                            assert_eq!((refused.reason, refused.capacity), (Reason::BucketFull, CAPACITY));
+                            assert_eq!((refused.reason, refused.capacity), (RefusalReason::BucketFull, CAPACITY));
                             assert!(refused.retry_after.is_some());
                         }
                     }
@@ -74,8 +74,8 @@ async fn room_is_refused_by_bytes_and_returned_to_the_byte() {
     let bucket = open(&redis, BucketSettings { capacity_bytes: 150, ..settings() }).await;
     let replica = join(&bucket, "a").await;
     submit(&bucket, buckets::job("x".repeat(60))).await;
-    assert_eq!(refused(bucket.admit(buckets::job("x".repeat(60))).await).reason, Reason::BucketFull);
-    assert_eq!(refused(bucket.admit(buckets::job("x".repeat(160))).await).reason, Reason::NeverFits);
+    assert_eq!(refused(bucket.admit(buckets::job("x".repeat(60))).await).reason, RefusalReason::BucketFull);
+    assert_eq!(refused(bucket.admit(buckets::job("x".repeat(160))).await).reason, RefusalReason::NeverFits);
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     let raw = Submission { body: b"\x00\xff\"/".as_slice().into(), ..Submission::default() };
     submit(&bucket, raw).await;
@@ -93,7 +93,7 @@ async fn one_key_makes_one_job() {
     let answers = bucket.admit_many((0..100).map(|_| keyed("same")).collect()).await;
     let ids: HashSet<_> = answers.into_iter().map(|answer| admitted(answer).id).collect();
     assert_eq!(ids.len(), 1);
-    assert_eq!(refused(bucket.admit(keyed("other")).await).reason, Reason::IdempotencyConflict);
+    assert_eq!(refused(bucket.admit(keyed("other")).await).reason, RefusalReason::IdempotencyConflict);
     assert_eq!(bucket.census().await.unwrap().level, 1);
 }
 
@@ -113,7 +113,7 @@ async fn a_plain_push_is_a_job_and_what_is_no_job_is_buried_whole() {
     let ids: HashSet<_> = taken.iter().map(|taken| taken.claim.id()).collect();
     assert_eq!(ids.len(), 5);
     for id in ids {
-        assert_eq!(state(&bucket, id).await, Some(State::InFlight));
+        assert_eq!(state(&bucket, id).await, Some(JobState::InFlight));
     }
     for taken in taken {
         settle(&replica, taken, DELIVERED).await;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, State, Submission};
+use dripfeed_job::{Ending, JobState, Submission};
 use dripfeed_tests::buckets::{
     self, DELIVERED, buried, changed, join, open, settle, submit, take, take_one, takes_nothing,
 };
@@ -36,7 +36,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
     assert_eq!((taken.claim.id(), body(&taken)), (first.id, br#"{"n":1}"#.as_slice()));
     assert_eq!(elements(&store, "dripfeed:{b}:taken:a").await.len(), 1);
     let view = bucket.find(first.id).await.unwrap().unwrap();
-    assert_eq!((view.state, view.attempts), (State::InFlight, 1));
+    assert_eq!((view.state, view.attempts), (JobState::InFlight, 1));
     assert_eq!((view.consumer.as_deref(), view.caller.as_deref()), (Some("a"), Some("alice")));
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.waiting, census.in_flight, census.parked), (2, 1, 1, 0));
@@ -45,7 +45,7 @@ async fn a_job_is_readable_in_the_list_taken_oldest_first_and_delivered() {
 
     assert_eq!(settle(&replica, taken, DELIVERED).await, Settled::Recorded);
     settle(&replica, take_one(&replica).await, DELIVERED).await;
-    assert_eq!(state(&bucket, first.id).await, Some(State::Ended(Ending::Delivered)));
+    assert_eq!(state(&bucket, first.id).await, Some(JobState::Ended(Ending::Delivered)));
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.bytes, census.accepted), (0, 0, 2));
     assert_eq!(bucket.report(Duration::from_hours(1)).await.unwrap().ended[0], (Ending::Delivered, 2));
@@ -59,13 +59,13 @@ async fn what_is_requeued_is_next_and_costs_no_attempt() {
     let replica = join(&bucket, "a").await;
     submit_all(&bucket, &["1", "2"]).await;
     let taken = take_one(&replica).await;
-    settle(&replica, taken, Settlement::GiveBack).await;
+    settle(&replica, taken, Settlement::Requeue).await;
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.waiting, census.in_flight), (2, 2, 0));
     let again = take_one(&replica).await;
     assert_eq!((body(&again), again.claim.failures()), (b"1".as_slice(), 0));
 
-    settle(&replica, again, Settlement::Hold { wait: Some(Duration::from_mins(1)) }).await;
+    settle(&replica, again, Settlement::Throttled { wait: Some(Duration::from_mins(1)) }).await;
     assert!(takes_nothing(&replica).await);
     assert_eq!(bucket.census().await.unwrap().pace.reason, "held");
 }
@@ -77,7 +77,7 @@ async fn a_held_bucket_goes_on_with_the_job_that_was_throttled() {
     let replica = join(&bucket, "a").await;
     submit_all(&bucket, &["1", "2"]).await;
     let throttled = take_one(&replica).await;
-    settle(&replica, throttled, Settlement::Hold { wait: Some(Duration::from_millis(1)) }).await;
+    settle(&replica, throttled, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
     let taken = loop {
         match replica.take(1).await.unwrap() {
             Take::Jobs(mut jobs) => break jobs.remove(0),
@@ -108,7 +108,7 @@ async fn pace_pause_and_the_bound_in_flight_hold_over_all_replicas() {
     assert!(takes_nothing(&b).await);
 
     bucket.pause().await.unwrap();
-    bucket.change(&changed("leak.rate", "1000/s")).await.unwrap();
+    bucket.apply_overrides(&changed("leak.rate", "1000/s")).await.unwrap();
     assert!(takes_nothing(&b).await);
     bucket.resume().await.unwrap();
     let taken = loop {
@@ -148,7 +148,7 @@ async fn what_is_past_its_deadline_is_not_started() {
     tokio::time::sleep(Duration::from_millis(3)).await;
     assert_eq!(bodies(&take(&replica, 5).await), [b"long"]);
     assert_eq!(replica.expired(), 1);
-    assert_eq!(state(&bucket, short).await, Some(State::Ended(Ending::Expired)));
+    assert_eq!(state(&bucket, short).await, Some(JobState::Ended(Ending::Expired)));
     assert_eq!(bucket.census().await.unwrap().level, 1);
 }
 
@@ -164,7 +164,7 @@ async fn at_maxmemory_jobs_are_still_taken_settled_and_recovered() {
     assert!(bucket.admit(buckets::job("no memory")).await.is_err());
     let mut taken = take(&a, 4).await;
     settle(&a, taken.remove(0), DELIVERED).await;
-    settle(&a, taken.remove(0), Settlement::GiveBack).await;
+    settle(&a, taken.remove(0), Settlement::Requeue).await;
     settle(&a, taken.remove(0), buried("no luck")).await;
     let recovery = bucket.declare_dead(a.consumer()).await.unwrap().unwrap();
     assert_eq!(recovery.recovered, 1);

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{Ending, JobId, State, Submission};
+use dripfeed_job::{Ending, JobId, JobState, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, join, open, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -20,7 +20,7 @@ async fn a_dead_letter_is_replayed_as_a_new_job_if_there_is_room() {
     };
     let died = submit(&bucket, raw).await.id;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;
-    assert_eq!(state(&bucket, died).await, Some(State::Ended(Ending::Dead)));
+    assert_eq!(state(&bucket, died).await, Some(JobState::Ended(Ending::Dead)));
     let letter = bucket.dead_letter(died).await.unwrap().unwrap();
     assert_eq!((letter.body.as_ref(), letter.caller.as_deref()), (b"\xff\x00".as_slice(), Some("alice")));
     let of_alice = DeadFilter { caller: Some("alice".to_owned()), ..DeadFilter::default() };
@@ -56,12 +56,12 @@ async fn what_waits_can_be_cancelled_and_purged() {
     push(&store, b"by hand").await;
     assert_eq!(bucket.purge().await.unwrap(), 3);
     assert_eq!(bucket.purge().await.unwrap(), 0);
-    assert_eq!(state(&bucket, ids[3]).await, Some(State::Ended(Ending::Cancelled)));
+    assert_eq!(state(&bucket, ids[3]).await, Some(JobState::Ended(Ending::Cancelled)));
     settle(&replica, flying, DELIVERED).await;
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.bytes), (0, 0));
     let later = submit_all(&bucket, &["5"]).await[0];
-    assert_eq!(state(&bucket, later).await, Some(State::Waiting));
+    assert_eq!(state(&bucket, later).await, Some(JobState::Waiting));
 }
 
 #[tokio::test]
@@ -73,13 +73,13 @@ async fn jobs_are_listed_by_id_page_by_page() {
     let mut ids: Vec<JobId> = answers.into_iter().map(|answer| admitted(answer).id).collect();
     ids.sort();
     for taken in take(&replica, 20).await.into_iter().skip(10) {
-        settle(&replica, taken, Settlement::GiveBack).await;
+        settle(&replica, taken, Settlement::Requeue).await;
     }
     for (wanted, expected) in [
         (None, &ids[..]),
-        (Some(State::InFlight), &ids[..10]),
-        (Some(State::Waiting), &ids[10..]),
-        (Some(State::Parked), &[]),
+        (Some(JobState::InFlight), &ids[..10]),
+        (Some(JobState::Waiting), &ids[10..]),
+        (Some(JobState::Parked), &[]),
     ] {
         let (mut listed, mut after) = (Vec::new(), None);
         loop {

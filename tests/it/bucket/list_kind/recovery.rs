@@ -25,7 +25,7 @@ async fn a_dead_replicas_jobs_are_back_in_order_and_it_settles_nothing_more() {
     };
     assert_eq!(recovered, 3);
     assert_eq!(settle(&dead, taken.remove(0), DELIVERED).await, Settled::Fenced);
-    assert_eq!(settle(&dead, taken.remove(0), Settlement::GiveBack).await, Settled::Fenced);
+    assert_eq!(settle(&dead, taken.remove(0), Settlement::Requeue).await, Settled::Fenced);
     assert!(matches!(dead.take(1).await.unwrap(), Take::Fenced));
     assert!(dead.beat().await.unwrap().fenced);
 
@@ -109,7 +109,7 @@ async fn an_orderly_end_clears_the_count_of_deliveries() {
     submit_all(&bucket, &["x"]).await;
     for consumer in ["a", "b", "c"] {
         let replica = join(&bucket, consumer).await;
-        settle(&replica, take_one(&replica).await, Settlement::GiveBack).await;
+        settle(&replica, take_one(&replica).await, Settlement::Requeue).await;
         take_one(&replica).await;
         let recovery = bucket.declare_dead(replica.consumer()).await.unwrap().unwrap();
         assert_eq!((recovery.recovered, recovery.poisoned), (1, 0));

@@ -157,9 +157,9 @@ fn end() -> impl Strategy<Value = End> {
         8 => Just(End::Complete),
         4 => Just(End::RetryAtOnce),
         2 => Just(End::RetryInAnHour),
-        1 => Just(End::HoldForNothing),
-        1 => Just(End::HoldForAnHour),
-        2 => Just(End::GiveBack),
+        1 => Just(End::ThrottledForNothing),
+        1 => Just(End::ThrottledForAnHour),
+        2 => Just(End::Requeue),
         4 => prop::bool::ANY.prop_map(|called| End::Bury { called }),
     ]
 }

@@ -9,11 +9,11 @@ mod operation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dripfeed_bucket::Reason;
-use dripfeed_job::{Ending, State};
+use dripfeed_bucket::RefusalReason;
+use dripfeed_job::{Ending, JobState};
 
 use super::picture::{Picture, Seen, consumer};
-use super::step::{Answer, JobNumber, ReplicaNumber, Step};
+use super::step::{JobNumber, ReplicaNumber, Step, StepResult};
 
 /// What a bucket is made with, different in each history.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Setup {
 pub struct Model {
     pub setup: Setup,
     /// What the last step answered.
-    pub answer: Answer,
+    pub answer: StepResult,
     now: usize,
     capacity: u64,
     capacity_bytes: u64,
@@ -57,7 +57,7 @@ pub struct Model {
     pub letters: Vec<(JobNumber, Job)>,
     accepted: u64,
     recovered: u64,
-    refused: [u64; Reason::ALL.len()],
+    refused: [u64; RefusalReason::ALL.len()],
     ended: [u64; 4],
 }
 
@@ -92,7 +92,7 @@ struct Due {
 impl Model {
     pub fn new(setup: Setup) -> Self {
         Self {
-            answer: Answer::Done,
+            answer: StepResult::Done,
             now: 0,
             capacity: setup.capacity,
             capacity_bytes: setup.capacity_bytes,
@@ -112,7 +112,7 @@ impl Model {
             letters: Vec::new(),
             accepted: 0,
             recovered: 0,
-            refused: [0; Reason::ALL.len()],
+            refused: [0; RefusalReason::ALL.len()],
             ended: [0; 4],
             setup,
         }
@@ -121,18 +121,18 @@ impl Model {
     pub fn step(&mut self, step: &Step) {
         self.now += 1;
         self.answer = match step {
-            Step::Admit(offers) => Answer::Admissions(offers.iter().map(|offer| self.admit(offer)).collect()),
+            Step::Admit(offers) => StepResult::Admissions(offers.iter().map(|offer| self.admit(offer)).collect()),
             Step::AddByHand(entry) => self.add_by_hand(*entry),
             Step::Join(life) => self.join(*life),
             Step::Take { replica, most } => self.take(*replica, *most),
             Step::Settle { replica, ends } => self.settle(*replica, ends),
-            Step::Beat(replica) if self.members.contains(replica) => Answer::Alive,
-            Step::Beat(_) => Answer::Fenced,
+            Step::Beat(replica) if self.members.contains(replica) => StepResult::Alive,
+            Step::Beat(_) => StepResult::Fenced,
             Step::Leave(replica) => self.end_membership(*replica, false),
             Step::Die(replica) => self.end_membership(*replica, true),
-            Step::Cancel(job) => Answer::Cancel(self.cancel(*job)),
+            Step::Cancel(job) => StepResult::Cancel(self.cancel(*job)),
             Step::Purge => self.purge(),
-            Step::Replay(job) => Answer::Replay(self.replay(*job)),
+            Step::Replay(job) => StepResult::Replay(self.replay(*job)),
             Step::Forget(job) => self.forget(*job),
             Step::Pause => self.set(|model| model.paused = true),
             Step::Resume => self.set(|model| model.paused = false),
@@ -147,9 +147,9 @@ impl Model {
         };
     }
 
-    fn set(&mut self, change: impl FnOnce(&mut Self)) -> Answer {
+    fn set(&mut self, change: impl FnOnce(&mut Self)) -> StepResult {
         change(self);
-        Answer::Done
+        StepResult::Done
     }
 
     pub fn level(&self) -> u64 {
@@ -220,9 +220,9 @@ impl Model {
 impl Job {
     fn seen(&self) -> Seen {
         let (state, holder) = match self.place {
-            Place::Waiting => (State::Waiting, None),
-            Place::Parked(_) => (State::Parked, None),
-            Place::InFlight(replica) => (State::InFlight, Some(consumer(replica))),
+            Place::Waiting => (JobState::Waiting, None),
+            Place::Parked(_) => (JobState::Parked, None),
+            Place::InFlight(replica) => (JobState::InFlight, Some(consumer(replica))),
         };
         Seen { state, attempts: self.failures + u32::from(holder.is_some()), consumer: holder }
     }

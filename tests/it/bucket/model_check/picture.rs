@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_job::{Ending, State};
+use dripfeed_job::{Ending, JobState};
 
 use super::step::JobNumber;
 
@@ -22,7 +22,7 @@ pub struct Picture {
     pub paused: bool,
     pub accepted: u64,
     pub recovered: u64,
-    /// As in `Reason::ALL`.
+    /// As in `RefusalReason::ALL`.
     pub refused: Vec<u64>,
     /// As in `Ending::ALL`.
     pub ended: Vec<u64>,
@@ -37,7 +37,7 @@ pub struct Picture {
 /// A job in the bucket.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seen {
-    pub state: State,
+    pub state: JobState,
     pub attempts: u32,
     pub consumer: Option<String>,
 }

@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use super::generate::Histories;
 use super::model::{Model, Setup};
 use super::picture::{Picture, Seen, consumer};
-use super::step::{Answer, End, Entry, Handed, JobNumber, Offer, ReplicaNumber, Step, Verdict};
+use super::step::{End, Entry, Handed, JobNumber, Offer, ReplicaNumber, Step, StepResult, Verdict};
 
 const HOUR: Duration = Duration::from_hours(1);
 /// So seldom that no call is ever paid back.
@@ -105,7 +105,7 @@ impl Real {
         }
     }
 
-    async fn step(&mut self, step: &Step) -> Answer {
+    async fn step(&mut self, step: &Step) -> StepResult {
         let answered = match step {
             Step::Admit(offers) => Ok(self.admit(offers).await),
             Step::AddByHand(entry) => Ok(self.add_by_hand(*entry).await),
@@ -113,25 +113,25 @@ impl Real {
             Step::Take { replica, most } => self.take(*replica, *most).await,
             Step::Settle { replica, ends } => Ok(self.settle(*replica, ends).await),
             Step::Beat(replica) => self.replicas[*replica].beat().await.map(|seen| match seen {
-                Recovery { fenced: true, .. } => Answer::Fenced,
-                Recovery { recovered: 0, poisoned: 0, .. } => Answer::Alive,
-                Recovery { recovered, poisoned, .. } => Answer::Recovered { recovered, poisoned },
+                Recovery { fenced: true, .. } => StepResult::Fenced,
+                Recovery { recovered: 0, poisoned: 0, .. } => StepResult::Alive,
+                Recovery { recovered, poisoned, .. } => StepResult::Recovered { recovered, poisoned },
             }),
-            Step::Leave(replica) => self.replicas[*replica].leave().await.map(|()| Answer::Done),
+            Step::Leave(replica) => self.replicas[*replica].leave().await.map(|()| StepResult::Done),
             Step::Die(replica) => match self.bucket.declare_dead(self.replicas[*replica].consumer()).await {
                 Ok(found) => {
                     let Recovery { recovered, poisoned, .. } = found.expect("no heart beats alone here");
                     self.suspects_are_due().await;
-                    Ok(Answer::Recovered { recovered, poisoned })
+                    Ok(StepResult::Recovered { recovered, poisoned })
                 }
                 Err(error) => Err(error),
             },
-            Step::Cancel(job) => self.bucket.cancel(self.jobs[*job]).await.map(Answer::Cancel),
-            Step::Purge => self.bucket.purge().await.map(Answer::Purged),
+            Step::Cancel(job) => self.bucket.cancel(self.jobs[*job]).await.map(StepResult::Cancel),
+            Step::Purge => self.bucket.purge().await.map(StepResult::Purged),
             Step::Replay(job) => self.replay(*job).await,
-            Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(Answer::Forgotten),
-            Step::Pause => self.bucket.pause().await.map(|()| Answer::Done),
-            Step::Resume => self.bucket.resume().await.map(|()| Answer::Done),
+            Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(StepResult::Forgotten),
+            Step::Pause => self.bucket.pause().await.map(|()| StepResult::Done),
+            Step::Resume => self.bucket.resume().await.map(|()| StepResult::Done),
             Step::SetCapacity(capacity) => self.change(changed("capacity", *capacity)).await,
             Step::SetCapacityBytes(bytes) => self.change(changed("capacity_bytes", *bytes)).await,
             Step::SetMaxShare(share) => {
@@ -152,10 +152,12 @@ impl Real {
         })
     }
 
-    async fn admit(&mut self, offers: &[Offer]) -> Answer {
+    async fn admit(&mut self, offers: &[Offer]) -> StepResult {
         let submissions = offers.iter().map(submission).collect();
         let verdicts = self.bucket.admit_many(submissions).await;
-        Answer::Admissions(verdicts.into_iter().map(|verdict| self.verdict(verdict.expect("Redis answers"))).collect())
+        StepResult::Admissions(
+            verdicts.into_iter().map(|verdict| self.verdict(verdict.expect("Redis answers"))).collect(),
+        )
     }
 
     fn verdict(&mut self, admission: Admission) -> Verdict {
@@ -165,15 +167,17 @@ impl Real {
             }
             Admission::Admitted(Admitted { id, level, .. }) => Verdict::Admitted { job: self.number(id), level },
             Admission::Refused(Refused { reason, level, retry_after, .. }) => {
-                let waiting_helps =
-                    matches!(reason, Reason::BucketFull | Reason::ShareTaken | Reason::DeadlineUnreachable);
+                let waiting_helps = matches!(
+                    reason,
+                    RefusalReason::BucketFull | RefusalReason::ShareUsedUp | RefusalReason::DeadlineUnreachable
+                );
                 assert_eq!(retry_after.is_some(), waiting_helps, "when to come again after {reason:?}");
                 Verdict::Refused { reason, level }
             }
         }
     }
 
-    async fn add_by_hand(&mut self, entry: Entry) -> Answer {
+    async fn add_by_hand(&mut self, entry: Entry) -> StepResult {
         let mut add = redis::cmd("XADD");
         let name = match entry {
             Entry::Body => "body",
@@ -183,32 +187,32 @@ impl Real {
         add.arg(self.key("jobs")).arg("*").arg(name).arg("by hand");
         let id: String = server().store.command(&add).await.expect("Redis answers");
         self.number(id.parse().expect("a stream entry's id"));
-        Answer::Done
+        StepResult::Done
     }
 
-    async fn join(&mut self, life: Life) -> Result<Answer, BucketError> {
+    async fn join(&mut self, life: Life) -> Result<StepResult, BucketError> {
         let consumer = Consumer::new(consumer(self.replicas.len()));
         // Nobody stands still for so long.
         self.replicas.push(self.bucket.join(consumer, HOUR, life).await?);
-        Ok(Answer::Done)
+        Ok(StepResult::Done)
     }
 
-    async fn take(&mut self, replica: ReplicaNumber, most: usize) -> Result<Answer, BucketError> {
+    async fn take(&mut self, replica: ReplicaNumber, most: usize) -> Result<StepResult, BucketError> {
         let taken = match self.replicas[replica].take(most).await? {
             Take::Jobs(taken) => taken,
-            Take::Idle(_) => return Ok(Answer::Idle),
-            Take::Fenced => return Ok(Answer::Fenced),
+            Take::Idle(_) => return Ok(StepResult::Idle),
+            Take::Fenced => return Ok(StepResult::Fenced),
         };
         let mut handed = Vec::new();
-        for Taken { claim, job, .. } in taken {
+        for ClaimedJob { claim, job, .. } in taken {
             let (number, failures, readable) = (self.number(claim.id()), claim.failures(), job.is_ok());
             self.claims.insert((replica, number), claim);
             handed.push(Handed { job: number, failures, readable });
         }
-        Ok(Answer::Taken(handed))
+        Ok(StepResult::ClaimedJob(handed))
     }
 
-    async fn settle(&mut self, replica: ReplicaNumber, ends: &[(JobNumber, End)]) -> Answer {
+    async fn settle(&mut self, replica: ReplicaNumber, ends: &[(JobNumber, End)]) -> StepResult {
         let settlements = ends.iter().map(|(job, end)| {
             let claim = self.claims.remove(&(replica, *job)).expect("a claim of this replica");
             self.replicas[replica].settle(claim, settlement(*end))
@@ -217,21 +221,21 @@ impl Real {
         let first = *settled[0].as_ref().expect("Redis answers");
         assert!(settled.iter().all(|other| *other.as_ref().expect("Redis answers") == first), "{settled:?}");
         match first {
-            Settled::Recorded => Answer::Settled,
-            Settled::Fenced => Answer::Fenced,
+            Settled::Recorded => StepResult::Settled,
+            Settled::Fenced => StepResult::Fenced,
         }
     }
 
-    async fn replay(&mut self, job: JobNumber) -> Result<Answer, BucketError> {
-        Ok(Answer::Replay(match self.bucket.replay(self.jobs[job]).await? {
+    async fn replay(&mut self, job: JobNumber) -> Result<StepResult, BucketError> {
+        Ok(StepResult::Replay(match self.bucket.replay(self.jobs[job]).await? {
             Replayed::As(admitted) => Some(self.verdict(Admission::Admitted(admitted))),
             Replayed::Refused(refused) => Some(self.verdict(Admission::Refused(refused))),
             Replayed::Unknown => None,
         }))
     }
 
-    async fn change(&self, changes: Changes) -> Result<Answer, BucketError> {
-        self.bucket.change(&changes).await.map(|()| Answer::Done)
+    async fn change(&self, changes: Overrides) -> Result<StepResult, BucketError> {
+        self.bucket.apply_overrides(&changes).await.map(|()| StepResult::Done)
     }
 
     /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is
@@ -248,7 +252,7 @@ impl Real {
     }
 
     /// Everything that has a time is put an hour closer.
-    async fn an_hour_passes(&self) -> Answer {
+    async fn an_hour_passes(&self) -> StepResult {
         let script = "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
                           redis.call('ZINCRBY', KEYS[1], -3600000, id)
                       end
@@ -258,7 +262,7 @@ impl Real {
         let mut eval = redis::cmd("EVAL");
         eval.arg(script).arg(2).arg(self.key("parked")).arg(self.key("pace"));
         server().store.command::<()>(&eval).await.expect("Redis answers");
-        Answer::Done
+        StepResult::Done
     }
 
     fn key(&self, name: &str) -> String {
@@ -328,9 +332,9 @@ impl Real {
                 return;
             }
             self.an_hour_passes().await;
-            if let Answer::Taken(handed) = self.take(last, 100).await.expect("Redis answers") {
+            if let StepResult::ClaimedJob(handed) = self.take(last, 100).await.expect("Redis answers") {
                 let ends: Vec<_> = handed.iter().map(|handed| (handed.job, End::Complete)).collect();
-                assert_eq!(self.settle(last, &ends).await, Answer::Settled);
+                assert_eq!(self.settle(last, &ends).await, StepResult::Settled);
             }
         }
     }
@@ -360,9 +364,9 @@ fn settlement(end: End) -> Settlement {
         End::Complete => Settlement::Complete { status: 200, answer: None },
         End::RetryAtOnce => Settlement::Retry { after: Duration::ZERO },
         End::RetryInAnHour => Settlement::Retry { after: HOUR },
-        End::HoldForNothing => Settlement::Hold { wait: Some(Duration::ZERO) },
-        End::HoldForAnHour => Settlement::Hold { wait: Some(HOUR) },
-        End::GiveBack => Settlement::GiveBack,
+        End::ThrottledForNothing => Settlement::Throttled { wait: Some(Duration::ZERO) },
+        End::ThrottledForAnHour => Settlement::Throttled { wait: Some(HOUR) },
+        End::Requeue => Settlement::Requeue,
         End::Bury { called } => Settlement::Bury { reason: "no luck".into(), status: None, answer: None, called },
     }
 }

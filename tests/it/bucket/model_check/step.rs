@@ -1,6 +1,6 @@
 //! What can happen to a bucket, and what it answers.
 
-use dripfeed_bucket::{Cancel, Life, Reason};
+use dripfeed_bucket::{Cancel, Life, RefusalReason};
 
 /// Jobs are known by the order in which they came into the stream, replicas by the order in which they joined.
 pub type JobNumber = usize;
@@ -66,18 +66,18 @@ pub enum End {
     RetryAtOnce,
     RetryInAnHour,
     /// The upstream asked to wait for no time at all.
-    HoldForNothing,
-    HoldForAnHour,
-    GiveBack,
+    ThrottledForNothing,
+    ThrottledForAnHour,
+    Requeue,
     Bury {
         called: bool,
     },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum StepResult {
     Admissions(Vec<Verdict>),
-    Taken(Vec<Handed>),
+    ClaimedJob(Vec<Handed>),
     Idle,
     Fenced,
     Settled,
@@ -94,7 +94,7 @@ pub enum Answer {
 pub enum Verdict {
     Admitted { job: JobNumber, level: u64 },
     Repeated { job: JobNumber, level: u64 },
-    Refused { reason: Reason, level: u64 },
+    Refused { reason: RefusalReason, level: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

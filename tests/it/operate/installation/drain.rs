@@ -1,7 +1,7 @@
 //! `dripfeed drain BUCKET`: a bucket that left the settings is served with those that it had, until it is empty.
 
 use dripfeed_bucket::{Bucket, BucketSettings, Settlement};
-use dripfeed_job::State;
+use dripfeed_job::JobState;
 use dripfeed_tests::buckets::{self as units, DELIVERED, join, settle, take_one, takes_nothing};
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_server::TestRedis;
@@ -75,7 +75,7 @@ async fn jobs_that_were_in_flight_parked_or_forgotten_are_drained_as_well() {
     // One is claimed by a replica that died, one was parked and has lost its due time.
     let dead = join(&bucket, "dead").await;
     let forgotten = take_one(&dead).await;
-    settle(&dead, forgotten, Settlement::GiveBack).await;
+    settle(&dead, forgotten, Settlement::Requeue).await;
     service.redis::<u64>("DEL dripfeed:{mail}:parked").await;
     let _held = take_one(&dead).await;
 
@@ -142,7 +142,7 @@ async fn two_places_of_one_name_lose_each_others_due_times_so_they_are_not_serve
     let (of_old, of_new) = (join(&old, "old").await, join(&new, "new").await);
     let id = units::submit(&old, units::job("parked")).await.id;
     let taken = take_one(&of_old).await;
-    settle(&of_old, taken, Settlement::GiveBack).await;
+    settle(&of_old, taken, Settlement::Requeue).await;
     assert_eq!(old.census().await.expect("Redis answers").parked, 1);
 
     // The replica of the new place finds the due time, and no job under it.
@@ -150,10 +150,10 @@ async fn two_places_of_one_name_lose_each_others_due_times_so_they_are_not_serve
     until("the due time is gone", async || takes_nothing(&of_new).await && parked().await == 0).await;
     assert!(takes_nothing(&of_old).await, "no replica ever takes it");
     let job = old.find(id).await.expect("Redis answers").expect("a job");
-    assert_eq!(job.state, State::InFlight, "it is pending for the owner of parked jobs, and due never");
+    assert_eq!(job.state, JobState::InFlight, "it is pending for the owner of parked jobs, and due never");
 
     // What a drain repairs first.
-    assert_eq!(old.mend_jobs().await.expect("Redis answers").len(), 1);
+    assert_eq!(old.repair_jobs().await.expect("Redis answers").len(), 1);
     let taken = take_one(&of_old).await;
     assert_eq!(taken.claim.id(), id);
     settle(&of_old, taken, DELIVERED).await;

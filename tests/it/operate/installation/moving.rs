@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketSettings, Kind, Settlement};
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_job::{Ending, JobId, State, Submission};
+use dripfeed_job::{Ending, JobId, JobState, Submission};
 use dripfeed_tests::buckets::{self as units, DELIVERED, join, settle, submit, take, take_one};
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::service::{Service, until};
@@ -46,7 +46,7 @@ async fn bodies(bucket: &Bucket) -> Vec<(JobId, String)> {
 
 async fn cancelled(bucket: &Bucket, id: JobId) -> String {
     let job = bucket.find(id).await.expect("Redis answers").expect("it is remembered");
-    assert_eq!(job.state, State::Ended(Ending::Cancelled));
+    assert_eq!(job.state, JobState::Ended(Ending::Cancelled));
     job.outcome.and_then(|(outcome, _)| outcome.reason).expect("a reason")
 }
 
@@ -119,7 +119,7 @@ async fn waiting_parked_and_held_jobs_move_with_their_due_times_and_what_cannot_
         assert!(cancelled(&mail, id).await.starts_with("moved to `post` as job "));
     }
     let job = mail.find(expired).await.expect("Redis answers").expect("it is remembered");
-    assert_eq!(job.state, State::Ended(Ending::Expired));
+    assert_eq!(job.state, JobState::Ended(Ending::Expired));
     let _processor = service.processor().await;
     upstream.has_got(3).await;
     until("one is parked", async || service.counts("post").await.parked == 1).await;

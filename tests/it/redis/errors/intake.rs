@@ -3,14 +3,14 @@ use std::time::{Duration, Instant};
 use dripfeed_bucket::{Bucket, BucketSettings};
 use dripfeed_job::JobId;
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
-use dripfeed_tests::client::{Answer, Client};
+use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::processes::Process;
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{PATIENCE, Service, until};
 use futures::future::join_all;
 use http::Method;
 
-use super::{misdeeds, most_lines};
+use super::{faults, most_lines};
 
 pub const SCRIPTS: [&str; 16] = [
     "admit",
@@ -64,13 +64,13 @@ list = { upstream = "http://127.0.0.1:1/", kind = "list" }
 
 /// What a caller is reported.
 #[derive(Debug, PartialEq)]
-enum Told {
+enum ErrorAnswer {
     AsEver,
     Problem(u16, String, Option<String>),
 }
 
-impl Told {
-    fn by(answer: &Answer) -> Self {
+impl ErrorAnswer {
+    fn by(answer: &ClientResponse) -> Self {
         if answer.status < 300 {
             return Self::AsEver;
         }
@@ -82,10 +82,10 @@ impl Told {
         Self::Problem(status, code.to_owned(), Some(outcome.to_owned()))
     }
 
-    /// What must be reported when the call of that name meets that misdeed.
-    fn expected(name: &str, misdeed: Misdeed) -> Self {
+    /// What must be reported when the call of that name meets that fault.
+    fn expected(name: &str, fault: ProxyFault) -> Self {
         let is_script = SCRIPTS.contains(&name);
-        let Misdeed::Error(error) = misdeed else {
+        let ProxyFault::Error(error) = fault else {
             // A lost answer to a submission is asked for again, under the same token.
             return if name == "admit" { Self::AsEver } else { Self::store(503, "store_unavailable", "unknown") };
         };
@@ -166,7 +166,7 @@ impl Harness {
         (method, words.next().expect("a path"), words.next().unwrap_or_default())
     }
 
-    async fn ask(&self, client: &Client, (method, path, body): (Method, String, String)) -> Answer {
+    async fn ask(&self, client: &Client, (method, path, body): (Method, String, String)) -> ClientResponse {
         client.call(client.request(method, &path), body).await.expect("an answer")
     }
 }
@@ -181,21 +181,21 @@ async fn answers_to_callers_are_true() {
         let as_ever = harness.ask(&client, harness.prepared(call).await).await;
         assert!(as_ever.status < 300, "{name}: {as_ever:?}");
         accepted += u64::from(name == "admit");
-        for misdeed in misdeeds() {
+        for fault in faults() {
             let prepared = harness.prepared(call).await;
             let before = harness.proxy.all_calls();
-            harness.proxy.plan(name, misdeed, 1);
-            let told = Told::by(&harness.ask(&client, prepared).await);
+            harness.proxy.plan(name, fault, 1);
+            let told = ErrorAnswer::by(&harness.ask(&client, prepared).await);
             assert!(harness.proxy.has_done(name), "{call} doesn't call {name}");
-            if told != Told::expected(name, misdeed) {
-                wrong.push(format!("{name} {misdeed:?}: {told:?}, expected {:?}", Told::expected(name, misdeed)));
+            if told != ErrorAnswer::expected(name, fault) {
+                wrong.push(format!("{name} {fault:?}: {told:?}, expected {:?}", ErrorAnswer::expected(name, fault)));
             }
-            accepted += u64::from(name == "admit" && told == Told::AsEver);
+            accepted += u64::from(name == "admit" && told == ErrorAnswer::AsEver);
             let again = works_again(&harness, &client, call).await;
-            assert!(again < Duration::from_secs(10), "{name} {misdeed:?}: it took {again:?}");
+            assert!(again < Duration::from_secs(10), "{name} {fault:?}: it took {again:?}");
             accepted += u64::from(name == "admit");
             let asked = harness.proxy.all_calls() - before;
-            assert!(asked < 100, "{name} {misdeed:?}: Redis was asked {asked} times");
+            assert!(asked < 100, "{name} {fault:?}: Redis was asked {asked} times");
         }
         if name == "admit" {
             assert_eq!(harness.service.level("b").await, accepted, "each 202 is one job, and nothing else is");
@@ -209,7 +209,7 @@ async fn answers_to_callers_are_true() {
 }
 
 /// Submits a job, and waits for its outcome.
-async fn wait_for_outcome(harness: &Harness, seconds: u64) -> Answer {
+async fn wait_for_outcome(harness: &Harness, seconds: u64) -> ClientResponse {
     let client = harness.intake.client();
     let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("prefer", format!("wait={seconds}"));
     client.call(request, "x").await.expect("an answer")
@@ -219,13 +219,13 @@ async fn wait_for_outcome(harness: &Harness, seconds: u64) -> Answer {
 async fn who_can_not_wait_for_an_outcome_has_handed_in_a_job_all_the_same() {
     let harness = Harness::start().await;
     assert_eq!(wait_for_outcome(&harness, 1).await.status, 202);
-    for misdeed in misdeeds() {
-        harness.proxy.plan("await_outcome", misdeed, 1);
+    for fault in faults() {
+        harness.proxy.plan("await_outcome", fault, 1);
         let answer = wait_for_outcome(&harness, 1).await;
-        assert_eq!(answer.status, 202, "{misdeed:?}: {answer:?}");
-        assert!(harness.proxy.has_done("await_outcome"), "{misdeed:?}");
+        assert_eq!(answer.status, 202, "{fault:?}: {answer:?}");
+        assert!(harness.proxy.has_done("await_outcome"), "{fault:?}");
     }
-    assert_eq!(harness.service.level("b").await, 1 + misdeeds().count() as u64);
+    assert_eq!(harness.service.level("b").await, 1 + faults().count() as u64);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -290,29 +290,29 @@ async fn an_error_that_stays_makes_no_storm() {
     let client = harness.intake.client();
     works_again(&harness, &client, CALLS[0].1).await;
     let mut level = harness.service.level("b").await;
-    for misdeed in [
-        Misdeed::Error("NOPERM this user has no permissions to run the command"),
-        Misdeed::Error("MISCONF Errors writing to the AOF file: No space left on device"),
-        Misdeed::Error("OOM command not allowed when used memory > 'maxmemory'."),
-        Misdeed::Error("READONLY You can't write against a read only replica."),
-        Misdeed::Error("ERR something that no version said before"),
-        Misdeed::Drop,
-        Misdeed::Garbage,
+    for fault in [
+        ProxyFault::Error("NOPERM this user has no permissions to run the command"),
+        ProxyFault::Error("MISCONF Errors writing to the AOF file: No space left on device"),
+        ProxyFault::Error("OOM command not allowed when used memory > 'maxmemory'."),
+        ProxyFault::Error("READONLY You can't write against a read only replica."),
+        ProxyFault::Error("ERR something that no version said before"),
+        ProxyFault::Drop,
+        ProxyFault::Garbage,
     ] {
         let (calls, lines, begun) =
             (harness.proxy.calls("admit"), harness.intake.log().lines().count(), Instant::now());
-        harness.proxy.plan("admit", misdeed, u64::MAX);
+        harness.proxy.plan("admit", fault, u64::MAX);
         let asked: u64 = join_all((0..8).map(|_| in_vain(client.clone(), Duration::from_secs(2)))).await.iter().sum();
         let (calls, lines) = (harness.proxy.calls("admit") - calls, harness.intake.log().lines().count() - lines);
         let seconds = begun.elapsed().as_secs() + 1;
         // A submission asks once; of a lost answer two batches ask again, every 50 ms.
-        assert!(calls <= asked + 50 * seconds, "{misdeed:?}: {calls} calls for {asked} submissions in {seconds} s");
-        assert!(lines <= most_lines(seconds), "{misdeed:?}: {lines} lines in {seconds} s:\n{}", harness.intake.log());
+        assert!(calls <= asked + 50 * seconds, "{fault:?}: {calls} calls for {asked} submissions in {seconds} s");
+        assert!(lines <= most_lines(seconds), "{fault:?}: {lines} lines in {seconds} s:\n{}", harness.intake.log());
         harness.proxy.behave("admit");
         works_again(&harness, &client, CALLS[0].1).await;
         let now = harness.service.level("b").await;
         // One worked again; of what was answered `unknown`, a batch for each call that was carried out.
-        assert!(now > level && (misdeed == Misdeed::Garbage || now == level + 1), "{misdeed:?}: {level}, then {now}");
+        assert!(now > level && (fault == ProxyFault::Garbage || now == level + 1), "{fault:?}: {level}, then {now}");
         level = now;
     }
     assert!(!harness.intake.log().contains("panicked"), "{}", harness.intake.log());
@@ -324,8 +324,8 @@ async fn rules_of_services_are_followed_all_the_same() {
     let harness = Harness::start().await;
     let begun = Instant::now();
     harness.register("before").await;
-    for (number, misdeed) in misdeeds().enumerate() {
-        harness.proxy.plan("heartbeat", misdeed, 1);
+    for (number, fault) in faults().enumerate() {
+        harness.proxy.plan("heartbeat", fault, 1);
         harness.proxy.done("heartbeat").await;
         harness.register(&format!("after-{number}")).await;
     }
@@ -338,8 +338,8 @@ async fn rules_of_services_are_followed_all_the_same() {
 async fn a_process_is_not_ready_while_redis_refuses_to_serve() {
     let harness = Harness::start().await;
     let client = harness.intake.client();
-    for misdeed in [Misdeed::Error("LOADING Redis is loading the dataset in memory"), Misdeed::Drop] {
-        harness.proxy.plan("PING", misdeed, u64::MAX);
+    for fault in [ProxyFault::Error("LOADING Redis is loading the dataset in memory"), ProxyFault::Drop] {
+        harness.proxy.plan("PING", fault, u64::MAX);
         until_ready(&client, false).await;
         harness.proxy.behave("PING");
         until_ready(&client, true).await;

@@ -2,11 +2,11 @@ use std::time::{Duration, Instant};
 
 use dripfeed_limit::{Decision, LimitError, Limiter, Policies, Request, load};
 use dripfeed_store::{Durability, RedisSettings, Store};
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use serde_json::json;
 
-use super::misdeeds;
+use super::faults;
 
 pub const SCRIPTS: [&str; 3] = ["count", "decide", "refund"];
 
@@ -53,18 +53,18 @@ async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
     let open = Limiter::new(store(&proxy).await, "open", policy("strict", "open")).expect("a policy");
     remaining(&closed).await;
     remaining(&open).await;
-    for misdeed in misdeeds() {
+    for fault in faults() {
         let begun = Instant::now();
-        proxy.plan("decide", misdeed, 1);
+        proxy.plan("decide", fault, 1);
         let decided = closed.decide(&Request::default()).await;
-        assert!(begun.elapsed() < Duration::from_secs(5), "{misdeed:?}: {:?}", begun.elapsed());
-        if matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT")) {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{fault:?}: {:?}", begun.elapsed());
+        if matches!(fault, ProxyFault::Error(error) if error.starts_with("NOSCRIPT")) {
             assert!(is_late(&decided) || decided.is_ok_and(|decision| decision.allowed), "the source is sent");
         } else {
-            assert!(matches!(decided, Err(LimitError::Unavailable { .. })), "{misdeed:?}: {decided:?}");
+            assert!(matches!(decided, Err(LimitError::Unavailable { .. })), "{fault:?}: {decided:?}");
         }
-        proxy.plan("decide", misdeed, 1);
-        assert!(open.decide(&Request::default()).await.expect("a decision").allowed, "{misdeed:?}");
+        proxy.plan("decide", fault, 1);
+        assert!(open.decide(&Request::default()).await.expect("a decision").allowed, "{fault:?}");
         remaining(&closed).await;
         remaining(&open).await;
     }
@@ -75,22 +75,22 @@ async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
     let limiter = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
-    for misdeed in misdeeds() {
+    for fault in faults() {
         let decision = loop {
             if let Ok(decision) = limiter.decide(&Request::default()).await {
                 break decision;
             }
         };
         let charged = decision.policies[0].tiers[0].remaining;
-        proxy.plan("refund", misdeed, 1);
+        proxy.plan("refund", fault, 1);
         let told = limiter.refund(decision).await;
         // The next decision is charged as well: with the refund it comes out where it was, without one below.
         let (now, uncertain) = remaining(&limiter).await;
-        let is_retried = matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT"));
-        let given_back = is_retried || misdeed.is_carried_out();
+        let is_retried = matches!(fault, ProxyFault::Error(error) if error.starts_with("NOSCRIPT"));
+        let given_back = is_retried || fault.is_carried_out();
         let expected = if given_back { charged } else { charged - 1 };
-        assert_eq!(told.is_ok(), is_retried, "{misdeed:?}: {told:?}");
-        assert!((expected - uncertain..=expected).contains(&now), "{misdeed:?}: {now}, expected {expected}");
+        assert_eq!(told.is_ok(), is_retried, "{fault:?}: {told:?}");
+        assert!((expected - uncertain..=expected).contains(&now), "{fault:?}: {now}, expected {expected}");
     }
 }
 
@@ -100,8 +100,8 @@ async fn what_was_counted_reaches_redis_when_it_can() {
     let proxy = RedisFaultProxy::before(&redis).await;
     let here = Limiter::new(store(&proxy).await, "shop", policy("async", "closed")).expect("a policy");
     let mut passed = 0;
-    for misdeed in misdeeds() {
-        proxy.plan("count", misdeed, 1);
+    for fault in faults() {
+        proxy.plan("count", fault, 1);
         assert!(here.decide(&Request::default()).await.expect("a decision").allowed);
         passed += 1;
         proxy.done("count").await;
@@ -109,7 +109,7 @@ async fn what_was_counted_reaches_redis_when_it_can() {
     // What another replica learns of it: no call is missing, and those that were reported with a lost answer count
     // twice at most.
     let there = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
-    let twice = misdeeds().filter(|misdeed| misdeed.is_carried_out()).count() as u64;
+    let twice = faults().filter(|fault| fault.is_carried_out()).count() as u64;
     let begun = Instant::now();
     loop {
         let (left, failed) = remaining(&there).await;

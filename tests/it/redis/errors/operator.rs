@@ -5,10 +5,10 @@ use dripfeed_bucket::{BucketSettings, Kind, Settlement};
 use dripfeed_job::Submission;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_tests::buckets::{self, DELIVERED, join, settle, submit, take_one};
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::Service;
 
-use super::misdeeds;
+use super::faults;
 
 pub const SCRIPTS: [&str; 15] = [
     "buried",
@@ -70,18 +70,18 @@ async fn a_doctor_who_cannot_look_says_so() {
         ended.status.code() == Some(1) && found.contains("index entries of dead letters that are gone")
     };
     assert!(has_looked(&examine().await));
-    for (name, misdeed) in OF_A_DOCTOR.into_iter().flat_map(|name| misdeeds().map(move |misdeed| (name, misdeed))) {
-        proxy.plan(name, misdeed, 1);
+    for (name, fault) in OF_A_DOCTOR.into_iter().flat_map(|name| faults().map(move |fault| (name, fault))) {
+        proxy.plan(name, fault, 1);
         let ended = examine().await;
-        assert!(proxy.has_done(name), "{name}: {misdeed:?}");
+        assert!(proxy.has_done(name), "{name}: {fault:?}");
         let told = String::from_utf8_lossy(&ended.stderr);
-        if matches!(misdeed, Misdeed::Error(error) if error.starts_with("NOSCRIPT")) {
+        if matches!(fault, ProxyFault::Error(error) if error.starts_with("NOSCRIPT")) {
             assert!(has_looked(&ended), "{name}: {ended:?}");
             continue;
         }
-        assert!(matches!(ended.status.code(), Some(1 | 69 | 77)), "{name}: {misdeed:?}: {ended:?}");
+        assert!(matches!(ended.status.code(), Some(1 | 69 | 77)), "{name}: {fault:?}: {ended:?}");
         let says_why = told.contains(&format!("script {name}: "));
-        assert!(says_why && !told.contains("panicked"), "{name}: {misdeed:?}: {told}");
+        assert!(says_why && !told.contains("panicked"), "{name}: {fault:?}: {told}");
     }
     assert!(has_looked(&examine().await));
 }
@@ -96,7 +96,7 @@ async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once()
     let url = format!("redis.url={}", proxy.url());
     let gone = buckets::open(&service.redis, buckets::settings("gone")).await;
     let mut jobs = 0;
-    for (name, misdeed) in OF_A_MOVE.into_iter().flat_map(|name| misdeeds().map(move |misdeed| (name, misdeed))) {
+    for (name, fault) in OF_A_MOVE.into_iter().flat_map(|name| faults().map(move |fault| (name, fault))) {
         submit(&gone, buckets::job(jobs.to_string())).await;
         jobs += 1;
         let run = async || {
@@ -104,18 +104,18 @@ async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once()
             let mut drain = service.command(&[&url]);
             drain.args(["drain", "gone", "--into", "b"]).output().await.expect("the executable")
         };
-        proxy.plan(name, misdeed, 1);
+        proxy.plan(name, fault, 1);
         let ended = run().await;
-        assert!(proxy.has_done(name), "{name}: {misdeed:?}");
+        assert!(proxy.has_done(name), "{name}: {fault:?}");
         let told = String::from_utf8_lossy(&ended.stderr);
-        assert!(matches!(ended.status.code(), Some(0 | 1 | 69 | 77)), "{name}: {misdeed:?}: {ended:?}");
-        assert!(ended.status.success() || told.contains(&format!("script {name}: ")), "{name}: {misdeed:?}: {told}");
+        assert!(matches!(ended.status.code(), Some(0 | 1 | 69 | 77)), "{name}: {fault:?}: {ended:?}");
+        assert!(ended.status.success() || told.contains(&format!("script {name}: ")), "{name}: {fault:?}: {told}");
         assert!(!told.contains("panicked"), "{told}");
         if !ended.status.success() {
-            assert!(run().await.status.success(), "{name}: {misdeed:?}");
+            assert!(run().await.status.success(), "{name}: {fault:?}");
         }
         let levels = (service.level("gone").await, service.level("b").await);
-        assert_eq!(levels, (0, jobs), "{name}: {misdeed:?}");
+        assert_eq!(levels, (0, jobs), "{name}: {fault:?}");
     }
 }
 
@@ -128,17 +128,17 @@ async fn a_role_starts_when_redis_can_serve_it() {
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
     for name in AT_START {
-        for misdeed in [
-            Misdeed::Error("LOADING Redis is loading the dataset in memory"),
-            Misdeed::Error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
-            Misdeed::Drop,
-            Misdeed::Half,
+        for fault in [
+            ProxyFault::Error("LOADING Redis is loading the dataset in memory"),
+            ProxyFault::Error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
+            ProxyFault::Drop,
+            ProxyFault::Half,
         ] {
             let begun = Instant::now();
-            proxy.plan(name, misdeed, 2);
+            proxy.plan(name, fault, 2);
             let intake = service.role("intake", &[&url]).await;
             assert!(proxy.has_done(name), "{name}");
-            assert!(begun.elapsed() < Duration::from_secs(15), "{name} {misdeed:?}: {:?}", begun.elapsed());
+            assert!(begun.elapsed() < Duration::from_secs(15), "{name} {fault:?}: {:?}", begun.elapsed());
             assert!(!intake.log().contains("panicked"), "{}", intake.log());
         }
     }

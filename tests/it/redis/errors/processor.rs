@@ -3,11 +3,11 @@ use std::time::{Duration, Instant};
 use dripfeed_bucket::{Bucket, BucketSettings};
 use dripfeed_tests::buckets;
 use dripfeed_tests::processes::Process;
-use dripfeed_tests::redis_fault_proxy::{Misdeed, RedisFaultProxy};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{PATIENCE, Service, until};
 use dripfeed_tests::upstream::Upstream;
 
-use super::{misdeeds, most_lines};
+use super::{faults, most_lines};
 
 pub const SCRIPTS: [&str; 7] = ["beat", "join", "recover", "retention", "settle", "orphaned_claims", "take"];
 
@@ -55,7 +55,7 @@ impl Harness {
             }
             // What a lost answer had taken is asked for first of all.
             "orphaned_claims" => {
-                self.proxy.plan("take", Misdeed::Close, 1);
+                self.proxy.plan("take", ProxyFault::Close, 1);
                 self.submit().await;
             }
             "take" | "settle" => self.submit().await,
@@ -84,16 +84,16 @@ async fn every_job_is_called_once_whatever_redis_answers() {
             harness.bring_about(name).await;
             until(name, async || harness.proxy.calls(name) > 0).await;
         }
-        for misdeed in misdeeds() {
+        for fault in faults() {
             let (calls, asked) = (harness.proxy.calls(name), Instant::now());
-            harness.proxy.plan(name, misdeed, 1);
+            harness.proxy.plan(name, fault, 1);
             harness.bring_about(name).await;
             harness.proxy.done(name).await;
             harness.all_done().await;
-            assert!(asked.elapsed() < Duration::from_secs(10), "{name} {misdeed:?}: it took {:?}", asked.elapsed());
+            assert!(asked.elapsed() < Duration::from_secs(10), "{name} {fault:?}: it took {:?}", asked.elapsed());
             let calls = harness.proxy.calls(name) - calls;
             let most = 50 * (asked.elapsed().as_secs() + 1);
-            assert!(calls <= most, "{name} {misdeed:?}: {calls} calls in {:?}", asked.elapsed());
+            assert!(calls <= most, "{name} {fault:?}: {calls} calls in {:?}", asked.elapsed());
         }
     }
     let counts = harness.service.counts("b").await;
@@ -124,20 +124,20 @@ async fn an_error_that_stays_makes_no_storm() {
     let mut harness = Harness::start().await;
     harness.all_done().await;
     for name in SCRIPTS.into_iter().chain([DOORBELL]) {
-        for misdeed in [Misdeed::Error("ERR something that no version said before"), Misdeed::Drop] {
+        for fault in [ProxyFault::Error("ERR something that no version said before"), ProxyFault::Drop] {
             let (calls, lines) = (harness.proxy.all_calls(), harness.processor.log().lines().count());
             let begun = Instant::now();
-            harness.proxy.plan(name, misdeed, u64::MAX);
+            harness.proxy.plan(name, fault, u64::MAX);
             harness.bring_about(name).await;
             harness.submit().await;
             tokio::time::sleep(Duration::from_secs(1)).await;
             let (calls, took) = (harness.proxy.all_calls() - calls, begun.elapsed());
-            assert!(calls <= 100 * (took.as_secs() + 1), "{name} {misdeed:?}: {calls} calls in {took:?}");
+            assert!(calls <= 100 * (took.as_secs() + 1), "{name} {fault:?}: {calls} calls in {took:?}");
             tells_little(&harness.processor, lines, begun);
             harness.proxy.behave(name);
             let back = Instant::now();
             harness.all_done().await;
-            assert!(back.elapsed() < PATIENCE / 9, "{name} {misdeed:?}: it took {:?}", back.elapsed());
+            assert!(back.elapsed() < PATIENCE / 9, "{name} {fault:?}: it took {:?}", back.elapsed());
         }
     }
     let again: Vec<_> = harness.upstream.calls_by_job().into_iter().filter(|(_, calls)| *calls != 1).collect();

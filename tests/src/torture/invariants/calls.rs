@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use dripfeed_job::JobId;
 
 use super::{Outcomes, Seen, some};
-use crate::torture::jobs::Answer;
+use crate::torture::jobs::PlannedAnswer;
 use crate::torture::report::Report;
 use crate::torture::upstream::Call;
 
@@ -43,17 +43,20 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
         }
         let mut failures = 0;
         for (before, call) in calls.iter().zip(&calls[1..]) {
-            failures += u32::from(matches!(before.answer, Some(Answer::Failed | Answer::Silent | Answer::Cut)));
+            failures += u32::from(matches!(
+                before.answer,
+                Some(PlannedAnswer::Failed | PlannedAnswer::Silent | PlannedAnswer::Cut)
+            ));
             // An attempt that nobody saw may have been any processor's.
             let excused = call.attempt <= failures + 1 || causes.anywhere(before.at, call.at);
             report.must(excused, || format!("{job} was spent an attempt by nothing of its upstream's: {calls:?}"));
         }
-        let throttled = calls.iter().filter(|call| call.answer == Some(Answer::Throttled)).count();
+        let throttled = calls.iter().filter(|call| call.answer == Some(PlannedAnswer::Throttled)).count();
         let attempts = calls.len() - throttled.min(calls.len()) - duplicates;
         let allowed = seen.harness.setup.attempts as usize;
         report.must(attempts <= allowed, || format!("{job} got {attempts} attempts of {allowed}: {calls:?}"));
         if ended.get(&job).is_some_and(|ended| ended.result == "cancelled") {
-            let delivered = calls.iter().find(|call| call.answer == Some(Answer::Ok));
+            let delivered = calls.iter().find(|call| call.answer == Some(PlannedAnswer::Ok));
             let excused = delivered.is_none_or(|call| causes.on(call.slot, call.at, call.at).is_some());
             report.must(excused, || format!("{job} was delivered and ended as cancelled: {calls:?}"));
         }
@@ -70,9 +73,9 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
 /// which comes the next.
 fn is_repeated(before: &Call, again: &Call) -> bool {
     match before.answer {
-        Some(Answer::Throttled) => false,
-        Some(Answer::Failed | Answer::Silent | Answer::Cut) => again.attempt <= before.attempt,
-        Some(Answer::Ok) | None => true,
+        Some(PlannedAnswer::Throttled) => false,
+        Some(PlannedAnswer::Failed | PlannedAnswer::Silent | PlannedAnswer::Cut) => again.attempt <= before.attempt,
+        Some(PlannedAnswer::Ok) | None => true,
     }
 }
 
@@ -81,7 +84,7 @@ struct Causes<'s> {
     seen: &'s Seen<'s>,
     /// When each processor learned that it had been declared dead.
     declared_dead: Vec<Vec<Instant>>,
-    faults: Vec<crate::torture::event_log::Fault>,
+    faults: Vec<crate::torture::event_log::LoggedFault>,
 }
 
 impl<'s> Causes<'s> {

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use redis::Value;
 
-use super::finding::{FindingKind, Found};
+use super::finding::{FindingKind, Findings};
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -22,7 +22,7 @@ const BYTES: &str = " bytes";
 
 /// What the jobs of a bucket count.
 #[derive(Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct JobCounts {
     bytes: u64,
     /// The fields of `holders`, as admission/callers.lua names them.
     held: HashMap<String, i64>,
@@ -30,7 +30,7 @@ pub(super) struct Count {
     seen: HashSet<String>,
 }
 
-impl Count {
+impl JobCounts {
     pub(super) fn add(&mut self, id: String, bytes: u64, caller: String) {
         if !self.seen.insert(id) || bytes == 0 {
             return;
@@ -44,24 +44,28 @@ impl Count {
 }
 
 /// totals.lua's answer.
-struct Totals {
+struct StoredTotals {
     moment: String,
     bytes: i64,
     lost: u64,
     unchanged: bool,
 }
 
-impl Core {
+impl RedisBucket {
     /// Whether the counts could be judged. What is found of single jobs is found the first time that all are counted.
-    pub(super) async fn examine_jobs_and_counts(&self, mend: bool, found: &mut Found) -> Result<bool, BucketError> {
+    pub(super) async fn examine_jobs_and_counts(
+        &self,
+        repair: bool,
+        findings: &mut Findings,
+    ) -> Result<bool, BucketError> {
         let mut first = true;
-        let mut last: Option<Count> = None;
+        let mut last: Option<JobCounts> = None;
         for _ in 0..=TRIES {
             let before = self.totals("", "", &[]).await?;
             let count = if first {
-                self.examine_jobs(mend, found).await?
+                self.examine_jobs(repair, findings).await?
             } else {
-                self.examine_jobs(false, &mut Found::default()).await?
+                self.examine_jobs(false, &mut Findings::default()).await?
             };
             first = false;
             let held = self.counted_as_held().await?;
@@ -78,8 +82,8 @@ impl Core {
                 continue;
             }
             if !agrees {
-                report(&count, &after, &more, found);
-                if mend {
+                report(&count, &after, &more, findings);
+                if repair {
                     self.count_again(&count, &after.moment, &more).await?;
                 }
             }
@@ -88,13 +92,13 @@ impl Core {
         Ok(false)
     }
 
-    pub(super) async fn examine_totals(&self, found: &mut Found) -> Result<(), BucketError> {
+    pub(super) async fn examine_totals(&self, findings: &mut Findings) -> Result<(), BucketError> {
         let totals = self.totals("", "", &[]).await?;
-        found.many(FindingKind::Lost, totals.lost, "");
+        findings.many(FindingKind::Lost, totals.lost, "");
         Ok(())
     }
 
-    async fn totals(&self, moment: &str, bytes: &str, more: &[(String, i64)]) -> Result<Totals, BucketError> {
+    async fn totals(&self, moment: &str, bytes: &str, more: &[(String, i64)]) -> Result<StoredTotals, BucketError> {
         let keys = &self.keys;
         let all = vec![keys.jobs(), keys.tally(), keys.holders()];
         let mut call = TOTALS.of(self.kind).on(&keys.and_takers(all));
@@ -103,7 +107,7 @@ impl Core {
             call.arg(field).arg(*more);
         }
         let mut reply = Reply::new("totals", self.store.run::<Value>(&call).await?)?;
-        Ok(Totals {
+        Ok(StoredTotals {
             moment: reply.text()?,
             bytes: reply.number()?,
             lost: reply.count()?,
@@ -111,7 +115,7 @@ impl Core {
         })
     }
 
-    async fn count_again(&self, count: &Count, moment: &str, more: &[(String, i64)]) -> Result<(), BucketError> {
+    async fn count_again(&self, count: &JobCounts, moment: &str, more: &[(String, i64)]) -> Result<(), BucketError> {
         let mut unchanged = self.totals(moment, &count.bytes.to_string(), &[]).await?.unchanged;
         for part in more.chunks(CALLERS) {
             unchanged = unchanged && self.totals(moment, "", part).await?.unchanged;
@@ -144,7 +148,7 @@ impl Core {
 }
 
 /// By field: how much more the jobs come to than is counted.
-fn difference(count: &Count, counted: HashMap<String, i64>) -> Vec<(String, i64)> {
+fn difference(count: &JobCounts, counted: HashMap<String, i64>) -> Vec<(String, i64)> {
     let mut more = count.held.clone();
     for (field, held) in counted {
         *more.entry(field).or_default() -= held;
@@ -153,14 +157,14 @@ fn difference(count: &Count, counted: HashMap<String, i64>) -> Vec<(String, i64)
     more.into_iter().collect()
 }
 
-fn report(count: &Count, totals: &Totals, more: &[(String, i64)], found: &mut Found) {
+fn report(count: &JobCounts, totals: &StoredTotals, more: &[(String, i64)], findings: &mut Findings) {
     if i128::from(totals.bytes) != i128::from(count.bytes) {
         let example = format!("{} counted, {} found", totals.bytes, count.bytes);
-        found.one(FindingKind::BytesMiscounted, example);
+        findings.one(FindingKind::BytesMiscounted, example);
     }
     for (field, more) in more {
         let (caller, of) = field.strip_suffix(BYTES).map_or((field.as_str(), ""), |caller| (caller, BYTES));
         let word = if *more > 0 { "more" } else { "less" };
-        found.one(FindingKind::HoldersMiscounted, format!("{caller} holds {}{of} {word}", more.unsigned_abs()));
+        findings.one(FindingKind::HoldersMiscounted, format!("{caller} holds {}{of} {word}", more.unsigned_abs()));
     }
 }

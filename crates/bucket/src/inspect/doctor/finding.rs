@@ -169,9 +169,9 @@ impl FindingKind {
 
 /// What was found so far, one finding of each kind.
 #[derive(Default)]
-pub(super) struct Found(Vec<Finding>);
+pub(super) struct Findings(Vec<Finding>);
 
-impl Found {
+impl Findings {
     pub(super) fn one(&mut self, kind: FindingKind, example: impl Into<String>) {
         self.many(kind, 1, example);
     }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use dripfeed_store::Script;
 use redis::Value;
 
-use super::counts::Count;
-use super::finding::{FindingKind, Found};
+use super::counts::JobCounts;
+use super::finding::{FindingKind, Findings};
 use crate::error::BucketError;
-use crate::kind::list::Part;
-use crate::script::redis_bucket::Core;
+use crate::kind::list::ListScan;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::{SHARED, STREAM, Scripts};
 use crate::settings::Kind;
@@ -25,36 +25,36 @@ static KEYED: Script = Script::new("keyed", STREAM, include_str!("keyed.lua"));
 static HOLDINGS: Script = Script::new("holdings", SHARED, include_str!("holdings.lua"));
 
 /// A script that is given ids of jobs, after '1' to repair and what else it takes.
-pub(super) struct Each<'e> {
+pub(super) struct JobCheck<'e> {
     pub(super) name: &'static str,
     pub(super) script: &'e Script,
     pub(super) keys: &'e [String],
     pub(super) arguments: &'e [u64],
-    pub(super) mend: bool,
+    pub(super) repair: bool,
 }
 
-impl Core {
+impl RedisBucket {
     /// What all jobs count together.
-    pub(super) async fn examine_jobs(&self, mend: bool, found: &mut Found) -> Result<Count, BucketError> {
+    pub(super) async fn examine_jobs(&self, repair: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
         match self.kind {
-            Kind::Stream => self.examine_stream(mend, found).await,
+            Kind::Stream => self.examine_stream(repair, findings).await,
             Kind::List => self.examine_lists().await,
         }
     }
 
-    async fn examine_stream(&self, mend: bool, found: &mut Found) -> Result<Count, BucketError> {
+    async fn examine_stream(&self, repair: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
         let keys = &self.keys;
-        let (mut count, mut after) = (Count::default(), String::new());
+        let (mut count, mut after) = (JobCounts::default(), String::new());
         loop {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.replicas()]);
-            call.arg(&after).arg(u8::from(mend));
+            call.arg(&after).arg(u8::from(repair));
             let mut reply = Reply::new("examine", self.store.run::<Value>(&call).await?)?;
             after = reply.text()?;
             while !reply.is_empty() {
                 let mut member = reply.array()?;
                 let word = member.text()?;
                 match FindingKind::of(&word) {
-                    Some(kind) => found.one(kind, member.text()?),
+                    Some(kind) => findings.one(kind, member.text()?),
                     None => count.add(word, member.count()?, member.shown()?),
                 }
             }
@@ -64,12 +64,12 @@ impl Core {
         }
     }
 
-    async fn examine_lists(&self) -> Result<Count, BucketError> {
-        let mut count = Count::default();
-        let mut parts = vec![Part::of_jobs(&self.keys)];
-        parts.extend(self.taken_lists().await?);
-        for mut part in parts {
-            while let Some(mut reply) = part.next(self, &SCRIPTS, &[]).await? {
+    async fn examine_lists(&self) -> Result<JobCounts, BucketError> {
+        let mut count = JobCounts::default();
+        let mut scans = vec![ListScan::of_jobs(&self.keys)];
+        scans.extend(self.taken_lists().await?);
+        for mut scan in scans {
+            while let Some(mut reply) = scan.next(self, &SCRIPTS, &[]).await? {
                 while !reply.is_empty() {
                     let mut job = reply.array()?;
                     count.add(job.text()?, job.count()?, job.shown()?);
@@ -79,25 +79,25 @@ impl Core {
         Ok(count)
     }
 
-    pub(super) async fn examine_due_times(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+    pub(super) async fn examine_due_times(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let (mut due, mut seen) = ("-inf".to_owned(), 0);
         let mut wrong = BTreeSet::new();
         while !due.is_empty() {
             let mut call = DUE_TIMES.on(&[self.keys.jobs(), self.keys.parked()]);
-            call.arg(&due).arg(seen).arg(u8::from(mend));
+            call.arg(&due).arg(seen).arg(u8::from(repair));
             let mut reply = Reply::new("due_times", self.store.run::<Value>(&call).await?)?;
             (due, seen) = (reply.text()?, reply.count()?);
             while !reply.is_empty() {
                 wrong.insert(reply.shown()?);
             }
         }
-        wrong.into_iter().for_each(|id| found.one(FindingKind::DueButNotParked, id));
+        wrong.into_iter().for_each(|id| findings.one(FindingKind::DueButNotParked, id));
         Ok(())
     }
 
     /// What is kept by job beside the stream: of jobs that are in it.
-    pub(super) async fn examine_kept_by_job(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
-        let (keys, window) = (&self.keys, self.in_force().settings.keep.keys_ms());
+    pub(super) async fn examine_kept_by_job(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
+        let (keys, window) = (&self.keys, self.effective_settings().settings.keep.keys_ms());
         let attempts = (&FAILURES, vec![keys.jobs(), keys.attempts()], vec![]);
         let unburied = (&FAILURES, vec![keys.jobs(), keys.unburied()], vec![]);
         let keyed = (&KEYED, vec![keys.jobs(), keys.keyed_jobs(), keys.key_ends()], vec![window]);
@@ -106,18 +106,18 @@ impl Core {
             (FindingKind::RecordOfNothing, unburied),
             (FindingKind::IdempotencyKeyOfNothing, keyed),
         ] {
-            let each = Each { name: kind.word(), script, keys: &keys, arguments: &arguments, mend };
+            let check = JobCheck { name: kind.word(), script, keys: &keys, arguments: &arguments, repair };
             let (mut cursor, mut wrong) = (0, BTreeSet::new());
             loop {
                 let (next, kept) = self.scan(&keys[1], cursor).await?;
                 let ids: Vec<String> = kept.into_iter().map(|(id, _)| id).collect();
-                wrong.extend(self.examine_each(&each, &ids).await?);
+                wrong.extend(self.examine_each(&check, &ids).await?);
                 if next == 0 {
                     break;
                 }
                 cursor = next;
             }
-            wrong.into_iter().for_each(|id| found.one(kind, id));
+            wrong.into_iter().for_each(|id| findings.one(kind, id));
         }
         Ok(())
     }
@@ -130,12 +130,12 @@ impl Core {
     }
 
     /// Those of `ids` that a script finds wrong; it looks at as many in one call as it may.
-    pub(super) async fn examine_each(&self, each: &Each<'_>, ids: &[String]) -> Result<Vec<String>, BucketError> {
+    pub(super) async fn examine_each(&self, check: &JobCheck<'_>, ids: &[String]) -> Result<Vec<String>, BucketError> {
         let (mut wrong, mut rest) = (Vec::new(), ids);
         while !rest.is_empty() {
-            let mut call = each.script.on(each.keys);
-            call.arg(u8::from(each.mend)).arg(each.arguments).arg(rest);
-            let mut reply = Reply::new(each.name, self.store.run::<Value>(&call).await?)?;
+            let mut call = check.script.on(check.keys);
+            call.arg(u8::from(check.repair)).arg(check.arguments).arg(rest);
+            let mut reply = Reply::new(check.name, self.store.run::<Value>(&call).await?)?;
             // The first of them is always looked at.
             let looked_at = usize::try_from(reply.count()?).unwrap_or(usize::MAX).max(1);
             rest = rest.get(looked_at..).unwrap_or_default();
@@ -147,19 +147,19 @@ impl Core {
     }
 
     /// What the replicas of a list bucket hold.
-    pub(super) async fn examine_holdings(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+    pub(super) async fn examine_holdings(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let keys = &self.keys;
         for consumer in self.takers().await? {
             let mut call = HOLDINGS.on(&[keys.taken(&consumer), keys.replicas(), keys.takers()]);
-            call.arg(&consumer).arg(u8::from(mend));
+            call.arg(&consumer).arg(u8::from(repair));
             let mut reply = Reply::new("holdings", self.store.run::<Value>(&call).await?)?;
             let (held, counted, is_member) = (reply.count()?, reply.number()?, !reply.text()?.is_empty());
             if i64::try_from(held).ok() != Some(counted) {
-                found.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} found"));
+                findings.one(FindingKind::HeldMiscounted, format!("{consumer}: {counted} counted, {held} found"));
             }
             if held > 0 && !is_member {
-                found.many(FindingKind::HeldByNoMember, held, &consumer);
-                if mend {
+                findings.many(FindingKind::HeldByNoMember, held, &consumer);
+                if repair {
                     self.take_over(&consumer, "").await?;
                 }
             }

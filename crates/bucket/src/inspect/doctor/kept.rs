@@ -6,10 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use dripfeed_store::Script;
 use redis::Value;
 
-use super::finding::{FindingKind, Found};
-use super::jobs::Each;
+use super::finding::{FindingKind, Findings};
+use super::jobs::JobCheck;
 use crate::error::BucketError;
-use crate::script::redis_bucket::Core;
+use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
@@ -24,12 +24,12 @@ const OUTCOMES: usize = 50;
 const IDS: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum KeptRecords {
     Letters,
     Outcomes,
 }
 
-impl Kept {
+impl KeptRecords {
     pub(super) const ALL: [Self; 2] = [Self::Letters, Self::Outcomes];
 
     pub(super) const fn unchecked(self) -> &'static str {
@@ -56,20 +56,20 @@ impl Kept {
 }
 
 /// kept.lua's answer.
-struct Counted {
+struct CountedBytes {
     moment: String,
     bytes: u64,
 }
 
-impl Core {
-    pub(super) async fn examine_outcomes(&self, mend: bool, found: &mut Found) -> Result<(), BucketError> {
+impl RedisBucket {
+    pub(super) async fn examine_outcomes(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let keys = [self.keys.outcomes(), self.keys.ended()];
-        let each = Each { name: "listed", script: &LISTED, keys: &keys, arguments: &[], mend };
+        let check = JobCheck { name: "listed", script: &LISTED, keys: &keys, arguments: &[], repair };
         let (mut cursor, mut wrong) = (0, BTreeSet::new());
         loop {
             let (next, page) = self.page_of_outcomes(cursor).await?;
             let ids: Vec<String> = page.into_iter().map(|(id, _)| id).collect();
-            wrong.extend(self.examine_each(&each, &ids).await?);
+            wrong.extend(self.examine_each(&check, &ids).await?);
             if next == 0 {
                 break;
             }
@@ -80,33 +80,38 @@ impl Core {
             let mut listed = redis::cmd("ZRANGE");
             listed.arg(self.keys.ended()).arg(rank).arg(rank + IDS - 1);
             let ids: Vec<String> = self.store.command(&listed).await?;
-            let unlisted = self.examine_each(&each, &ids).await?;
+            let unlisted = self.examine_each(&check, &ids).await?;
             // What was taken off the list makes the others move up.
-            rank += ids.len() - if mend { unlisted.len() } else { 0 };
+            rank += ids.len() - if repair { unlisted.len() } else { 0 };
             wrong.extend(unlisted);
             if ids.len() < IDS {
                 break;
             }
         }
-        wrong.into_iter().for_each(|id| found.one(FindingKind::OutcomesNotListed, id));
+        wrong.into_iter().for_each(|id| findings.one(FindingKind::OutcomesNotListed, id));
         Ok(())
     }
 
     /// Whether they could be counted: not while work ends.
-    pub(super) async fn examine_bytes(&self, kept: Kept, mend: bool, found: &mut Found) -> Result<bool, BucketError> {
+    pub(super) async fn examine_bytes(
+        &self,
+        kept: KeptRecords,
+        repair: bool,
+        findings: &mut Findings,
+    ) -> Result<bool, BucketError> {
         for _ in 0..TRIES {
             let before = self.counted(kept, "", 0).await?;
             let bytes = match kept {
-                Kept::Letters => self.examine_buried(false, &mut Found::default()).await?.values().sum(),
-                Kept::Outcomes => self.bytes_of_outcomes().await?,
+                KeptRecords::Letters => self.examine_buried(false, &mut Findings::default()).await?.values().sum(),
+                KeptRecords::Outcomes => self.bytes_of_outcomes().await?,
             };
             let after = self.counted(kept, "", 0).await?;
             if before.moment != after.moment {
                 continue;
             }
             if after.bytes != bytes {
-                found.one(kept.finding(), format!("{} counted, {bytes} found", after.bytes));
-                if mend {
+                findings.one(kept.finding(), format!("{} counted, {bytes} found", after.bytes));
+                if repair {
                     self.counted(kept, &after.moment, bytes).await?;
                 }
             }
@@ -115,16 +120,16 @@ impl Core {
         Ok(false)
     }
 
-    async fn counted(&self, kept: Kept, moment: &str, bytes: u64) -> Result<Counted, BucketError> {
+    async fn counted(&self, kept: KeptRecords, moment: &str, bytes: u64) -> Result<CountedBytes, BucketError> {
         let keys = &self.keys;
         let place = match kept {
-            Kept::Letters => keys.dead(),
-            Kept::Outcomes => keys.outcomes(),
+            KeptRecords::Letters => keys.dead(),
+            KeptRecords::Outcomes => keys.outcomes(),
         };
         let mut call = COUNTED.on(&[keys.tally(), place]);
         call.arg(kept.counter()).arg(moment).arg(bytes);
         let mut reply = Reply::new("kept", self.store.run::<Value>(&call).await?)?;
-        Ok(Counted { moment: reply.text()?, bytes: reply.count()? })
+        Ok(CountedBytes { moment: reply.text()?, bytes: reply.count()? })
     }
 
     async fn bytes_of_outcomes(&self) -> Result<u64, BucketError> {

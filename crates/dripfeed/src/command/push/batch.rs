@@ -20,18 +20,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const USUAL_WAIT: Duration = Duration::from_secs(1);
 const LEAST_WAIT: Duration = Duration::from_millis(20);
 
-pub(super) type Batch = Vec<Item>;
+pub(super) type Batch = Vec<PushItem>;
 
 /// A job as a batch holds it.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct PushItem {
     /// Where it stands in the file, from 1.
     pub(super) line: u64,
     pub(super) text: String,
 }
 
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum ItemResult {
     /// The job's id.
     Accepted(String),
     Refused(Problem),
@@ -46,7 +46,7 @@ pub(super) struct Sender<'a> {
 }
 
 /// What became of one try.
-enum Tried {
+enum SendResult {
     Judged(Vec<Json>),
     /// Too much for one call.
     TooLarge(Problem),
@@ -63,7 +63,7 @@ impl<'a> Sender<'a> {
     ///
     /// # Errors
     /// When the server refuses the whole for good, or stays away.
-    pub(super) async fn send(&self, batch: Batch) -> Result<Vec<(u64, Ending)>, Failure> {
+    pub(super) async fn send(&self, batch: Batch) -> Result<Vec<(u64, ItemResult)>, Failure> {
         let mut ended = Vec::with_capacity(batch.len());
         let mut waiting = batch;
         // What one call can carry, and what there was room for lately.
@@ -73,7 +73,7 @@ impl<'a> Sender<'a> {
             let rest = waiting.split_off(fits.min(room).min(waiting.len()));
             let tried = self.attempt(&waiting, &mut silent_since).await?;
             let wait = match tried {
-                Tried::Judged(judged) => {
+                SendResult::Judged(judged) => {
                     let asked = waiting.len();
                     let (later, wait) = sort(waiting, judged, &mut ended);
                     // A full bucket isn't asked again for all that it has just refused.
@@ -81,15 +81,15 @@ impl<'a> Sender<'a> {
                     waiting = later;
                     wait.map(|wait| (wait, "the bucket is full".to_owned()))
                 }
-                Tried::TooLarge(problem) if waiting.len() == 1 => {
-                    ended.extend(waiting.drain(..).map(|item| (item.line, Ending::Refused(problem.clone()))));
+                SendResult::TooLarge(problem) if waiting.len() == 1 => {
+                    ended.extend(waiting.drain(..).map(|item| (item.line, ItemResult::Refused(problem.clone()))));
                     None
                 }
-                Tried::TooLarge(_) => {
+                SendResult::TooLarge(_) => {
                     fits = waiting.len().div_ceil(2);
                     None
                 }
-                Tried::Later(wait, why) => Some((wait, why)),
+                SendResult::Later(wait, why) => Some((wait, why)),
             };
             waiting.extend(rest);
             if let Some((wait, why)) = wait {
@@ -101,28 +101,28 @@ impl<'a> Sender<'a> {
         Ok(ended)
     }
 
-    async fn attempt(&self, items: &[Item], silent_since: &mut Option<Instant>) -> Result<Tried, Failure> {
+    async fn attempt(&self, items: &[PushItem], silent_since: &mut Option<Instant>) -> Result<SendResult, Failure> {
         let body: String = items.iter().flat_map(|item| [item.text.as_str(), "\n"]).collect();
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))]);
         match self.server.call(Method::POST, &self.path, headers, Bytes::from(body)).await {
             Ok(answer) => {
                 *silent_since = None;
                 self.answered.store(true, Ordering::Relaxed);
-                judgements(answer.json()?).map(Tried::Judged)
+                judgements(answer.json()?).map(SendResult::Judged)
             }
             Err(RequestError::Refused(problem)) if problem.document["items"].is_array() => {
                 *silent_since = None;
-                judgements(problem.document).map(Tried::Judged)
+                judgements(problem.document).map(SendResult::Judged)
             }
             Err(RequestError::Refused(problem)) if problem.status == StatusCode::PAYLOAD_TOO_LARGE => {
-                Ok(Tried::TooLarge(*problem))
+                Ok(SendResult::TooLarge(*problem))
             }
             Err(error) => self.again(error, silent_since),
         }
     }
 
     /// Whether to try again after an error, and when.
-    fn again(&self, error: RequestError, silent_since: &mut Option<Instant>) -> Result<Tried, Failure> {
+    fn again(&self, error: RequestError, silent_since: &mut Option<Instant>) -> Result<SendResult, Failure> {
         let silent_for = silent_since.get_or_insert_with(Instant::now).elapsed();
         let wait = match &error {
             RequestError::Refused(problem) => {
@@ -132,7 +132,7 @@ impl<'a> Sender<'a> {
             _ => USUAL_WAIT,
         };
         if error.is_for_now() && self.answered.load(Ordering::Relaxed) && silent_for < PATIENCE {
-            return Ok(Tried::Later(wait, error.to_string()));
+            return Ok(SendResult::Later(wait, error.to_string()));
         }
         Err(error.into())
     }
@@ -149,7 +149,7 @@ fn judgements(mut document: Json) -> Result<Vec<Json>, Failure> {
 }
 
 /// Adds to `ended` what is settled; returns what is to be sent again, and when.
-fn sort(items: Batch, judged: Vec<Json>, ended: &mut Vec<(u64, Ending)>) -> (Batch, Option<Duration>) {
+fn sort(items: Batch, judged: Vec<Json>, ended: &mut Vec<(u64, ItemResult)>) -> (Batch, Option<Duration>) {
     let mut later = Batch::new();
     let mut wait: Option<Duration> = None;
     let mut judged = judged.into_iter();
@@ -157,7 +157,7 @@ fn sort(items: Batch, judged: Vec<Json>, ended: &mut Vec<(u64, Ending)>) -> (Bat
         // An item without a judgement has an unknown fate: its key makes it safe to send again.
         let mut judgement = judged.next().unwrap_or_default();
         if let Json::String(id) = judgement["id"].take() {
-            ended.push((item.line, Ending::Accepted(id)));
+            ended.push((item.line, ItemResult::Accepted(id)));
             continue;
         }
         let status = judgement["status"].as_u64().and_then(|status| u16::try_from(status).ok());
@@ -170,7 +170,7 @@ fn sort(items: Batch, judged: Vec<Json>, ended: &mut Vec<(u64, Ending)>) -> (Bat
             wait = Some(wait.map_or(asked, |wait| wait.min(asked)));
             later.push(item);
         } else {
-            ended.push((item.line, Ending::Refused(problem)));
+            ended.push((item.line, ItemResult::Refused(problem)));
         }
     }
     (later, wait)

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// The parts of a line that are sent; each is the JSON text that stands there.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct JobLine<'a> {
     pub(super) body: &'a str,
     /// Member by member.
     pub(super) options: BTreeMap<String, &'a str>,
@@ -15,7 +15,7 @@ pub(super) struct Line<'a> {
     pub(super) others: Vec<String>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> JobLine<'a> {
     /// # Errors
     /// What is wrong with the line.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_body_is_sent_as_the_text_it_is() {
         let text = r#"{"event": "x", "body": { "n" : 1.0, "big": 12345678901234567890123, "s": "\u00e9" }}"#;
-        let line = Line::parse(text).unwrap();
+        let line = JobLine::parse(text).unwrap();
         assert_eq!(line.others, ["event"]);
         assert_eq!(
             line.item("push-r-1"),
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn a_line_keeps_its_options_and_its_own_key() {
-        let line = Line::parse(r#"{"body":1,"options":{"delay":"1s","idempotency_key":"mine"}}"#).unwrap();
+        let line = JobLine::parse(r#"{"body":1,"options":{"delay":"1s","idempotency_key":"mine"}}"#).unwrap();
         assert_eq!(line.item("push-r-1"), r#"{"body":1,"options":{"delay":"1s","idempotency_key":"mine"}}"#);
     }
 
     #[test]
     fn what_is_no_job_says_why() {
         for (text, says) in [("", "JSON"), ("[]", "JSON"), ("{}", "body"), (r#"{"body":1,"options":[]}"#, "options")] {
-            assert!(Line::parse(text).unwrap_err().contains(says), "{text}");
+            assert!(JobLine::parse(text).unwrap_err().contains(says), "{text}");
         }
     }
 }

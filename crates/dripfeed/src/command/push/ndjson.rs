@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::fs::File;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Lines};
 
-use super::batch::{Batch, Ending, Item, Sender};
-use super::line::Line;
+use super::batch::{Batch, ItemResult, PushItem, Sender};
+use super::line::JobLine;
 use super::progress::Progress;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
@@ -53,23 +53,23 @@ async fn all(
     let ended = lines.batches().map_ok(|batch| sender.send(batch)).try_buffered(AT_ONCE);
     tokio::pin!(ended);
     while let Some(endings) = ended.try_next().await? {
-        for (line, ending) in endings {
-            print(line, &ending, format)?;
-            match ending {
-                Ending::Accepted(_) => progress.accepted(),
-                Ending::Refused(problem) => progress.failed(line, &problem.to_string()),
+        for (line, result) in endings {
+            print(line, &result, format)?;
+            match result {
+                ItemResult::Accepted(_) => progress.accepted(),
+                ItemResult::Refused(problem) => progress.failed(line, &problem.to_string()),
             }
         }
     }
     Ok(())
 }
 
-fn print(line: u64, ending: &Ending, format: Format) -> std::io::Result<()> {
-    match (format, ending) {
-        (Format::Table, Ending::Accepted(id)) => output::line(id),
-        (Format::Table, Ending::Refused(_)) => Ok(()),
-        (Format::Json, Ending::Accepted(id)) => output::line(json!({"line": line, "id": id}).to_string()),
-        (Format::Json, Ending::Refused(problem)) => {
+fn print(line: u64, result: &ItemResult, format: Format) -> std::io::Result<()> {
+    match (format, result) {
+        (Format::Table, ItemResult::Accepted(id)) => output::line(id),
+        (Format::Table, ItemResult::Refused(_)) => Ok(()),
+        (Format::Json, ItemResult::Accepted(id)) => output::line(json!({"line": line, "id": id}).to_string()),
+        (Format::Json, ItemResult::Refused(problem)) => {
             output::line(json!({"line": line, "problem": problem.document}).to_string())
         }
     }
@@ -84,7 +84,7 @@ struct Reader<'a, R> {
     /// Unknown fields that were reported.
     told: BTreeSet<String>,
     /// Read, but too large for the batch before.
-    next: Option<Item>,
+    next: Option<PushItem>,
 }
 
 impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
@@ -114,7 +114,7 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
         Ok(batch)
     }
 
-    async fn item(&mut self) -> Result<Option<Item>, Failure> {
+    async fn item(&mut self) -> Result<Option<PushItem>, Failure> {
         if let Some(item) = self.next.take() {
             return Ok(Some(item));
         }
@@ -123,11 +123,11 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
             if text.trim().is_empty() {
                 continue;
             }
-            match Line::parse(&text) {
+            match JobLine::parse(&text) {
                 Ok(line) => {
                     self.tell_others(&line.others);
                     let key = format!("push-{}-{}", self.run_id, self.number);
-                    return Ok(Some(Item { line: self.number, text: line.item(&key) }));
+                    return Ok(Some(PushItem { line: self.number, text: line.item(&key) }));
                 }
                 Err(why) => self.progress.failed(self.number, &why),
             }

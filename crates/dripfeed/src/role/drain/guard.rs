@@ -13,7 +13,7 @@ use crate::role::served::described;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Whether other processes have a place among their settings.
-pub(super) enum Others {
+pub(super) enum OtherServers {
     /// None has.
     Gone,
     /// One has noted it while it was watched.
@@ -24,17 +24,21 @@ pub(super) enum Others {
 
 /// Waits until a place is silent, or somebody notes it again: those that have it do so every few seconds, and one that
 /// ended a moment ago has noted it, too.
-pub(super) async fn others_at(store: &Store, place: &BucketPlace, stop: &CancellationToken) -> Result<Others, Failure> {
+pub(super) async fn others_at(
+    store: &Store,
+    place: &BucketPlace,
+    stop: &CancellationToken,
+) -> Result<OtherServers, Failure> {
     let mut first = None;
     loop {
         let noted = noted_places(store).await?.into_iter().find(|noted| noted.place == *place);
         match noted.filter(NotedPlace::is_served) {
-            None => return Ok(Others::Gone),
-            Some(noted) if *first.get_or_insert(noted.noted_ms) != noted.noted_ms => return Ok(Others::Serve),
+            None => return Ok(OtherServers::Gone),
+            Some(noted) if *first.get_or_insert(noted.noted_ms) != noted.noted_ms => return Ok(OtherServers::Serve),
             Some(_) => {}
         }
         if rest(LOOK, stop).await.is_none() {
-            return Ok(Others::Unknown);
+            return Ok(OtherServers::Unknown);
         }
     }
 }

@@ -4,16 +4,16 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{
-    Bucket, BucketError, BucketPlace, Kind, Moved, Mover, Moving, NotedPlace, Refused, is_list_elsewhere, level_at,
-    noted_places,
+    Bucket, BucketError, BucketPlace, Kind, MoveProgress, MoveStep, Mover, NotedPlace, Refused, is_list_elsewhere,
+    level_at, noted_places,
 };
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::{self, Others};
-use super::{Arguments, Noting, print, rest, unknown};
+use super::guard::{self, OtherServers};
+use super::{Arguments, NotedPlaces, print, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::role::connect::Connected;
 use crate::role::served::described;
@@ -42,7 +42,7 @@ pub(super) async fn run(
     let target = Bucket::new(store.clone(), target.settings(connected.durability));
     let into = BucketPlace::from(target.settings().as_ref());
     let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else { return Ok(()) };
-    let mut moved = Moved::default();
+    let mut moved = MoveProgress::default();
     for place in &places {
         let one = move_one(store, place, &target, &into, settings, stop).await?;
         moved.moved += one.moved;
@@ -66,9 +66,9 @@ async fn silent_places(
             continue;
         }
         match guard::others_at(store, &place, stop).await? {
-            Others::Gone => silent.push(place),
-            Others::Serve => served = Some(place),
-            Others::Unknown => return Ok(None),
+            OtherServers::Gone => silent.push(place),
+            OtherServers::Serve => served = Some(place),
+            OtherServers::Unknown => return Ok(None),
         }
     }
     match served {
@@ -84,7 +84,7 @@ async fn move_one(
     into: &BucketPlace,
     settings: &Settings,
     stop: &CancellationToken,
-) -> Result<Moved, Failure> {
+) -> Result<MoveProgress, Failure> {
     if place.jobs_key(store) == into.jobs_key(store) {
         let (what, other) = (described(place, store), described(into, store));
         let message = format!(
@@ -95,14 +95,14 @@ async fn move_one(
         return Err(Failure::new(Exit::Configuration, message));
     }
     let replicas_are_others = place.kind == Kind::List && is_list_elsewhere(store, place).await?;
-    let noting = Noting::begin(store, vec![place.clone(), into.clone()]).await?;
+    let noting = NotedPlaces::begin(store, vec![place.clone(), into.clone()]).await?;
     let mut mover = Mover::new(store, place, target, replicas_are_others);
     let ended = tokio::select! {
         ended = go(&mut mover, settings.processor.settings.lease, place, store, stop) => ended,
         () = stop.cancelled() => Ok(()),
     };
     noting.end(place).await;
-    ended.map(|()| mover.moved().clone())
+    ended.map(|()| mover.progress().clone())
 }
 
 /// Until all that can be moved is, or `stop`.
@@ -119,13 +119,13 @@ async fn go(
     let (mut line, mut away) = (Instant::now(), None);
     loop {
         let wait = match mover.step().await {
-            Ok(Moving::Done) => return Ok(()),
-            Ok(Moving::Served(replica)) => return Err(taken_by(&replica, place, store)),
-            Ok(Moving::On) => {
+            Ok(MoveStep::Done) => return Ok(()),
+            Ok(MoveStep::Served(replica)) => return Err(taken_by(&replica, place, store)),
+            Ok(MoveStep::On) => {
                 away = None;
                 Duration::ZERO
             }
-            Ok(Moving::Refused(refused)) => {
+            Ok(MoveStep::Refused(refused)) => {
                 away = None;
                 full(place, &refused)
             }
@@ -142,7 +142,7 @@ async fn go(
         if line.elapsed() >= BETWEEN_LINES {
             line = Instant::now();
             let left = level_at(store, place).await.unwrap_or_default();
-            tracing::info!(bucket = %place.bucket, moved = mover.moved().moved, left, "moving");
+            tracing::info!(bucket = %place.bucket, moved = mover.progress().moved, left, "moving");
         }
         if !wait.is_zero() && rest(wait, stop).await.is_none() {
             return Ok(());
@@ -172,13 +172,13 @@ async fn report(
     store: &Store,
     places: &[BucketPlace],
     into: &BucketPlace,
-    moved: &Moved,
+    moved: &MoveProgress,
 ) -> Result<(), Failure> {
     let mut left = 0;
     for place in places {
         left += level_at(store, place).await?;
     }
-    let Moved { moved: jobs, expired, doubled, left: unmovable } = moved;
+    let MoveProgress { moved: jobs, expired, doubled, left: unmovable } = moved;
     let (bucket, into) = (&arguments.bucket, &into.bucket);
     let document = json!({
         "bucket": bucket, "into": into, "moved": jobs, "expired": expired, "doubled": doubled, "left": left,

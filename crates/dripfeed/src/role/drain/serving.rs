@@ -9,8 +9,8 @@ use dripfeed_store::Durability;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::{self, Others};
-use super::{Arguments, Noting, print, rest, unknown};
+use super::guard::{self, OtherServers};
+use super::{Arguments, NotedPlaces, print, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::open_files;
 use crate::role::connect::Connected;
@@ -33,9 +33,9 @@ pub(super) async fn run(
     };
     let place = BucketPlace::from(&configured.settings(Durability::Process));
     match guard::others_at(store, &place, stop).await? {
-        Others::Gone => {}
-        Others::Serve => return Err(guard::served(store, &place)),
-        Others::Unknown => return Ok(()),
+        OtherServers::Gone => {}
+        OtherServers::Serve => return Err(guard::served(store, &place)),
+        OtherServers::Unknown => return Ok(()),
     }
     guard::refuse_namesakes(store, &place).await?;
     let bucket = Bucket::new(store.clone(), configured.settings(connected.durability));
@@ -47,7 +47,7 @@ pub(super) async fn run(
         let message = format!("{} is paused: give --resume", described(&place, store));
         return Err(Failure::new(Exit::RefusedForNow, message));
     }
-    let noting = Noting::begin(store, vec![place.clone()]).await?;
+    let noting = NotedPlaces::begin(store, vec![place.clone()]).await?;
     let after = drain(&bucket, &configured.upstream, settings, stop).await;
     noting.end(&place).await;
     report(arguments, &before, &after?, &described(&place, store))
@@ -61,7 +61,7 @@ async fn drain(
     stop: &CancellationToken,
 ) -> Result<Census, Failure> {
     bucket.resume().await?;
-    for found in bucket.mend_jobs().await? {
+    for found in bucket.repair_jobs().await? {
         let (bucket, count, what) = (bucket.name(), found.count, found.kind.what());
         tracing::warn!(%bucket, count, "repaired before draining: {what}");
     }

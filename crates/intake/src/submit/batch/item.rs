@@ -7,7 +7,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dripfeed_job::options::Opt;
+use dripfeed_job::options::OptionName;
 use dripfeed_job::{Submission, forward};
 use http::HeaderValue;
 use jiff::Timestamp;
@@ -20,13 +20,13 @@ use utoipa::openapi::schema::{ArrayBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 
 use crate::openapi::formats::{Duration, IdempotencyKey};
-use crate::problem::{BadOption, Code, Place, Problem};
+use crate::problem::{BadOption, Code, FaultPlace, Problem};
 use crate::request::json::{object, without_place};
 
 /// One job. `body` is forwarded as the JSON text in the request; other bytes are given as `body_base64`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written<'a> {
+struct ReceivedItem<'a> {
     #[serde(default, borrow, deserialize_with = "as_written")]
     body: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "as_text")]
@@ -50,11 +50,11 @@ fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 /// Parses an item; `text` is a slice of `batch`.
 pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> Result<Submission, Problem> {
     let bad = |detail: String, member: Option<&str>, column: Option<usize>| {
-        let place = Place { item: Some(index), member: member.map(str::to_owned), line: None, column };
+        let place = FaultPlace { item: Some(index), member: member.map(str::to_owned), line: None, column };
         Problem::new(Code::BadItem, detail).at(place)
     };
     let mut json = serde_json::Deserializer::from_str(text);
-    let item: Written<'_> =
+    let item: ReceivedItem<'_> =
         object(&mut json).map_err(|error| bad(without_place(&error), None, Some(error.column())))?;
     let (body, content_type) =
         body(batch, &item).map_err(|(member, reason)| bad(reason.to_owned(), Some(member), None))?;
@@ -64,11 +64,11 @@ pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> R
     if refused.is_empty() {
         return Ok(submission);
     }
-    Err(Problem::bad_options(refused).at(Place { item: Some(index), ..Place::default() }))
+    Err(Problem::bad_options(refused).at(FaultPlace { item: Some(index), ..FaultPlace::default() }))
 }
 
 /// Body and content type, or the invalid member and the reason.
-fn body(batch: &Bytes, item: &Written<'_>) -> Result<(Bytes, Option<String>), (&'static str, &'static str)> {
+fn body(batch: &Bytes, item: &ReceivedItem<'_>) -> Result<(Bytes, Option<String>), (&'static str, &'static str)> {
     let content_type = item.content_type.clone();
     if content_type.as_deref().is_some_and(|text| HeaderValue::from_str(text).is_err() || !text.is_ascii()) {
         return Err(("content_type", "use visible ASCII characters"));
@@ -91,7 +91,7 @@ fn apply(name: &str, value: &RawValue, submission: &mut Submission, now: Timesta
     if name == "forward" {
         return headers(value, submission);
     }
-    let applied = Opt::of_member(name)
+    let applied = OptionName::of_member(name)
         .ok_or_else(|| "unknown option".to_owned())
         .and_then(|option| Ok((option, text(option, value)?)))
         .and_then(|(option, text)| option.apply(&text, submission, now).map_err(|reason| reason.to_string()));
@@ -112,9 +112,9 @@ fn headers(value: &RawValue, submission: &mut Submission) -> Vec<BadOption> {
 }
 
 /// An option's value in the form of its header. Counts are numbers, all others text.
-fn text(option: Opt, value: &RawValue) -> Result<String, String> {
+fn text(option: OptionName, value: &RawValue) -> Result<String, String> {
     match option {
-        Opt::Retries => serde_json::from_str::<Number>(value.get())
+        OptionName::Retries => serde_json::from_str::<Number>(value.get())
             .map(|number| number.to_string())
             .map_err(|_| "write it as a number".to_owned()),
         _ => serde_json::from_str(value.get()).map_err(|_| "write it as text".to_owned()),
@@ -164,70 +164,66 @@ fn shown(name: &str) -> String {
 }
 
 /// At least one item.
-pub(super) struct Items;
+pub(super) struct BatchItems;
 
-impl utoipa::PartialSchema for Items {
+impl utoipa::PartialSchema for BatchItems {
     fn schema() -> RefOr<Schema> {
-        ArrayBuilder::new().items(Ref::from_schema_name(Item::name())).min_items(Some(1)).into()
+        ArrayBuilder::new().items(Ref::from_schema_name(BatchItem::name())).min_items(Some(1)).into()
     }
 }
 
-impl ToSchema for Items {
+impl ToSchema for BatchItems {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("Batch")
     }
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((Item::name().into_owned(), <Item as utoipa::PartialSchema>::schema()));
-        Item::schemas(schemas);
+        schemas.push((BatchItem::name().into_owned(), <BatchItem as utoipa::PartialSchema>::schema()));
+        BatchItem::schemas(schemas);
     }
 }
 
 /// One job of a batch.
 #[derive(Deserialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = BatchItem)]
 #[expect(dead_code, reason = "this and what is in it are read by the derive alone")]
-pub(super) enum Item {
-    Json(JsonItem),
-    Bytes(BytesItem),
+pub(super) enum BatchItem {
+    Json(BatchJsonItem),
+    Bytes(BatchBytesItem),
 }
 
 /// A job with a JSON payload.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = BatchJsonItem)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(super) struct JsonItem {
+pub(super) struct BatchJsonItem {
     /// Forwarded as the JSON text in the request.
     body: serde_json::Value,
     /// `application/json` when left out.
     #[schema(required = false, pattern = "^[ -~]*$")]
     content_type: String,
     #[schema(required = false)]
-    options: Options,
+    options: BatchOptions,
 }
 
 /// A job with another payload.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = BatchBytesItem)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(super) struct BytesItem {
+pub(super) struct BatchBytesItem {
     #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$")]
     body_base64: String,
     #[schema(required = false, pattern = "^[ -~]*$")]
     content_type: String,
     #[schema(required = false)]
-    options: Options,
+    options: BatchOptions,
 }
 
 /// The same options as the headers of a single submission.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = BatchOptions)]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
-struct Options {
+struct BatchOptions {
     #[schema(required = false, value_type = IdempotencyKey, inline)]
     idempotency_key: String,
     #[schema(required = false, value_type = Duration, inline)]

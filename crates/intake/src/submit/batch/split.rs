@@ -8,7 +8,7 @@ use http::{HeaderMap, header};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::problem::{Code, Place, Problem};
+use crate::problem::{Code, FaultPlace, Problem};
 use crate::request::json::without_place;
 
 /// The format of a batch.
@@ -82,7 +82,7 @@ fn of_lines(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
 }
 
 fn bad(error: &serde_json::Error, item: Option<usize>, line: usize) -> Problem {
-    let place = Place { item, member: None, line: Some(line), column: Some(error.column()) };
+    let place = FaultPlace { item, member: None, line: Some(line), column: Some(error.column()) };
     Problem::new(Code::BadBatch, without_place(error)).at(place)
 }
 

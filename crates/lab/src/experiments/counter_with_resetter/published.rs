@@ -9,14 +9,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, sleep};
 
 use super::{IN_FLIGHT, LIMIT, LOAD, PERIOD, UPSTREAM, WORKERS};
-use crate::call_log::Passes;
+use crate::call_log::PassedCalls;
 use crate::error::LabError;
 use crate::testbed::Testbed;
 use crate::upstream::Upstream;
 
 const BEFORE_THE_NEXT_TRY: Duration = Duration::from_millis(20);
 
-pub(super) async fn run(testbed: &Testbed) -> Result<Passes, LabError> {
+pub(super) async fn run(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let (upstream, counter) = (Upstream::new(UPSTREAM), testbed.key("counter"));
     let until = Instant::now() + LOAD + PERIOD;
     let mut tasks = JoinSet::new();

@@ -7,7 +7,7 @@ use redis::cmd;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{AT_THE_GATE, CALLS, LIMIT, WINDOW};
-use crate::call_log::{CallLog, Passes};
+use crate::call_log::{CallLog, PassedCalls};
 use crate::error::LabError;
 use crate::load::{PAUSE, for_as_long_as, until_passed};
 use crate::testbed::Testbed;
@@ -27,14 +27,14 @@ pub(super) enum Queue {
 }
 
 /// The callers take turns, each at its own gate.
-pub(super) async fn gates(testbed: &Testbed) -> Result<Passes, LabError> {
+pub(super) async fn gates(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let store = &testbed.connect().await?;
     let callers = usize::try_from(LIMIT).unwrap_or(1);
     let key = |passed: usize| testbed.key(&format!("gate:{}", passed % callers));
     until_passed(CALLS, |passed| gate(store, key(passed), WINDOW)).await
 }
 
-pub(super) async fn gate_of_a_second(testbed: &Testbed) -> Result<Passes, LabError> {
+pub(super) async fn gate_of_a_second(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let store = &testbed.connect().await?;
     for_as_long_as(AT_THE_GATE, PAUSE, || gate(store, testbed.key("gate:second"), Duration::from_secs(1))).await
 }
@@ -43,7 +43,7 @@ async fn gate(store: &Store, key: String, period: Duration) -> Result<bool, LabE
     Ok(store.run(GATE.on(&[key]).arg(period.as_millis().to_string())).await?)
 }
 
-pub(super) async fn window(testbed: &Testbed) -> Result<Passes, LabError> {
+pub(super) async fn window(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let store = &testbed.connect().await?;
     let key = &[testbed.key("window")];
     until_passed(CALLS, |_| async {
@@ -54,7 +54,7 @@ pub(super) async fn window(testbed: &Testbed) -> Result<Passes, LabError> {
 }
 
 /// What gets through is what the processor takes out.
-pub(super) async fn queue(testbed: &Testbed, kind: Queue) -> Result<Passes, LabError> {
+pub(super) async fn queue(testbed: &Testbed, kind: Queue) -> Result<PassedCalls, LabError> {
     let (name, script) = match kind {
         Queue::Stream => ("stream", &BOUNDED_STREAM),
         Queue::List => ("list", &BOUNDED_LIST),
@@ -71,7 +71,7 @@ pub(super) async fn queue(testbed: &Testbed, kind: Queue) -> Result<Passes, LabE
     Ok(futures::try_join!(filling, processed)?.1)
 }
 
-async fn process_stream(store: &Store, key: &str) -> Result<Passes, LabError> {
+async fn process_stream(store: &Store, key: &str) -> Result<PassedCalls, LabError> {
     let mut create = cmd("XGROUP");
     store.command::<()>(create.arg("CREATE").arg(key).arg("processors").arg("0").arg("MKSTREAM")).await?;
     let mut read = cmd("XREADGROUP");
@@ -88,11 +88,11 @@ async fn process_stream(store: &Store, key: &str) -> Result<Passes, LabError> {
     .await
 }
 
-async fn process_list(store: &Store, key: &str) -> Result<Passes, LabError> {
+async fn process_list(store: &Store, key: &str) -> Result<PassedCalls, LabError> {
     process(async || Ok(store.command::<Option<String>>(cmd("RPOP").arg(key)).await?.is_some())).await
 }
 
-async fn process(take: impl AsyncFn() -> Result<bool, LabError>) -> Result<Passes, LabError> {
+async fn process(take: impl AsyncFn() -> Result<bool, LabError>) -> Result<PassedCalls, LabError> {
     let log = CallLog::default();
     let mut pace = interval(PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);

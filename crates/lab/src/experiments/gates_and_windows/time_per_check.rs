@@ -10,7 +10,7 @@ use dripfeed_store::Store;
 use super::published::{BOUNDED_STREAM, SET_WINDOW};
 use super::{LIMIT, WINDOW};
 use crate::buckets;
-use crate::commands::{SCRIPTS, Spent};
+use crate::commands::{CommandStats, SCRIPTS};
 use crate::error::LabError;
 use crate::load::{call, passes};
 use crate::results::Row;
@@ -63,11 +63,11 @@ where
 {
     let mut lowest = f64::INFINITY;
     for time in 0..TIMES {
-        let before = Spent::so_far(store).await?;
+        let before = CommandStats::so_far(store).await?;
         for _ in 0..LIMIT {
             ask(time).await?;
         }
-        lowest = lowest.min(Spent::so_far(store).await?.since(&before, &SCRIPTS).us_per_call());
+        lowest = lowest.min(CommandStats::so_far(store).await?.since(&before, &SCRIPTS).us_per_call());
     }
     Ok(lowest)
 }

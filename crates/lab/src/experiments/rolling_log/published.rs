@@ -3,14 +3,14 @@
 use dripfeed_store::Script;
 
 use super::{GAP, LIMIT, LOAD, PAUSE, WINDOW};
-use crate::call_log::Passes;
+use crate::call_log::PassedCalls;
 use crate::error::LabError;
 use crate::load::for_as_long_as;
 use crate::testbed::Testbed;
 
 static ROLLING_LOG: Script = Script::new("rolling log", &[], include_str!("rolling_log.lua"));
 
-pub(super) async fn rolling_log(testbed: &Testbed) -> Result<Passes, LabError> {
+pub(super) async fn rolling_log(testbed: &Testbed) -> Result<PassedCalls, LabError> {
     let store = &testbed.connect().await?;
     let key = &[testbed.key("log")];
     for_as_long_as(LOAD, PAUSE, || async {

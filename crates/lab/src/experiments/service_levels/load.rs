@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures::future::try_join_all;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-use crate::call_log::{CallLog, Passes};
+use crate::call_log::{CallLog, PassedCalls};
 use crate::error::LabError;
 use crate::testbed::Testbed;
 
@@ -65,8 +65,8 @@ pub(super) async fn run(
 
 impl Load {
     /// What the loud tenant got through, at all instances.
-    pub(super) fn loud(&self) -> Passes {
-        Passes::of(self.loud.iter().flat_map(|log| log.read().iter().copied().collect::<Vec<_>>()).collect())
+    pub(super) fn loud(&self) -> PassedCalls {
+        PassedCalls::of(self.loud.iter().flat_map(|log| log.read().iter().copied().collect::<Vec<_>>()).collect())
     }
 
     pub(super) fn p95_ms(&self) -> f64 {

@@ -12,7 +12,7 @@ use tokio::time::interval;
 
 use super::load::{self, INSTANCES};
 use super::{Run, SYNC, THRESHOLD};
-use crate::commands::Spent;
+use crate::commands::CommandStats;
 use crate::error::LabError;
 use crate::testbed::Testbed;
 
@@ -68,13 +68,13 @@ impl Instance {
 pub(super) async fn run(testbed: &Testbed) -> Result<Run, LabError> {
     let instances: Vec<Instance> = (0..INSTANCES).map(|_| Instance::default()).collect();
     let store = &testbed.connect().await?;
-    let before = Spent::so_far(store).await?;
+    let before = CommandStats::so_far(store).await?;
     let telling = select_all(instances.iter().map(|instance| Box::pin(instance.keep_telling(testbed, store))));
     let asking = load::run(testbed, async |instance, tenant| Ok(instances[instance].ask(tenant)));
     let load = match select(pin!(asking), pin!(telling)).await {
         Either::Left((load, _)) => load?,
         Either::Right(((error, _, _), _)) => return Err(error),
     };
-    let redis = Spent::so_far(store).await?.since(&before, &["incrby"]);
+    let redis = CommandStats::so_far(store).await?.since(&before, &["incrby"]);
     Ok(Run { load, redis })
 }

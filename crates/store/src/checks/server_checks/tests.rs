@@ -3,8 +3,8 @@ use crate::checks::durability_check::Shortfall;
 use crate::durability::append_fsync::AppendFsync;
 
 /// A server with nothing to find fault with for the class `everysec`.
-fn sound() -> Facts {
-    Facts {
+fn sound() -> ServerInfo {
+    ServerInfo {
         product: "Redis 7.0.15".to_owned(),
         version: OLDEST,
         is_master: true,
@@ -28,7 +28,7 @@ fn a_sound_server_gives_no_finding() {
 
 #[test]
 fn what_endangers_jobs_is_an_error_that_says_what_to_do() {
-    type Spoil = fn(&mut Facts);
+    type Spoil = fn(&mut ServerInfo);
     let cases: [(Spoil, &str); 5] = [
         (|facts| facts.version.minor = 0, "6.2"),
         (|facts| facts.is_cluster = true, "redis+cluster://"),
@@ -55,10 +55,10 @@ fn everysec_without_its_settings_is_told_as_process() {
         (true, Some(AppendFsync::No), Durability::Process),
         (false, Some(AppendFsync::Always), Durability::Process),
     ] {
-        let facts = Facts { append_only, append_fsync, ..sound() };
+        let facts = ServerInfo { append_only, append_fsync, ..sound() };
         assert_eq!(effective(Durability::Everysec, &facts).map(|effective| effective.class), Ok(class), "{facts:?}");
     }
-    let facts = Facts { append_only: false, ..sound() };
+    let facts = ServerInfo { append_only: false, ..sound() };
     let found = findings(&facts, Durability::Everysec);
     assert!(matches!(&found[..], [one] if one.severity == Severity::Warning), "{found:?}");
 }
@@ -66,7 +66,7 @@ fn everysec_without_its_settings_is_told_as_process() {
 #[test]
 fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
     let fsync =
-        |append_only, append_fsync| effective(Durability::Fsync, &Facts { append_only, append_fsync, ..sound() });
+        |append_only, append_fsync| effective(Durability::Fsync, &ServerInfo { append_only, append_fsync, ..sound() });
     assert!(fsync(true, Some(AppendFsync::Always)).is_ok());
     assert_eq!(
         fsync(true, Some(AppendFsync::Everysec)),
@@ -76,7 +76,7 @@ fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
     assert_eq!(fsync(false, Some(AppendFsync::Always)), Err(Shortfall::NoAppendOnly(Durability::Fsync)));
 
     let replicated = |replicas, replicas_required| {
-        effective(Durability::Replicated, &Facts { replicas, replicas_required, ..sound() })
+        effective(Durability::Replicated, &ServerInfo { replicas, replicas_required, ..sound() })
     };
     assert!(replicated(1, true).is_ok());
     assert_eq!(replicated(0, true), Err(Shortfall::NoReplica));

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::Reason;
+use dripfeed_bucket::RefusalReason;
 
-use super::super::step::{Answer, Entry, Offer, Verdict};
+use super::super::step::{Entry, Offer, StepResult, Verdict};
 use super::{Job, Model, Place};
 
 impl Model {
@@ -21,8 +21,8 @@ impl Model {
         })
     }
 
-    fn refuse(&mut self, reason: Reason) -> Verdict {
-        let place = Reason::ALL.iter().position(|known| *known == reason).expect("one of all");
+    fn refuse(&mut self, reason: RefusalReason) -> Verdict {
+        let place = RefusalReason::ALL.iter().position(|known| *known == reason).expect("one of all");
         self.refused[place] += 1;
         Verdict::Refused { reason, level: self.level() }
     }
@@ -31,23 +31,23 @@ impl Model {
         let key = offer.key.map(|key| (offer.caller, key));
         if let Some((job, letter, length)) = key.and_then(|key| self.once.get(&key)).copied() {
             if (letter, length) != (offer.letter, offer.length) {
-                return self.refuse(Reason::IdempotencyConflict);
+                return self.refuse(RefusalReason::IdempotencyConflict);
             }
             return Verdict::Repeated { job, level: self.level() };
         }
         // The body, its caller, its checksum, and the mark of our own layout.
         let bytes = offer.length as u64 + u64::from(offer.caller.is_some()) + 16 + 1;
         if bytes > self.capacity_bytes {
-            return self.refuse(Reason::NeverFits);
+            return self.refuse(RefusalReason::NeverFits);
         }
         if self.has_its_share(offer.caller, bytes) {
-            return self.refuse(Reason::ShareTaken);
+            return self.refuse(RefusalReason::ShareUsedUp);
         }
         if !self.has_room_for(bytes) {
-            return self.refuse(Reason::BucketFull);
+            return self.refuse(RefusalReason::BucketFull);
         }
         if offer.ephemeral && (offer.delayed || self.hold > 0 || self.tokens() == Some(0)) {
-            return self.refuse(Reason::DeadlineUnreachable);
+            return self.refuse(RefusalReason::DeadlineUnreachable);
         }
         let (job, now) = (self.numbered, self.now);
         let added = self.append(bytes, offer.caller, true);
@@ -81,8 +81,8 @@ impl Model {
         held.is_some_and(|(jobs, bytes)| jobs >= most(self.capacity) || bytes + more > most(self.capacity_bytes))
     }
 
-    pub(super) fn add_by_hand(&mut self, entry: Entry) -> Answer {
+    pub(super) fn add_by_hand(&mut self, entry: Entry) -> StepResult {
         self.append(0, None, entry != Entry::Unreadable);
-        Answer::Done
+        StepResult::Done
     }
 }

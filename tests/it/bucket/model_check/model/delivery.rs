@@ -1,18 +1,18 @@
 use dripfeed_bucket::Life;
 use dripfeed_job::Ending;
 
-use super::super::step::{Answer, End, Handed, JobNumber, ReplicaNumber};
+use super::super::step::{End, Handed, JobNumber, ReplicaNumber, StepResult};
 use super::{Due, Model, Place};
 
 impl Model {
-    pub(super) fn join(&mut self, life: Life) -> Answer {
+    pub(super) fn join(&mut self, life: Life) -> StepResult {
         let first = life == Life::First && self.members.is_empty();
         if first && self.burst.is_some() {
             self.spent = self.spent.or(Some(0));
         }
         self.members.insert(self.joined);
         self.joined += 1;
-        Answer::Done
+        StepResult::Done
     }
 
     /// None: no rate.
@@ -22,19 +22,19 @@ impl Model {
         Some(burst.saturating_sub(self.spent.unwrap_or(burst)))
     }
 
-    pub(super) fn take(&mut self, replica: ReplicaNumber, most: usize) -> Answer {
+    pub(super) fn take(&mut self, replica: ReplicaNumber, most: usize) -> StepResult {
         if !self.members.contains(&replica) {
-            return Answer::Fenced;
+            return StepResult::Fenced;
         }
         self.spent = self.burst.map(|burst| self.spent.unwrap_or(burst).min(burst));
         if self.paused || self.hold > 0 {
-            return Answer::Idle;
+            return StepResult::Idle;
         }
         let room = self.max_in_flight.map_or(u64::MAX, |max| max.saturating_sub(self.in_flight().len() as u64));
         let allowed = room.min(self.tokens().unwrap_or(u64::MAX));
         let most = most.min(usize::try_from(allowed).unwrap_or(usize::MAX));
         if most == 0 {
-            return Answer::Idle;
+            return StepResult::Idle;
         }
         let mut handed = Vec::new();
         for job in self.due() {
@@ -53,7 +53,7 @@ impl Model {
             }
         }
         self.spent = self.spent.map(|spent| spent + handed.len() as u64);
-        if handed.is_empty() { Answer::Idle } else { Answer::Taken(handed) }
+        if handed.is_empty() { StepResult::Idle } else { StepResult::ClaimedJob(handed) }
     }
 
     /// Parked jobs whose time has come, in its order.
@@ -90,16 +90,16 @@ impl Model {
         }
     }
 
-    pub(super) fn settle(&mut self, replica: ReplicaNumber, ends: &[(JobNumber, End)]) -> Answer {
+    pub(super) fn settle(&mut self, replica: ReplicaNumber, ends: &[(JobNumber, End)]) -> StepResult {
         let claims = self.claims.entry(replica).or_default();
         let failures: Vec<_> = ends.iter().filter_map(|(number, _)| claims.remove(number)).collect();
         if !self.members.contains(&replica) {
-            return Answer::Fenced;
+            return StepResult::Fenced;
         }
         for ((number, end), failures) in ends.iter().zip(failures) {
             self.end_attempt(*number, *end, failures);
         }
-        Answer::Settled
+        StepResult::Settled
     }
 
     fn end_attempt(&mut self, number: JobNumber, end: End, failures: u32) {
@@ -112,8 +112,8 @@ impl Model {
                 self.jobs.entry(number).and_modify(|job| job.failures += 1);
                 self.park(number, if end == End::RetryAtOnce { at_once } else { in_an_hour });
             }
-            End::GiveBack | End::HoldForNothing => self.park(number, at_once),
-            End::HoldForAnHour => {
+            End::Requeue | End::ThrottledForNothing => self.park(number, at_once),
+            End::ThrottledForAnHour => {
                 self.hold = 1;
                 self.park(number, in_an_hour);
             }
@@ -136,7 +136,7 @@ impl Model {
         self.end(number, Ending::Dead, attempts);
     }
 
-    pub(super) fn end_membership(&mut self, replica: ReplicaNumber, died: bool) -> Answer {
+    pub(super) fn end_membership(&mut self, replica: ReplicaNumber, died: bool) -> StepResult {
         let was_member = self.members.remove(&replica);
         let (mut recovered, mut poisoned) = (0, 0);
         for number in self.held_by(replica) {
@@ -154,9 +154,9 @@ impl Model {
         }
         assert!(was_member || (recovered, poisoned) == (0, 0), "who is no member holds nothing");
         if !died {
-            return Answer::Done;
+            return StepResult::Done;
         }
         self.recovered += recovered;
-        Answer::Recovered { recovered, poisoned }
+        StepResult::Recovered { recovered, poisoned }
     }
 }

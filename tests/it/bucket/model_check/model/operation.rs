@@ -1,7 +1,7 @@
-use dripfeed_bucket::{Cancel, Reason};
+use dripfeed_bucket::{Cancel, RefusalReason};
 use dripfeed_job::Ending;
 
-use super::super::step::{Answer, JobNumber, Verdict};
+use super::super::step::{JobNumber, StepResult, Verdict};
 use super::{Job, Model, Place};
 
 impl Model {
@@ -16,12 +16,12 @@ impl Model {
         Cancel::Cancelled
     }
 
-    pub(super) fn purge(&mut self) -> Answer {
+    pub(super) fn purge(&mut self) -> StepResult {
         let all = [self.waiting(), self.parked()].concat();
         for number in &all {
             self.cancel(*number);
         }
-        Answer::Purged(all.len() as u64)
+        StepResult::Purged(all.len() as u64)
     }
 
     pub(super) fn replay(&mut self, number: JobNumber) -> Option<Verdict> {
@@ -29,10 +29,10 @@ impl Model {
         let Job { bytes, caller, readable, .. } = self.letters[place].1;
         let refused = |reason| Some(Verdict::Refused { reason, level: self.level() });
         if !self.has_room_for(bytes) {
-            return refused(Reason::BucketFull);
+            return refused(RefusalReason::BucketFull);
         }
         if self.has_its_share(caller, bytes) {
-            return refused(Reason::ShareTaken);
+            return refused(RefusalReason::ShareUsedUp);
         }
         self.letters.remove(place);
         let job = self.numbered;
@@ -41,10 +41,10 @@ impl Model {
         Some(Verdict::Admitted { job, level: self.level() })
     }
 
-    pub(super) fn forget(&mut self, number: JobNumber) -> Answer {
+    pub(super) fn forget(&mut self, number: JobNumber) -> StepResult {
         let before = self.letters.len();
         self.letters.retain(|(dead, _)| *dead != number);
-        Answer::Forgotten(self.letters.len() < before)
+        StepResult::Forgotten(self.letters.len() < before)
     }
 
     pub(super) fn an_hour_passes(&mut self) {

@@ -12,13 +12,13 @@ use serde_json::Value as Json;
 use super::error::RegistryError;
 use super::name::ServiceName;
 use super::rules::Rules;
-use crate::decide::counts::Counts;
+use crate::decide::counts::VerdictCounts;
 use crate::limiter::Limiter;
 use crate::policy::PolicyId;
 
 /// Changed by one at a time: the one that has the registry's attention.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownServices {
     /// None: nothing was read yet.
     services: ArcSwapOption<HashMap<ServiceName, Service>>,
     intakes: AtomicU64,
@@ -30,7 +30,7 @@ pub(super) struct Service {
     pub(super) limiter: Limiter,
 }
 
-impl Known {
+impl KnownServices {
     pub(super) fn find(&self, name: &ServiceName) -> Result<Option<Service>, RegistryError> {
         let services = self.services.load();
         Ok(services.as_ref().ok_or(RegistryError::Unread)?.get(name).cloned())
@@ -82,7 +82,7 @@ impl Known {
         }
     }
 
-    pub(super) fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, Counts>)> {
+    pub(super) fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, VerdictCounts>)> {
         let services = self.services.load();
         let tallies = services.iter().flat_map(|services| services.iter());
         tallies.map(|(name, service)| (name.clone(), service.limiter.tally())).collect()
@@ -93,7 +93,7 @@ impl Known {
             Some(services) => services.values().map(|service| service.limiter.clone()).collect(),
             None => Vec::new(),
         };
-        join_all(limiters.iter().map(give_back)).await;
+        join_all(limiters.iter().map(refund_all)).await;
     }
 }
 
@@ -108,10 +108,10 @@ fn read(name: &ServiceName, text: &str) -> Option<Rules> {
 }
 
 fn retire(limiter: Limiter) {
-    tokio::spawn(async move { give_back(&limiter).await });
+    tokio::spawn(async move { refund_all(&limiter).await });
 }
 
-async fn give_back(limiter: &Limiter) {
+async fn refund_all(limiter: &Limiter) {
     if let Err(error) = limiter.close().await {
         tracing::warn!(%error, "could not return unused quota; it stays charged until its window ends");
     }

@@ -1,0 +1,41 @@
+//! One job's recorded outcome.
+
+use dripfeed_job::{JobId, Outcome};
+
+use crate::error::BucketError;
+use crate::script::redis_bucket::RedisBucket;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedJob {
+    pub id: JobId,
+    pub outcome: Outcome,
+    /// Ms since the epoch.
+    pub settled_ms: u64,
+}
+
+impl RedisBucket {
+    pub(crate) async fn outcome(&self, id: JobId) -> Result<Option<EndedJob>, BucketError> {
+        Ok(self.outcomes_of(&[id]).await?.pop().flatten())
+    }
+
+    /// In the order of `ids`; None for one that hasn't ended or is forgotten.
+    pub(crate) async fn outcomes_of(&self, ids: &[JobId]) -> Result<Vec<Option<EndedJob>>, BucketError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut get = redis::cmd("HMGET");
+        get.arg(self.keys.outcomes());
+        for id in ids {
+            get.arg(id.to_string());
+        }
+        let records: Vec<Option<Vec<u8>>> = self.store.command(&get).await?;
+        Ok(ids.iter().zip(records).map(|(id, record)| parse(*id, &record?)).collect())
+    }
+}
+
+/// `ms record`, as record.lua writes it. In what somebody else had written, what is no UTF-8 is replaced.
+pub(crate) fn parse(id: JobId, text: &[u8]) -> Option<EndedJob> {
+    let text = String::from_utf8_lossy(text);
+    let (ms, record) = text.split_once(' ')?;
+    Some(EndedJob { id, outcome: serde_json::from_str(record).ok()?, settled_ms: ms.parse().ok()? })
+}
