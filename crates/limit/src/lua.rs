@@ -26,3 +26,11 @@ pub const FRAGMENTS: &Fragments = &[
     ("rules/pace", include_str!("rules/pace.lua")),
     ("rules/eta", include_str!("rules/eta.lua")),
 ];
+
+/// The same functions for a script whose plans are all empty: a fraction of the Lua. To come before [`FRAGMENTS`].
+pub const NO_RULES: &Fragments = &[
+    ("rules/none", include_str!("rules/none.lua")),
+    ("rules/check", "-- needs: rules/none\n"),
+    ("rules/pace", "-- needs: rules/none\n"),
+    ("rules/eta", "-- needs: rules/none\n"),
+];

@@ -20,11 +20,11 @@ use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
-use crate::script::scripts::Scripts;
+use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
 use crate::settings::effective_settings::EffectiveSettings;
 
-static SCRIPTS: Scripts = Scripts::new("admit", include_str!("admit.lua"));
+static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admit.lua"));
 
 /// What the script knows a list's element by: the deadline that it writes, and the content.
 const ELEMENT: [&str; 2] = ["expires", "element"];
@@ -130,7 +130,8 @@ impl RedisBucket {
         let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
         let plans: Vec<Vec<u8>> =
             batch_plans.last().iter().flat_map(|batch_plan| &batch_plan.plans).map(&mut pack).collect();
-        let mut call = SCRIPTS.of(self.kind).on(&self.keys.and_level(keys.into_keys()));
+        let has_plans = !paced.is_empty() || plans.iter().any(|plan| !plan.is_empty());
+        let mut call = SCRIPTS.of(self.kind, has_plans).on(&self.keys.and_level(keys.into_keys()));
         call.arg(&effective.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&paced[..]).arg(&settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);

@@ -15,11 +15,11 @@ use crate::pace;
 use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
-use crate::script::scripts::Scripts;
+use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
 use crate::settings::effective_settings::EffectiveSettings;
 
-static SCRIPTS: Scripts = Scripts::new("take", include_str!("take.lua"));
+static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_str!("take.lua"));
 
 /// A question may be so much longer on its way to Redis than the one before: without this allowance the time between
 /// them, as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put
@@ -147,7 +147,8 @@ impl RedisBucket {
         ];
         let mut index = KeyIndex::after(common);
         let plan = pace::pack(effective.pace.as_ref(), &mut index);
-        let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(index.into_keys(), request.consumer));
+        let mut call =
+            SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(index.into_keys(), request.consumer));
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(request.before.elapsed() + JITTER));

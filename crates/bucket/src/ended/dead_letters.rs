@@ -16,11 +16,11 @@ use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::pace;
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
-use crate::script::scripts::{SHARED, Scripts};
+use crate::script::scripts::{PlannedScripts, SHARED, Scripts};
 use crate::settings::Kind;
 use crate::settings::effective_settings::EffectiveSettings;
 
-static REPLAY: Scripts = Scripts::new("replay", include_str!("replay.lua"));
+static REPLAY: PlannedScripts = PlannedScripts::new("replay", include_str!("replay.lua"));
 static FORGET: Script = Script::new("forget", SHARED, include_str!("forget.lua"));
 
 static LIST_DEAD: Scripts = Scripts::new("list_dead", include_str!("list_dead.lua"));
@@ -263,7 +263,7 @@ impl RedisBucket {
         ];
         let mut index = KeyIndex::after(common);
         let plan = pace::pack(effective.pace.as_ref(), &mut index);
-        let mut call = REPLAY.of(self.kind).on(&keys.and_level(index.into_keys()));
+        let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(index.into_keys()));
         call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call

@@ -51,8 +51,7 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
                         None => break,
                     },
                 };
-                let (items, answers);
-                (items, answers, next) = gather(first, &mut queue, limits, weigh);
+                let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
                 let call = call.clone();
                 tokio::spawn(async move {
                     for (answer, to) in call(items).await.into_iter().zip(answers) {
@@ -94,25 +93,27 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
     }
 }
 
-/// The items and who waits for them, and an item that has no room among them.
+/// The items and who waits for them; one that has no room among them is the `next` call's first.
 fn gather<I, O>(
     first: Waiting<I, O>,
     queue: &mut mpsc::Receiver<Waiting<I, O>>,
+    next: &mut Option<Waiting<I, O>>,
     limits: Limits,
     weigh: fn(&I) -> usize,
-) -> (Vec<I>, Vec<oneshot::Sender<O>>, Option<Waiting<I, O>>) {
+) -> (Vec<I>, Vec<oneshot::Sender<O>>) {
     let mut bytes = weigh(&first.0);
     let (mut items, mut answers) = (vec![first.0], vec![first.1]);
     while items.len() < limits.items {
         let Ok((item, answer)) = queue.try_recv() else { break };
         bytes += weigh(&item);
         if bytes > limits.bytes {
-            return (items, answers, Some((item, answer)));
+            *next = Some((item, answer));
+            break;
         }
         items.push(item);
         answers.push(answer);
     }
-    (items, answers, None)
+    (items, answers)
 }
 
 #[cfg(test)]

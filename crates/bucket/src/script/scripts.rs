@@ -13,6 +13,9 @@ pub(crate) const SHARED: &[&Fragments] = &[FRAGMENTS, lua::FRAGMENTS];
 /// For one that only streams have.
 pub(crate) const STREAM: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, lua::FRAGMENTS];
 const LIST: &[&Fragments] = &[OF_LISTS, FRAGMENTS, lua::FRAGMENTS];
+/// Where no limit and no pace is set.
+const STREAM_WITHOUT_RULES: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
+const LIST_WITHOUT_RULES: &[&Fragments] = &[OF_LISTS, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 
 /// The fragments of Lua that scripts over a bucket of this kind are joined from.
 #[must_use]
@@ -102,9 +105,13 @@ impl Scripts {
 
     /// Of a verb that each kind has for itself.
     pub(crate) const fn of_kinds(name: &'static str, of_streams: &'static str, of_lists: &'static str) -> Self {
+        Self::joined(Script::new(name, STREAM, of_streams), Script::new(name, LIST, of_lists))
+    }
+
+    const fn joined(stream: Script, list: Script) -> Self {
         Self {
-            stream: Script::new(name, fragments(Kind::Stream), of_streams),
-            list: Script::new(name, fragments(Kind::List), of_lists),
+            stream,
+            list,
             #[cfg(feature = "planted-bugs")]
             planted: crate::script::fault_injection::PlantedScripts::new(),
         }
@@ -118,5 +125,28 @@ impl Scripts {
         #[cfg(feature = "planted-bugs")]
         let script = self.planted.in_script(kind, script);
         script
+    }
+}
+
+/// The scripts of a verb that decides by plans: where all of them are empty, it is called without the rules, which Redis
+/// would make again in each call.
+pub(crate) struct PlannedScripts {
+    with_rules: Scripts,
+    without: Scripts,
+}
+
+impl PlannedScripts {
+    pub(crate) const fn new(name: &'static str, verb: &'static str) -> Self {
+        Self {
+            with_rules: Scripts::new(name, verb),
+            without: Scripts::joined(
+                Script::new(name, STREAM_WITHOUT_RULES, verb),
+                Script::new(name, LIST_WITHOUT_RULES, verb),
+            ),
+        }
+    }
+
+    pub(crate) fn of(&self, kind: Kind, has_plans: bool) -> &Script {
+        if has_plans { self.with_rules.of(kind) } else { self.without.of(kind) }
     }
 }

@@ -1,0 +1,22 @@
+-- In place of the rules, for scripts whose plans are all empty: nothing is limited, so nothing is decided or waited for.
+local function limit_check() end
+
+local function limit_charge() end
+
+local function limit_report() end
+
+local function limit_spend() end
+
+local function limit_flush() end
+
+local function limit_room()
+  return math.huge, 0, math.huge, false
+end
+
+local function limit_look()
+  return { buckets = {}, windows = {}, ahead = 0 }
+end
+
+local function limit_passing()
+  return 0
+end
