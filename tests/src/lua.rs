@@ -6,7 +6,7 @@ mod headers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use dripfeed_bucket::{Kind, fragments};
+use dripfeed_bucket::{Kind, fragments, fragments_without_rules};
 use dripfeed_store::{Fragments, Script, Store};
 
 use crate::redis_server::TestRedis;
@@ -58,7 +58,8 @@ fn files() -> Vec<File> {
         } else if path.contains("/kind/list/") {
             vec![fragments(Kind::List)]
         } else if path.starts_with("crates/bucket/") {
-            vec![fragments(Kind::Stream), fragments(Kind::List)]
+            let tables = |kind| [fragments(kind), fragments_without_rules(kind)];
+            [Kind::Stream, Kind::List].map(tables).concat()
         } else {
             vec![&[][..]]
         };
@@ -140,7 +141,7 @@ async fn no_file_needs_what_it_does_not_use() {
 
 #[test]
 fn every_file_is_a_verb_or_a_fragment_by_its_name() {
-    let kinds = [fragments(Kind::Stream), fragments(Kind::List)];
+    let kinds = [fragments(Kind::Stream), fragments_without_rules(Kind::List)];
     let all: BTreeSet<(&str, &str)> =
         kinds.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter())).copied().collect();
     for file in files().iter().filter(|file| !file.is_verb()) {

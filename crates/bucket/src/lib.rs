@@ -49,7 +49,7 @@ pub use operate::cancel::Cancel;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
 pub use pace::PaceTarget;
 pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
-pub use script::scripts::fragments;
+pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::limits::BucketLimits;
 pub use settings::overrides::Overrides;
 pub use settings::pace_tiers::PaceTiers;

@@ -42,8 +42,10 @@ local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[
 -- Where the number of the fields is, and how many words a job has before their values.
 local NAMES, WORDS = 12, 7
 local fields = tonumber(ARGV[NAMES])
-local due_at, expires_at
+-- The names and values of one entry after the other.
+local entry, due_at, expires_at = {}, nil, nil
 for i = 1, fields do
+  entry[2 * i - 1] = ARGV[NAMES + i]
   if ARGV[NAMES + i] == 'due' then due_at = 2 * i end
   if ARGV[NAMES + i] == 'expires' then expires_at = 2 * i end
 end
@@ -70,11 +72,7 @@ end
 
 -- `before`: the place in ARGV before the first field's value.
 local function put(before, size, due, expires)
-  local entry = {}
-  for i = 1, fields do
-    entry[2 * i - 1] = ARGV[NAMES + i]
-    entry[2 * i] = ARGV[before + i]
-  end
+  for i = 1, fields do entry[2 * i] = ARGV[before + i] end
   if due_at then entry[due_at] = due and whole(due) or '' end
   entry[expires_at] = expires and whole(expires) or ''
   local id = append(keys, entry)

@@ -58,7 +58,7 @@ for _, found in ipairs(held) do
     if suspect then suspects = suspects + 1 end
   end
 end
-departed(keys, poisoned)
+record_exits(keys)
 if recovered > 0 and not leaving then redis.call('HINCRBY', keys.tally, 'recovered', recovered) end
 if not all then return { 'more', recovered, poisoned } end
 dismiss(keys.jobs, consumer)

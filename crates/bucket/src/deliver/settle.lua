@@ -46,7 +46,7 @@ end
 -- What is finished leaves first and needs no memory: so it settles at maxmemory too.
 if #finished > 0 then withdraw(keys, finished) end
 
-local gone, hold, calls = #finished, 0, {}
+local hold, calls = 0, {}
 for i = FIRST, #ARGV, WORDS do
   local job, verb, a, b, c, hold_ms, taken, taken_ms = unpack(ARGV, i, i + WORDS - 1)
   if verb == 'complete' then
@@ -54,7 +54,7 @@ for i = FIRST, #ARGV, WORDS do
   elseif verb == 'park' then
     put_back(keys, job, tonumber(a), tonumber(b))
   else
-    if bury_or_keep(keys, letters[i]) then gone = gone + 1 end
+    bury_or_keep(keys, letters[i])
   end
   hold = math.max(hold, tonumber(hold_ms))
   if taken ~= '' then calls[#calls + 1] = { taken = taken, at = tonumber(taken_ms) } end
@@ -66,7 +66,7 @@ if hold > 0 then
   redis.call('HSETNX', PACE, 'looked', whole(now_ms))
 end
 if is_adaptive then adapt(PACE, calls, hold) end
-departed(keys, gone)
+record_exits(keys)
 if call > 0 then
   local mean = tonumber(redis.call('HGET', keys.meter, 'call') or call)
   redis.call('HSET', keys.meter, 'call', whole(mean + (call - mean) / 8))

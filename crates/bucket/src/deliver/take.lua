@@ -69,7 +69,7 @@ if tokens < 1 then return idle(math.max(next_token, math.min(BATCHING, refill / 
 want = math.min(want, tokens)
 
 local taken, expired, discarded, wait, last_id = hand_out(keys, consumer, want)
-departed(keys, expired + discarded)
+record_exits(keys)
 if #taken == 0 then return idle(wait, last_id, expired) end
 pace_spend(PACE, pace, plan, #taken)
 return { 'jobs', expired, whole(now_ms), unpack(taken) }

@@ -2,20 +2,20 @@
 -- and bytes, which the tally counts.
 -- needs: now, meter, callers, notices, bytes, end_key, forget_outcomes
 
-local recorded, recorded_bytes = 0, 0
+local recorded = { outcomes = {}, ended = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
 
--- Call it after the job has left the bucket, which gets back its bytes and its caller's place. `caller` may be nil.
+-- Call it after the job has left the bucket, which gets back its bytes and its caller's place; `record_exits` writes
+-- it. `caller` may be nil.
 local function record(keys, id, outcome, result, size, caller)
-  local text = whole(now_ms) .. ' ' .. outcome
-  redis.call('HSET', keys.outcomes, id, text)
-  redis.call('ZADD', keys.ended, whole(now_ms), id)
-  redis.call('HINCRBY', keys.tally, result, 1)
+  local text, n = whole(now_ms) .. ' ' .. outcome, 2 * recorded.jobs
+  recorded.outcomes[n + 1], recorded.outcomes[n + 2] = id, text
+  recorded.ended[n + 1], recorded.ended[n + 2] = whole(now_ms), id
+  recorded.results[result] = (recorded.results[result] or 0) + 1
+  recorded.jobs, recorded.bytes = recorded.jobs + 1, recorded.bytes + #text
   note_end(id)
   end_key(keys, id)
-  recorded, recorded_bytes = recorded + 1, recorded_bytes + #text
   if size > 0 then
-    -- Of a job that Redis lost, nothing was counted any more.
-    count_bytes(keys, 'bytes', -size)
+    recorded.freed = recorded.freed + size
     count_held(caller, -1, -size)
   end
 end
@@ -44,14 +44,20 @@ local function record_too_large(keys, id, bytes)
   record(keys, id, outcome_of('dead', reason, 0, nil), 'dead', 0, nil)
 end
 
--- Jobs have left the bucket, all that the script records: its measured leak, what their callers hold, and what is
--- forgotten for them.
-local function departed(keys, jobs)
+-- To be called once, when all jobs that leave in this script are recorded: writes their outcomes, what the bucket and
+-- their callers get back, and the measured leak, and forgets old outcomes for them.
+local function record_exits(keys)
+  local jobs = recorded.jobs
   if jobs == 0 then return end
+  redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
+  redis.call('ZADD', keys.ended, unpack(recorded.ended))
+  for result, count in pairs(recorded.results) do redis.call('HINCRBY', keys.tally, result, count) end
+  -- Of a job that Redis lost, nothing was counted any more.
+  count_bytes(keys, 'bytes', -recorded.freed)
   write_holders(keys.holders)
   meter_count(keys.meter, 'settled', jobs)
   meter_count(keys.meter, 'leak', jobs)
   publish_ends(keys.notices)
-  count_bytes(keys, 'outcomes_bytes', recorded_bytes)
-  forget_outcomes(keys, recorded)
+  count_bytes(keys, 'outcomes_bytes', recorded.bytes)
+  forget_outcomes(keys, jobs)
 end

@@ -26,5 +26,5 @@ local ended = withdraw_moved(KEYS[1], ids, stay, function(id, entry, failures, d
     record(keys, id, outcome, 'cancelled', counted_bytes(entry), caller)
   end
 end)
-departed(keys, ended)
+record_exits(keys)
 return ended

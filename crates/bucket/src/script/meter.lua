@@ -3,18 +3,22 @@
 -- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
 -- needs: now
 local METER_WINDOW = 5000000
+-- Of the bucket's meter, as they were read or written last.
+local meter_series = {}
 
 local function meter_read(key, series)
+  if meter_series[series] ~= nil then return meter_series[series] or nil end
   local text = redis.call('HGET', key, series)
-  if not text then return nil end
-  local t0, c0, t1, c1, c = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-  if not t0 then return nil end
-  return { t0 = tonumber(t0), c0 = tonumber(c0), t1 = tonumber(t1), c1 = tonumber(c1), c = tonumber(c) }
+  local t0, c0, t1, c1, c = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  meter_series[series] = t0
+    and { t0 = tonumber(t0), c0 = tonumber(c0), t1 = tonumber(t1), c1 = tonumber(c1), c = tonumber(c) } or false
+  return meter_series[series] or nil
 end
 
 local function meter_write(key, series, m)
   local text = table.concat({ whole(m.t0), whole(m.c0), whole(m.t1), whole(m.c1), whole(m.c) }, ' ')
   redis.call('HSET', key, series, text)
+  meter_series[series] = m
 end
 
 local function meter_count(key, series, events)

@@ -26,6 +26,15 @@ pub const fn fragments(kind: Kind) -> &'static [&'static Fragments] {
     }
 }
 
+/// As [`fragments`], for a bucket without limits and without a pace.
+#[must_use]
+pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments] {
+    match kind {
+        Kind::Stream => STREAM_WITHOUT_RULES,
+        Kind::List => LIST_WITHOUT_RULES,
+    }
+}
+
 const FRAGMENTS: &Fragments = &[
     ("at_maxmemory", include_str!("at_maxmemory.lua")),
     ("budget", include_str!("budget.lua")),
@@ -128,8 +137,8 @@ impl Scripts {
     }
 }
 
-/// The scripts of a verb that decides by plans: where all of them are empty, it is called without the rules, which Redis
-/// would make again in each call.
+/// The scripts of a verb that decides by plans: where all of them are empty, it is called without the rules, which
+/// Redis would make again in each call.
 pub(crate) struct PlannedScripts {
     with_rules: Scripts,
     without: Scripts,
@@ -140,8 +149,8 @@ impl PlannedScripts {
         Self {
             with_rules: Scripts::new(name, verb),
             without: Scripts::joined(
-                Script::new(name, STREAM_WITHOUT_RULES, verb),
-                Script::new(name, LIST_WITHOUT_RULES, verb),
+                Script::new(name, fragments_without_rules(Kind::Stream), verb),
+                Script::new(name, fragments_without_rules(Kind::List), verb),
             ),
         }
     }

@@ -22,5 +22,5 @@ redis.call('LREM', JOBS, -1, found)
 local entry = entry_of(JOBS, found)
 local caller = caller_of(entry)
 record(keys, id, outcome_of('cancelled', nil, 0, caller), 'cancelled', counted_bytes(entry), caller)
-departed(keys, 1)
+record_exits(keys)
 return { 'cancelled' }

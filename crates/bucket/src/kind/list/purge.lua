@@ -37,5 +37,5 @@ while purged < most and may_read() do
   purged = purged + 1
 end
 
-departed(keys, purged)
+record_exits(keys)
 return { purged, all and '' or last .. ' ' .. whole(foreign) }

@@ -21,5 +21,5 @@ end
 local failures = tonumber(leave(id) or 0)
 local caller = caller_of(found[2])
 record(keys, id, outcome_of('cancelled', nil, failures, caller), 'cancelled', counted_bytes(found[2]), caller)
-departed(keys, 1)
+record_exits(keys)
 return { 'cancelled' }

@@ -66,5 +66,5 @@ local function drop_waiting()
 end
 
 local all = drop_parked() and drop_waiting()
-departed(keys, purged)
+record_exits(keys)
 return { purged, all and '' or last }
