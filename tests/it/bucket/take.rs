@@ -7,7 +7,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::outcome::Outcome;
 use dripfeed_job::{JobId, Start, Submission};
 use dripfeed_store::{Durability, RedisSettings, Store};
-use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take, take_one};
+use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -49,6 +49,55 @@ async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
         }
         assert!(bytes(&take(&replica, 128).await) <= BATCH_BYTES);
     }
+}
+
+#[tokio::test]
+async fn small_jobs_are_read_together_and_large_ones_alone() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream).await;
+    let replica = join(&bucket, "a").await;
+    let reads = async |jobs: usize| {
+        let before = redis.calls("xreadgroup").await + redis.calls("xclaim").await;
+        let taken = take(&replica, 50).await;
+        assert_eq!(taken.len(), jobs);
+        (redis.calls("xreadgroup").await + redis.calls("xclaim").await - before, taken)
+    };
+    let submit_many = async |jobs: usize| {
+        for admission in bucket.admit_many((0..jobs).map(|n| job(n.to_string())).collect()).await {
+            admitted(admission);
+        }
+    };
+    submit_many(50).await;
+    let (calls, taken) = reads(50).await;
+    assert_eq!(calls, 1);
+    for taken in taken {
+        settle(&replica, taken, Settlement::Requeue).await;
+    }
+    let (calls, taken) = reads(50).await;
+    assert_eq!(calls, 1, "parked ones, too");
+    for taken in taken {
+        settle(&replica, taken, DELIVERED).await;
+    }
+
+    // The bucket is empty again: what was large before doesn't matter.
+    submit(&bucket, job("x".repeat(BATCH_BYTES))).await;
+    submit_many(10).await;
+    let (_, taken) = reads(1).await;
+    settle(&replica, taken.into_iter().next().unwrap(), DELIVERED).await;
+    let (calls, taken) = reads(10).await;
+    assert_eq!(calls, 11, "one of them might be as large as the first was");
+    for taken in taken {
+        settle(&replica, taken, DELIVERED).await;
+    }
+    submit_many(10).await;
+    let (calls, _) = reads(10).await;
+    assert_eq!(calls, 2);
+
+    // Of what somebody else has added nobody knows the size.
+    submit_many(5).await;
+    redis.tell::<String>("XADD dripfeed:{b}:jobs * body foreign").await;
+    let (calls, _) = reads(6).await;
+    assert_eq!(calls, 7);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, meter, control, pace, eta, callers, caller_share, rules/check, kind/count, kind/append
+-- needs: now, meter, control, pace, eta, callers, caller_share, largest, rules/check, kind/count, kind/append
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in record.lua  10… once (string), one per idempotency key, then where a pace has its
@@ -53,7 +53,8 @@ end
 local pace = pace_read(PACE)
 local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs)
-local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
+local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
+local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}
 
@@ -76,6 +77,7 @@ local function put(before, size, due, expires)
   if due_at then entry[due_at] = due and whole(due) or '' end
   entry[expires_at] = expires and whole(expires) or ''
   local id = append(keys, entry)
+  note_largest(largest, level, size)
   if level == 0 then meter_restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
   accepted, added = accepted + 1, added + size
@@ -188,6 +190,7 @@ if accepted > 0 then
   redis.call('HINCRBY', TALLY, 'accepted', accepted)
   redis.call('HINCRBY', TALLY, 'bytes', whole(added))
   meter_count(METER, 'accepted', accepted)
+  write_largest(TALLY, largest)
 end
 -- A refusal, too, is the answer to a first call that is still on its way.
 if accepted > 0 or is_repeated then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end

@@ -1,6 +1,6 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes.
 --
--- needs: now, meter, control, pace, eta, callers, caller_share, letters, kind/entry, kind/count, kind/append
+-- needs: now, meter, control, pace, eta, callers, caller_share, largest, letters, kind/entry, kind/count, kind/append
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
 --       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's
 --       takers are counted (hash)
@@ -36,7 +36,8 @@ for i = 1, #found[2], 2 do
   end
 end
 local size = counted_bytes(entry)
-local bytes = tonumber(redis.call('HGET', TALLY, 'bytes') or 0)
+local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
+local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 if level >= capacity or bytes + size > capacity_bytes then
   local wait = wait_for_room(METER, pace, look, level, math.max(1, level - capacity + 1))
   return { 'bucket_full', math.ceil(wait / 1000), level }
@@ -50,6 +51,8 @@ local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, d
 local id = append(keys, entry)
 -- What has nothing in it can't come back.
 if not id then return { 'absent' } end
+note_largest(largest, level, size)
+write_largest(TALLY, largest)
 if level == 0 then meter_restart(METER, 'leak') end
 delete_letter(keys, letter, found[2])
 redis.call('HINCRBY', TALLY, 'accepted', 1)

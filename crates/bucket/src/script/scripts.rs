@@ -50,6 +50,7 @@ const FRAGMENTS: &Fragments = &[
     ("eta", include_str!("../pace/eta.lua")),
     ("forget_outcomes", include_str!("../ended/forget_outcomes.lua")),
     ("keep", include_str!("../ended/keep.lua")),
+    ("largest", include_str!("../admission/largest.lua")),
     ("letters", include_str!("../ended/letters.lua")),
     ("meter", include_str!("meter.lua")),
     ("notices", include_str!("../ended/notices.lua")),

@@ -6,6 +6,18 @@ local function count_in_flight(jobs)
   return redis.call('XPENDING', jobs, GROUP)[1] - redis.call('ZCARD', PARKED)
 end
 
+-- The names of an entry's fields, and the times that the admit script writes into it.
+local BESIDE = 200
+
+-- The most bytes that an entry can have; nil where that isn't known, as where somebody else has ever added one.
+local function largest_entry(keys)
+  local counts = redis.call('HMGET', keys.tally, 'largest', 'accepted', 'delivered', 'dead', 'expired', 'cancelled')
+  for i = 1, 6 do counts[i] = tonumber(counts[i] or nil) end
+  local ours = (counts[2] or 0) - (counts[3] or 0) - (counts[4] or 0) - (counts[5] or 0) - (counts[6] or 0)
+  if not counts[1] or redis.call('XLEN', keys.jobs) > ours then return nil end
+  return counts[1] + BESIDE
+end
+
 -- µs until a parked job is due, and the last id that was delivered. Where all was delivered, a new entry has a later
 -- one. (The stream's own last id costs reading its first and last entry whole.)
 local function next_job(jobs)
@@ -23,9 +35,16 @@ end
 -- when it has read enough, or put enough aside: then it is worth asking again at once.
 local function hand_out(keys, consumer, want)
   local taken, expired, parked, discarded = {}, 0, 0, 0
+  local largest = largest_entry(keys)
 
   local function goes_on()
     return #taken < want and expired + parked + discarded < BATCH_JOBS and may_read()
+  end
+
+  -- How many entries one command may read; at least one.
+  local function at_once()
+    local room = largest and math.floor((BATCH_BYTES - bytes_read) / largest) or 1
+    return math.max(1, math.min(room, want - #taken, BATCH_JOBS - expired - parked - discarded))
   end
 
   local function remove(id)
@@ -59,24 +78,28 @@ local function hand_out(keys, consumer, want)
     end
   end
 
-  -- Each is read on its own: what one more would cost isn't known before.
   local function claim_due(due)
     local counted = redis.call('HMGET', ATTEMPTS, unpack(due))
-    local claimed = {}
-    for i, id in ipairs(due) do
-      if not goes_on() then break end
-      claimed[i] = id
-      local entry = redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, id)[1]
-      if entry and entry[2] then
-        give(id, entry[2], counted[i])
-      else
-        -- Deleted by hand, or unknown to a group that was made again: in both cases nothing is pending. What was
-        -- counted of the one goes with it; the other is new again.
-        redis.call('XACK', keys.jobs, GROUP, id)
-        if counted[i] and not redis.call('XRANGE', keys.jobs, id, id)[1] then redis.call('HDEL', ATTEMPTS, id) end
+    local first = 1
+    while first <= #due and goes_on() do
+      local last, entries = math.min(#due, first + at_once() - 1), {}
+      for _, entry in ipairs(redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, unpack(due, first, last))) do
+        if entry then entries[entry[1]] = entry[2] end
       end
+      for i = first, last do
+        local id = due[i]
+        if entries[id] then
+          give(id, entries[id], counted[i])
+        else
+          -- Deleted by hand, or unknown to a group that was made again: in both cases nothing is pending. What was
+          -- counted of the one goes with it; the other is new again.
+          redis.call('XACK', keys.jobs, GROUP, id)
+          if counted[i] and not redis.call('XRANGE', keys.jobs, id, id)[1] then redis.call('HDEL', ATTEMPTS, id) end
+        end
+      end
+      first = last + 1
     end
-    redis.call('ZREM', PARKED, unpack(claimed))
+    redis.call('ZREM', PARKED, unpack(due, 1, first - 1))
   end
 
   repeat
@@ -90,10 +113,11 @@ local function hand_out(keys, consumer, want)
 
   local drained = false
   while goes_on() and not drained do
-    local got = redis.call('XREADGROUP', 'GROUP', GROUP, consumer, 'COUNT', 1, 'STREAMS', keys.jobs, '>')
-    local found = got and got[1][2][1]
-    drained = not found
-    if found then
+    local most = at_once()
+    local got = redis.call('XREADGROUP', 'GROUP', GROUP, consumer, 'COUNT', most, 'STREAMS', keys.jobs, '>')
+    local entries = got and got[1][2] or {}
+    drained = #entries < most
+    for _, found in ipairs(entries) do
       local id, entry = found[1], found[2]
       local due_ms, deadline = tonumber(field(entry, 'due')), tonumber(field(entry, 'expires'))
       if due_ms and due_ms > now_ms and not (deadline and deadline <= now_ms) then
