@@ -91,7 +91,7 @@ async fn small_jobs_are_read_together_and_large_ones_alone() {
     }
     submit_many(10).await;
     let (calls, _) = reads(10).await;
-    assert_eq!(calls, 2);
+    assert_eq!(calls, 1);
 
     // Of what somebody else has added nobody knows the size.
     submit_many(5).await;

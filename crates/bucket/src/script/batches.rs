@@ -22,11 +22,12 @@ type Waiting<I, O> = (I, oneshot::Sender<O>);
 /// The entrance to a batching task; the task ends when all entrances are gone.
 pub(crate) struct Batches<I, O> {
     entrance: mpsc::Sender<Waiting<I, O>>,
+    items_of_a_call: usize,
 }
 
 impl<I, O> Clone for Batches<I, O> {
     fn clone(&self) -> Self {
-        Self { entrance: self.entrance.clone() }
+        Self { entrance: self.entrance.clone(), items_of_a_call: self.items_of_a_call }
     }
 }
 
@@ -62,7 +63,7 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
                 });
             }
         });
-        Self { entrance }
+        Self { entrance, items_of_a_call: limits.items }
     }
 
     /// None when the task has ended without an answer: the process is closing.
@@ -70,18 +71,22 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
         self.enter(item).await?.await.ok()
     }
 
-    /// Puts them in order, and answers in order.
+    /// Puts them in order, and answers in order. No more than one call's are in the queue at once: who has many lets
+    /// others in between.
     pub(crate) async fn put_all(&self, items: Vec<I>) -> Vec<Option<O>> {
-        let mut entered = Vec::with_capacity(items.len());
-        for item in items {
-            entered.push(self.enter(item).await);
-        }
-        let mut answers = Vec::with_capacity(entered.len());
-        for answer in entered {
-            answers.push(match answer {
-                Some(answer) => answer.await.ok(),
-                None => None,
-            });
+        let mut answers = Vec::with_capacity(items.len());
+        let mut items = items.into_iter().peekable();
+        while items.peek().is_some() {
+            let mut entered = Vec::with_capacity(self.items_of_a_call);
+            for item in items.by_ref().take(self.items_of_a_call) {
+                entered.push(self.enter(item).await);
+            }
+            for answer in entered {
+                answers.push(match answer {
+                    Some(answer) => answer.await.ok(),
+                    None => None,
+                });
+            }
         }
         answers
     }
@@ -118,6 +123,8 @@ fn gather<I, O>(
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::*;
 
     /// How many items were in the call of each, when all came during the first one's. An item weighs what it is.
@@ -149,6 +156,27 @@ mod tests {
     async fn what_arrives_during_a_call_goes_into_the_next() {
         assert_eq!(sizes_of_calls(&[1; 5], usize::MAX).await, [1, 4, 4, 4, 4]);
         assert_eq!(sizes_of_calls(&[1; 15], usize::MAX).await[1..11], [10; 10]);
+    }
+
+    #[tokio::test]
+    async fn one_of_others_waits_behind_one_call_of_a_large_batch() {
+        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1 };
+        let batches = Batches::start(
+            limits,
+            |_| 1,
+            async |items: Vec<usize>| {
+                tokio::task::yield_now().await;
+                items
+            },
+        );
+        let many = tokio::spawn({
+            let batches = batches.clone();
+            async move { batches.put_all((0..1000).collect()).await }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(batches.put(7).await, Some(7));
+        assert!(!many.is_finished(), "the other had to wait for all of the batch");
+        assert_eq!(many.await.unwrap(), (0..1000).map(Some).collect::<Vec<_>>());
     }
 
     #[tokio::test]

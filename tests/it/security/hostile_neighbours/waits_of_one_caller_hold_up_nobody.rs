@@ -34,7 +34,8 @@ async fn pause(street: &Street) {
 async fn wait(street: &Street) -> bool {
     let request = street.hostile.request(Method::POST, "/v1/buckets/paused/jobs").header("prefer", "wait=60");
     let answer = street.hostile.call(request, "x").await.expect("an answer");
-    assert_eq!(answer.status, 202, "{answer:?}");
+    // In the long run it fills its bucket.
+    assert!(answer.status == 202 || answer.status == 429, "{answer:?}");
     answer.headers.contains_key("preference-applied")
 }
 
