@@ -1,5 +1,5 @@
--- The largest job that was admitted since the bucket was empty, by which a take knows how many it may read at once: field
--- `largest` of the tally, in bytes as the bucket counts them. Missing: not known.
+-- The largest job that was admitted since the bucket was empty, by which a take knows how many it may read at once:
+-- field `largest` of the tally, in bytes as the bucket counts them. Missing: not known.
 -- needs: now
 
 -- `text`: the field as it was read.

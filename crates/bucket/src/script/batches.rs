@@ -71,7 +71,7 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
         self.enter(item).await?.await.ok()
     }
 
-    /// Puts them in order, and answers in order. No more than one call's are in the queue at once: who has many lets
+    /// Puts them in order, and answers in order. No more than one call's are in the queue at once: a large batch lets
     /// others in between.
     pub(crate) async fn put_all(&self, items: Vec<I>) -> Vec<Option<O>> {
         let mut answers = Vec::with_capacity(items.len());
