@@ -1,17 +1,12 @@
-//! A connection at hand, and when it has to be replaced.
+//! When a connection has to be replaced.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
     time::Duration,
 };
 
-use redis::aio::MultiplexedConnection;
 use tokio::time::Instant;
 
-use crate::connection::redis_replicas::RedisReplicas;
 use crate::error::{ErrorKind, StoreError};
 
 /// This many calls in a row without a reply, and the connection counts as lost.
@@ -20,21 +15,7 @@ const SILENT_CALLS: u32 = 3;
 /// connecting stays so for now: renewing at once again would only make a storm of connections.
 pub(super) const SETTLED: Duration = Duration::from_secs(1);
 
-/// A connection and what is known of it.
-#[derive(Clone)]
-pub(crate) struct ConnectionHandle {
-    pub(super) connection: MultiplexedConnection,
-    pub(super) health: Arc<Health>,
-    /// Of that server, over all connections to it in a row.
-    pub(super) replicas: Arc<RedisReplicas>,
-}
-
-impl ConnectionHandle {
-    pub(crate) fn replicas(&self) -> &RedisReplicas {
-        &self.replicas
-    }
-}
-
+/// What is known of a connection.
 pub(super) struct Health {
     pub(super) since: Instant,
     pub(super) lost: AtomicBool,
