@@ -9,13 +9,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use thiserror::Error;
+use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::forward::ForwardHeaders;
 use crate::id::JobId;
 use crate::path::UpstreamPath;
 use crate::submission::Submission;
 use crate::units::duration::ms_up;
-use crate::wire::checksum;
 
 /// The fields, in their order, and what stands in them:
 /// raw bytes · MIME type · method · path and query · `[[name, value]]` as JSON · caller · W3C trace context ·
@@ -128,8 +128,20 @@ pub fn encode(submission: &Submission) -> [FieldValue; 13] {
         text(Some(LAYOUT)),
     ];
     let covered = FIELDS.iter().zip(&values).filter(|(name, _)| is_covered(name));
-    values[SUM] = FieldValue::Text(checksum::of(covered.map(|(_, value)| value.as_bytes())));
+    values[SUM] = FieldValue::Text(checksum(covered.map(|(_, value)| value.as_bytes())));
     values
+}
+
+/// By which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may write to Redis
+/// can write another checksum too. 16 hexadecimal digits over the parts, each led by its length: XXH3, about 100 ns for
+/// a job of 2 KiB.
+fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut hash = Xxh3Default::new();
+    for part in parts {
+        hash.update(&(part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    format!("{:016x}", hash.digest())
 }
 
 /// Whether the checksum covers a field.
@@ -191,7 +203,7 @@ impl<'a> Entry<'a> {
 
     fn is_intact(&self) -> bool {
         let covered = FIELDS.into_iter().filter(|name| is_covered(name));
-        let sum = checksum::of(covered.map(|name| self.get(name).map_or(&[][..], |value| value)));
+        let sum = checksum(covered.map(|name| self.get(name).map_or(&[][..], |value| value)));
         self.get(FIELDS[SUM]).is_some_and(|written| *written == sum)
     }
 

@@ -78,3 +78,22 @@ fn what_is_no_job_says_which_field_is_wrong() {
     assert_eq!(decode(&[("body", ""), ("path", "/../x")]), Err(Unreadable::Field("path")));
     assert_eq!(decode(&[("body", ""), ("headers", "[1]")]), Err(Unreadable::Field("headers")));
 }
+
+fn of_parts(parts: &[&str]) -> String {
+    checksum(parts.iter().map(|part| part.as_bytes()))
+}
+
+#[test]
+fn every_byte_counts_and_so_does_where_it_stands() {
+    assert_eq!(of_parts(&["a", "b"]), of_parts(&["a", "b"]));
+    assert_eq!(of_parts(&[]).len(), 16);
+    for other in [["a", "c"], ["ab", ""], ["", "ab"], ["b", "a"]] {
+        assert_ne!(of_parts(&["a", "b"]), of_parts(&other), "{other:?}");
+    }
+}
+
+/// A job that an older release wrote must not look corrupt to a newer one.
+#[test]
+fn the_checksum_stays_what_it_is() {
+    assert_eq!(of_parts(&["body", "text/plain", ""]), "5671acfa4d21bfad");
+}
