@@ -1,4 +1,5 @@
-//! The `Host` check against DNS rebinding, where no keys are configured.
+//! The checks against attacks through a caller's browser: `Origin` against cross-site request forgery, and, where no
+//! keys are configured, `Host` against DNS rebinding.
 //!
 //! The owner of a domain can point it at this machine. A page of that domain then has our origin, so `Host` and
 //! `Origin` agree. An IP address or `localhost` can't be rebound like that.
@@ -8,9 +9,23 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use http::uri::Authority;
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, HeaderValue, Uri, header};
 
 use crate::api_keys::ApiKeys;
+
+/// Whether a request comes from a page of this origin, or from no page. Browsers send `Origin` with every request that
+/// may change something.
+#[must_use]
+pub fn is_same_origin(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let host_of_origin = text(origin).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+    let host = headers.get(header::HOST).and_then(text);
+    matches!((host_of_origin, host), (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host))
+}
+
+fn text(value: &HeaderValue) -> Option<&str> {
+    value.to_str().ok()
+}
 
 /// The host names of this service. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +69,8 @@ fn plain(name: &str) -> String {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use http::HeaderName;
+
     use super::*;
 
     fn allows(uri: &str, hosts: &[&str]) -> bool {
@@ -95,5 +112,19 @@ mod tests {
         for name in ["", "a:80", "http://a", "a/b", "u@a"] {
             assert!(Hosts::new(&[name]).is_none(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn only_pages_of_the_same_origin_pass() {
+        let check = |pairs: &[(&str, &str)]| {
+            let header = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+            is_same_origin(&pairs.iter().map(header).collect())
+        };
+        assert!(check(&[("host", "a:7180")]));
+        assert!(check(&[("host", "a:7180"), ("origin", "http://A:7180")]));
+        assert!(!check(&[("host", "a:7180"), ("origin", "http://b:7180")]));
+        assert!(!check(&[("host", "a:7180"), ("origin", "http://a")]));
+        assert!(!check(&[("host", "a:7180"), ("origin", "null")]));
+        assert!(!check(&[("origin", "http://a")]));
     }
 }
