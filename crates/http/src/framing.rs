@@ -4,7 +4,7 @@
 //! a request states its length once, in one way. Framing that passes has a single reading: no proxy in front and no
 //! parser behind finds another request in it.
 
-use crate::header_limits::PARSED_BYTES;
+use crate::limits::PARSED_BYTES;
 
 /// What the parser expects next.
 #[derive(Debug, PartialEq, Eq)]
