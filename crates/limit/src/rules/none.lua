@@ -1,4 +1,5 @@
--- In place of the rules, for scripts whose plans are all empty: nothing is limited, so nothing is decided or waited for.
+-- In place of the rules, for scripts whose plans are all empty: nothing is limited, so there is nothing to decide and
+-- nothing to wait for.
 local function limit_check() end
 
 local function limit_charge() end
