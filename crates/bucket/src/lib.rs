@@ -10,7 +10,6 @@
 
 mod admission;
 mod bucket;
-mod buckets;
 mod deliver;
 mod ended;
 mod error;
@@ -24,8 +23,7 @@ mod settings;
 pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
 pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, RefusalReason, Refused};
-pub use bucket::Bucket;
-pub use buckets::Buckets;
+pub use bucket::{Bucket, Buckets};
 pub use deliver::consumer::Consumer;
 pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;
