@@ -13,8 +13,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::body_budget::BodyBudget;
-use crate::intake::Intake;
+use crate::intake::{BodyBudget, Intake};
 use crate::problem::{Code, Problem};
 use crate::settings::IntakeSettings;
 
