@@ -1,16 +1,17 @@
 """Counts our files that one job runs through: from the POST to its 202, and from there to its settlement.
 
-    python3 tests/checks/files_of_a_job.py [EXECUTABLE] [--names]
+    python3 tests/checks/files_of_a_job.py [EXECUTABLE] [--names] [--root SOURCES]
 
 Takes an executable with debug information and without optimisation, which inlines nothing (`make dev` builds it), and
-valgrind, whose callgrind writes down which functions ran. What runs in the background meanwhile (heartbeats, looks at
-Redis) counts as well. Lua files are those whose first lines stand in a script that was called.
+valgrind, whose callgrind writes down which lines ran. Of several jobs those files count that each of them ran: so what
+runs in the background now and then doesn't, and what runs there all the time (heartbeats) does. Lua files are those
+whose first lines stand in a script that was called. SOURCES is where the executable was built, for one of another
+commit.
 """
 
 import argparse
 import hashlib
 import http.server
-import json
 import re
 import socket
 import subprocess
@@ -23,6 +24,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 300
+JOBS = 4
+# In a dump of callgrind.
+POSITION = re.compile(r"(fl|fi|fe)=(.*)")
+COST = re.compile(r"[1-9]\d* \d")
 CONFIGURATION = """
 [redis]
 url = "unix://{redis}"
@@ -73,6 +78,7 @@ class Role:
     def __init__(self, executable: str, folder: Path, role: str, watched: bool) -> None:
         self.out, log = folder / f"{role}.callgrind", folder / f"{role}.log"
         watch = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={self.out}", "--compress-strings=no"]
+        watch.append("--compress-pos=no")
         command = [*(watch if watched else []), executable, "-c", str(folder / "dripfeed.toml"), role]
         self.process = subprocess.Popen(command, stdout=log.open("w"), stderr=subprocess.STDOUT)
         listens = re.compile(r"127\.0\.0\.1:([1-9]\d*)")
@@ -80,17 +86,23 @@ class Role:
         self.url = f"http://127.0.0.1:{port}"
         until(f"{role} is ready", lambda: answer(f"{self.url}/readyz") is not None)
 
-    def control(self, flag: str) -> None:
-        subprocess.run(["callgrind_control", flag, str(self.process.pid)], check=True, capture_output=True)
+    def control(self, command: str) -> None:
+        # Faster than callgrind_control, so that less runs in the background meanwhile.
+        subprocess.run(["vgdb", f"--pid={self.process.pid}", command], check=True, capture_output=True)
 
-    def files(self) -> set[str]:
+    def files(self, root: Path) -> set[str]:
         """Ours that ran since the counters were last zero."""
-        self.control("--dump")
-        dumps = sorted(self.out.parent.glob(f"{self.out.name}.*"), key=lambda file: file.stat().st_mtime)
-        lines = (line for file in dumps for line in file.read_text(errors="replace").splitlines())
-        names = {line.split("=", 1)[1] for line in lines if re.match(r"(fl|fi|fe)=", line)}
+        self.control("dump")
+        dump = max(self.out.parent.glob(f"{self.out.name}.*"), key=lambda file: file.stat().st_mtime)
+        names, name = set(), ""
+        for line in dump.read_text(errors="replace").splitlines():
+            if found := POSITION.match(line):
+                name = found[2]
+            # What the compiler wrote has the line 0 of some file.
+            elif COST.match(line):
+                names.add(name)
         ours = (re.search(r"(?:^|/)(crates/[^/]+/src/.*\.rs)$", name) for name in names)
-        return {found[1] for found in ours if found and (ROOT / found[1]).exists()}
+        return {found[1] for found in ours if found and (root / found[1]).exists()}
 
     def end(self) -> None:
         self.process.terminate()
@@ -100,13 +112,11 @@ class Role:
 class Scripts:
     """The Lua files in scripts that Redis is asked to run."""
 
-    def __init__(self, path: str) -> None:
-        lua = ROOT.glob("crates/*/src/**/*.lua")
-        self.firsts = {file.read_text().splitlines()[0]: str(file.relative_to(ROOT)) for file in lua}
+    def __init__(self, path: str, root: Path) -> None:
+        lua = root.glob("crates/*/src/**/*.lua")
+        self.firsts = {file.read_text().splitlines()[0]: str(file.relative_to(root)) for file in lua}
         self.sources: dict[str, set[str]] = {}
         self.called: set[str] = set()
-        # By the intake, in the part that was looked at before.
-        self.others: set[str] = set()
         self.monitor = socket.socket(socket.AF_UNIX)
         self.monitor.connect(path)
         self.monitor.sendall(b"MONITOR\r\n")
@@ -122,62 +132,87 @@ class Scripts:
             if found := re.search(r'"EVALSHA" "([0-9a-f]{40})"', line):
                 self.called.add(found[1])
 
-    def files(self) -> set[str]:
-        called, self.others = self.called - self.others, set(self.called)
-        return set().union(*(self.sources.get(script, set()) for script in called))
+    def files(self, others: set[str]) -> set[str]:
+        """Of those that were called, and that aren't among `others`."""
+        return set().union(*(self.sources.get(script, set()) for script in self.called - others))
+
+
+class Redis:
+    """A private server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder / "redis.sock")
+        listen = ["--port", "0", "--unixsocket", self.path]
+        command = ["redis-server", *listen, "--dir", str(folder), "--appendonly", "yes"]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        until("Redis listens", Path(self.path).exists)
+
+    def level(self) -> int:
+        command = ["redis-cli", "-s", self.path, "XLEN", "dripfeed:{b}:jobs"]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait()
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("executable", nargs="?", default=str(ROOT / "target/debug/dripfeed"))
     arguments.add_argument("--names", action="store_true", help="print the names of the files")
+    arguments.add_argument("--root", type=Path, default=ROOT, help="where the executable was built")
     arguments = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         upstream = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
         threading.Thread(target=upstream.serve_forever, daemon=True).start()
-        path = str(folder / "redis.sock")
-        redis = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", path, "--dir", str(folder), "--appendonly", "yes"],
-            stdout=subprocess.DEVNULL,
-        )
+        redis = Redis(folder)
         try:
-            until("Redis listens", Path(path).exists)
-            text = CONFIGURATION.format(redis=path, upstream=upstream.server_address[1])
+            text = CONFIGURATION.format(redis=redis.path, upstream=upstream.server_address[1])
             (folder / "dripfeed.toml").write_text(text)
-            scripts = Scripts(path)
+            measure = Measure(arguments.executable, arguments.root, folder, redis)
             for name, watched in [("POST to 202", "intake"), ("202 to settlement", "processor")]:
-                rust, lua = count(arguments.executable, folder, scripts, watched)
+                rust, lua = measure.count(watched)
                 print(f"{name}: {len(rust)} Rust files, {len(lua)} Lua files")
                 for file in sorted(rust | lua) if arguments.names else []:
                     print(f"    {file}")
         finally:
-            redis.terminate()
-            redis.wait()
+            redis.end()
 
 
-def count(executable: str, folder: Path, scripts: Scripts, watched: str) -> tuple[set[str], set[str]]:
-    """Of one job, in the process that is watched. One job went before it, so that nothing runs for the first time."""
-    # Up to the 202 nobody else calls scripts.
-    needed = ["intake"] if watched == "intake" else ["intake", "processor"]
-    roles = [Role(executable, folder, role, role == watched) for role in needed]
-    intake, looked_at = roles[0], roles[-1]
+class Measure:
+    def __init__(self, executable: str, root: Path, folder: Path, redis: Redis) -> None:
+        self.executable, self.root, self.folder, self.redis = executable, root, folder, redis
+        self.scripts = Scripts(redis.path, root)
+        self.by_intake: set[str] = set()
 
-    def job() -> None:
-        job = json.loads(until("a 202", lambda: answer(f"{intake.url}/v1/buckets/b/jobs", b"{}")))
-        url = f"{intake.url}/v1/buckets/b/jobs/{job['id']}"
+    def count(self, watched: str) -> tuple[set[str], set[str]]:
+        """Of each job, in the process that is watched. One goes before, so that nothing runs for the first time."""
+        # Up to the 202 nobody else calls scripts.
+        needed = ["intake"] if watched == "intake" else ["intake", "processor"]
+        roles = [Role(self.executable, self.folder, role, role == watched) for role in needed]
+        intake, looked_at = roles[0], roles[-1]
+        try:
+            self.job(intake, watched)
+            runs = [self.run(intake, looked_at, watched) for _ in range(JOBS)]
+        finally:
+            for role in roles:
+                role.end()
+        return set.intersection(*(rust for rust, _ in runs)), set.intersection(*(lua for _, lua in runs))
+
+    def run(self, intake: Role, looked_at: Role, watched: str) -> tuple[set[str], set[str]]:
+        looked_at.control("zero")
+        self.scripts.called.clear()
+        self.job(intake, watched)
+        files = looked_at.files(self.root), self.scripts.files(self.by_intake if watched == "processor" else set())
+        if watched == "intake":
+            self.by_intake |= self.scripts.called
+        return files
+
+    def job(self, intake: Role, watched: str) -> None:
+        until("a 202", lambda: answer(f"{intake.url}/v1/buckets/b/jobs", b"{}"))
         if watched == "processor":
-            until("it is delivered", lambda: json.loads(answer(url) or "{}").get("state") == "delivered")
-
-    try:
-        job()
-        looked_at.control("--zero")
-        scripts.called.clear()
-        job()
-        return looked_at.files(), scripts.files()
-    finally:
-        for role in roles:
-            role.end()
+            until("it is settled", lambda: self.redis.level() == 0)
 
 
 if __name__ == "__main__":

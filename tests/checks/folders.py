@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""No source folder has more than 20 files: a newcomer reads it at a glance."""
+"""A newcomer reads a source folder and a file at a glance: no folder has more than 20 files, and nine of ten files of
+Rust have at most 181 lines."""
 
 import sys
 from collections import Counter
@@ -9,6 +10,19 @@ from tree import files_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 20
+MOST_LINES = 181
+GENERATED = "crates/grpc/src/generated"
+
+
+def long_files(files: list[Path]) -> list[str]:
+    """Empty, or the 90th percentile of sizes and the files that are longer than they should be."""
+    files = [file for file in files if file.is_file() and GENERATED not in file.as_posix()]
+    lines = sorted((len(file.read_text().splitlines()), file) for file in files)
+    ninth = lines[-(-len(lines) * 9 // 10) - 1][0]
+    if ninth <= MOST_LINES:
+        return []
+    longest = [f"{file.relative_to(ROOT)}: {count} lines" for count, file in lines if count > MOST_LINES]
+    return [f"the 90th percentile of files has {ninth} lines, at most {MOST_LINES}: split some of", *longest]
 
 
 def main() -> int:
@@ -16,6 +30,7 @@ def main() -> int:
     sources = [file for file in files if file.suffix in (".rs", ".lua") and "src" in file.parts]
     folders = Counter(file.parent for file in sources if (ROOT / file).is_file())
     wrong = [f"{folder}: {count} files, at most {MOST}" for folder, count in folders.items() if count > MOST]
+    wrong += long_files([ROOT / file for file in sources if file.suffix == ".rs" and file.parts[0] == "crates"])
     print("\n".join(wrong), end="\n" if wrong else "")
     return bool(wrong)
 

@@ -1,6 +1,8 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use dripfeed_job::{BucketName, JobId, Submission};
 use dripfeed_store::{Durability, Store};
 
@@ -10,9 +12,10 @@ use crate::admission::{Admission, Judgement, MAX_SHARE};
 use crate::ended::await_outcome::OutcomeWaiters;
 use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
+use crate::kind::list;
 use crate::script::redis_bucket::RedisBucket;
-use crate::settings::BucketSettings;
 use crate::settings::limits::BucketLimits;
+use crate::settings::{BucketSettings, Kind};
 
 /// A bounded queue in front of one upstream. Cheap to clone; lives in a tokio runtime.
 ///
@@ -22,7 +25,7 @@ pub struct Bucket {
     pub(crate) redis_bucket: Arc<RedisBucket>,
     name: BucketName,
     admissions: Admissions,
-    outcome_waiters: OutcomeWaiters,
+    outcome_waiters: Arc<OutcomeWaiters>,
 }
 
 impl Bucket {
@@ -33,7 +36,7 @@ impl Bucket {
         let redis_bucket = Arc::new(RedisBucket::new(store, settings));
         Self {
             admissions: admit::start(redis_bucket.clone()),
-            outcome_waiters: OutcomeWaiters::new(redis_bucket.clone()),
+            outcome_waiters: Arc::new(OutcomeWaiters::new(redis_bucket.clone())),
             name,
             redis_bucket,
         }
@@ -86,7 +89,7 @@ impl Bucket {
     /// [`StoreError::certainty`](dripfeed_store::StoreError::certainty) says whether the job may be stored. For a
     /// submission that this kind of bucket can't do, and while the process ends.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
-        self.redis_bucket.refuse_unsupported(&submission)?;
+        self.refuse_unsupported(&submission)?;
         let request = self.redis_bucket.admission_request(submission, origin).await?;
         self.admissions.put(request).await.unwrap_or(Err(BucketError::Closing))
     }
@@ -100,7 +103,7 @@ impl Bucket {
         let mut requests = Vec::with_capacity(submissions.len());
         let mut places = Vec::with_capacity(submissions.len());
         for submission in submissions {
-            let place = match self.redis_bucket.refuse_unsupported(&submission) {
+            let place = match self.refuse_unsupported(&submission) {
                 Ok(()) => self
                     .redis_bucket
                     .admission_request(submission, origin.clone())
@@ -121,14 +124,20 @@ impl Bucket {
         &self,
         jobs: Vec<(Submission, Option<u64>)>,
     ) -> Vec<Result<Judgement, BucketError>> {
-        let sound =
-            jobs.iter().map(|(submission, _)| self.redis_bucket.refuse_unsupported(submission)).collect::<Vec<_>>();
+        let sound = jobs.iter().map(|(submission, _)| self.refuse_unsupported(submission)).collect::<Vec<_>>();
         let requests = jobs.into_iter().zip(&sound).filter(|(_, sound)| sound.is_ok());
         let requests =
             requests.map(|((submission, deadline_ms), _)| AdmissionRequest::accepted(submission, deadline_ms));
         let mut judged = self.admissions.put_all(requests.collect()).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
         sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
+    }
+
+    fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
+        match self.redis_bucket.kind {
+            Kind::Stream => Ok(()),
+            Kind::List => list::refuse_unsupported(submission),
+        }
     }
 
     /// As `judge`, of unknown origin.
@@ -151,5 +160,34 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
         self.outcome_waiters.wait(id, within).await
+    }
+}
+
+/// All buckets of a process, by name; replaced as a whole on reload.
+#[derive(Default)]
+pub struct Buckets(ArcSwap<BTreeMap<BucketName, Bucket>>);
+
+impl Buckets {
+    #[must_use]
+    pub fn new(buckets: impl IntoIterator<Item = Bucket>) -> Self {
+        let all = Self::default();
+        all.replace(buckets);
+        all
+    }
+
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Bucket> {
+        self.0.load().get(name).cloned()
+    }
+
+    /// In the order of their names.
+    #[must_use]
+    pub fn all(&self) -> Arc<BTreeMap<BucketName, Bucket>> {
+        self.0.load_full()
+    }
+
+    pub fn replace(&self, buckets: impl IntoIterator<Item = Bucket>) {
+        let all = buckets.into_iter().map(|bucket| (bucket.name().clone(), bucket)).collect();
+        self.0.store(Arc::new(all));
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod consumer;
 pub(crate) mod doorbell;
+pub(crate) mod heartbeat_watch;
 pub(crate) mod orphaned_claims;
 pub(crate) mod permit;
 pub(crate) mod recover;

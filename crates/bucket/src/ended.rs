@@ -4,4 +4,5 @@ pub(crate) mod await_outcome;
 pub(crate) mod dead_letters;
 pub(crate) mod ended_job;
 pub(crate) mod outcomes;
+pub(crate) mod replay;
 pub(crate) mod retention;

@@ -10,7 +10,6 @@
 
 mod admission;
 mod bucket;
-mod buckets;
 mod deliver;
 mod ended;
 mod error;
@@ -24,17 +23,17 @@ mod settings;
 pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
 pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, RefusalReason, Refused};
-pub use bucket::Bucket;
-pub use buckets::Buckets;
+pub use bucket::{Bucket, Buckets};
 pub use deliver::consumer::Consumer;
 pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;
 pub use deliver::replica::{Life, Replica};
 pub use deliver::settle::{Feedback, Settled, Settlement};
 pub use deliver::take::{Claim, ClaimedJob, Idle, Take};
-pub use ended::dead_letters::{DeadFilter, DeadLetter, Replayed, ReplayedMany};
+pub use ended::dead_letters::{DeadFilter, DeadLetter};
 pub use ended::ended_job::EndedJob;
 pub use ended::outcomes::{Latency, Report};
+pub use ended::replay::{Replayed, ReplayedMany};
 pub use ended::retention::Retention;
 pub use error::BucketError;
 pub use inspect::census::{Census, Pace, ReplicaCensus};

@@ -1,7 +1,6 @@
 //! What a bucket is set to: plain data, read and checked by the executable.
 
 pub(crate) mod effective_settings;
-pub(crate) mod keep;
 pub(crate) mod limits;
 pub(crate) mod overrides;
 pub(crate) mod pace_tiers;
@@ -11,6 +10,7 @@ pub(crate) mod worst_case;
 
 use std::time::Duration;
 
+use dripfeed_job::duration::ms_up;
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Rate, Retry, Share};
 use dripfeed_limit::Tier;
@@ -116,6 +116,35 @@ pub struct Keep {
     /// Of all dead letters together.
     pub dead_bytes: u64,
     pub when_dead_full: WhenDeadFull,
+}
+
+impl Keep {
+    /// Whether this many dead letters hold the bucket.
+    pub(crate) fn is_held_by(&self, letters: u64, bytes: u64) -> bool {
+        self.when_dead_full == WhenDeadFull::Hold && (letters >= self.most_dead || bytes >= self.dead_bytes)
+    }
+
+    /// ms to keep idempotency keys from the end of their jobs on.
+    pub(crate) fn keys_ms(&self) -> u64 {
+        ms_up(self.idempotency_keys)
+    }
+
+    /// As the scripts read it (record.lua): ms to keep outcomes, the most of them and of their bytes, then the same of
+    /// dead letters, and ms to keep idempotency keys from the end of their jobs on, and 1 where a full dead letter
+    /// queue holds the bucket.
+    pub(crate) fn packed(&self) -> String {
+        let numbers = [
+            ms_up(self.outcomes),
+            self.most_outcomes,
+            self.outcomes_bytes,
+            ms_up(self.dead),
+            self.most_dead,
+            self.dead_bytes,
+            self.keys_ms(),
+            u64::from(self.when_dead_full == WhenDeadFull::Hold),
+        ];
+        numbers.map(|number| number.to_string()).join(" ")
+    }
 }
 
 /// What happens when there are as many dead letters as there may be, and one more job dies.

@@ -6,10 +6,9 @@
 //! **Architecture invariant:** nothing here knows a bucket, a key or a problem code. What is refused is returned as a
 //! value; the crate that serves decides how to answer.
 
-mod connection_limits;
 mod framing;
-pub mod header_limits;
 mod health;
+pub mod limits;
 mod listener;
 mod log_throttle;
 mod protocol;
@@ -17,8 +16,8 @@ mod server;
 mod strict;
 mod tls;
 
-pub use connection_limits::ConnectionLimits;
 pub use health::{Health, NotReady};
+pub use limits::ConnectionLimits;
 pub use listener::Listener;
 pub use log_throttle::LogThrottle;
 pub use server::{Peer, serve};

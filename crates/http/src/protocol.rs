@@ -1,13 +1,11 @@
 //! The settings of HTTP/1.1 and HTTP/2.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::connection_limits::ConnectionLimits;
-use crate::header_limits;
+use crate::limits::{self, ConnectionLimits};
 
 /// The HTTP version of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,23 +19,21 @@ const STREAMS: u32 = 128;
 /// The same as the head of an HTTP/1.1 request.
 const HEADER_LIST: u32 = 64 * 1024;
 
-#[derive(Clone)]
 pub(crate) enum Protocol {
-    One(Arc<http1::Builder>),
+    One(http1::Builder),
     Two { http: http2::Builder<TokioExecutor>, read_timeout: Duration },
 }
 
 impl Protocol {
-    pub(crate) fn new(version: HttpVersion, limits: ConnectionLimits) -> Self {
-        let timeout = limits.head_timeout;
+    pub(crate) fn new(version: HttpVersion, ConnectionLimits { head_timeout: timeout, .. }: ConnectionLimits) -> Self {
         match version {
             HttpVersion::One => {
                 let mut http = http1::Builder::new();
                 http.timer(TokioTimer::new())
                     .header_read_timeout(timeout)
-                    .max_headers(header_limits::PARSED_FIELDS)
-                    .max_buf_size(header_limits::PARSED_BYTES);
-                Self::One(Arc::new(http))
+                    .max_headers(limits::PARSED_FIELDS)
+                    .max_buf_size(limits::PARSED_BYTES);
+                Self::One(http)
             }
             HttpVersion::Two => {
                 let mut http = http2::Builder::new(TokioExecutor::new());

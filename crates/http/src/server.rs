@@ -21,10 +21,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::ServiceExt as _;
 
-use crate::connection_limits::ConnectionLimits;
+use crate::limits::ConnectionLimits;
 use crate::listener::Listener;
 use crate::protocol::Protocol;
 use crate::strict::Strict;
@@ -53,12 +53,12 @@ pub async fn serve(
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let room = Arc::new(Semaphore::new(limits.most));
-    let server = Server { http: Protocol::new(version, limits), router, tls, limits, stop, cut: cut.clone() };
-    let ended = tokio::select! {
-        ended = accept_all(&listener, &server, &room, &connections) => ended,
-        () = server.stop.cancelled() => Ok(()),
-    };
-    drop(listener);
+    let http = Protocol::new(version, limits);
+    let read_timeout = http.read_timeout();
+    let server = Arc::new(Server { http, read_timeout, router, tls, limits, stop, cut: cut.clone() });
+    // In a task, so that a connection wakes nothing else that the caller waits for.
+    let accepting = tokio::spawn(accept_until_stop(listener, server, room, connections.clone()));
+    let ended = AbortOnDropHandle::new(accepting).await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
     connections.close();
     if tokio::time::timeout(limits.drain, connections.wait()).await.is_err() {
         tracing::warn!(connections = connections.len(), "drain timeout; closing connections with running requests");
@@ -71,9 +71,9 @@ pub async fn serve(
 /// A connection with read and write timeouts.
 type TimedStream = Pin<Box<TimeoutStream<TcpStream>>>;
 
-#[derive(Clone)]
 struct Server {
     http: Protocol,
+    read_timeout: Option<Duration>,
     router: Router,
     tls: Option<Tls>,
     limits: ConnectionLimits,
@@ -83,9 +83,22 @@ struct Server {
     cut: CancellationToken,
 }
 
+/// Closes the listener when it ends.
+async fn accept_until_stop(
+    listener: TcpListener,
+    server: Arc<Server>,
+    room: Arc<Semaphore>,
+    connections: TaskTracker,
+) -> io::Result<()> {
+    tokio::select! {
+        ended = accept_all(&listener, &server, &room, &connections) => ended,
+        () = server.stop.cancelled() => Ok(()),
+    }
+}
+
 async fn accept_all(
     listener: &TcpListener,
-    server: &Server,
+    server: &Arc<Server>,
     room: &Arc<Semaphore>,
     connections: &TaskTracker,
 ) -> io::Result<()> {
@@ -93,7 +106,7 @@ async fn accept_all(
         let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
             Ok((stream, peer)) => {
-                connections.spawn(server.clone().connection(stream, Peer(peer.ip()), permit));
+                connections.spawn(Arc::clone(server).connection(stream, Peer(peer.ip()), permit));
             }
             Err(error) if closed_before_accept(&error) => {}
             Err(error) => {
@@ -110,22 +123,21 @@ fn closed_before_accept(error: &io::Error) -> bool {
 }
 
 impl Server {
-    async fn connection(self, stream: TcpStream, peer: Peer, _room: OwnedSemaphorePermit) {
+    async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _room: OwnedSemaphorePermit) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "connection closed before it was served");
             return;
         }
-        let cut = self.cut.clone();
         tokio::select! {
             () = self.serve(stream, peer) => {}
-            () = cut.cancelled() => {}
+            () = self.cut.cancelled() => {}
         }
     }
 
-    async fn serve(self, stream: TcpStream, peer: Peer) {
+    async fn serve(&self, stream: TcpStream, peer: Peer) {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.stall_timeout));
-        stream.set_read_timeout(self.http.read_timeout());
+        stream.set_read_timeout(self.read_timeout);
         let stream = Box::pin(stream);
         let served = match &self.tls {
             None => self.requests(stream, peer).await,

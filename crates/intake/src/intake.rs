@@ -6,8 +6,8 @@ use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::body_budget::BodyBudget;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::settings::IntakeSettings;
@@ -77,5 +77,20 @@ impl Intake {
 
     pub(crate) fn health(&self) -> &Health {
         self.0.exporter.health()
+    }
+}
+
+/// Bytes of request bodies in memory, over all connections.
+pub(crate) struct BodyBudget(Arc<Semaphore>);
+
+impl BodyBudget {
+    pub(crate) fn new(bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Reserves bytes until the permit is dropped. None: the budget is used up.
+    pub(crate) fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
     }
 }

@@ -6,7 +6,6 @@
 //! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured
 //! ends before Redis is queried.
 
-mod body_budget;
 mod buckets;
 mod index;
 mod intake;

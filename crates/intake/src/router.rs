@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use dripfeed_http::{ConnectionLimits, Health, Listener, header_limits};
+use dripfeed_http::{ConnectionLimits, Health, Listener, limits};
 use http::{HeaderValue, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -132,7 +132,7 @@ async fn refuse_unknown_host(State(intake): State<Intake>, request: Request, nex
 }
 
 async fn limit_headers(request: Request, next: Next) -> Response {
-    match header_limits::check(&request) {
+    match limits::check_head(&request) {
         Ok(()) => next.run(request).await,
         Err(error) => Problem::new(Code::HeadersTooLarge, error.to_string()).into_response(),
     }

@@ -1,5 +1,6 @@
 //! A policy: which requests, counted by what, may do how much.
 
+mod bad_policy;
 pub(crate) mod calendar;
 pub(crate) mod consistency;
 pub(crate) mod cost;
@@ -8,136 +9,31 @@ pub(crate) mod keys;
 pub(crate) mod matching;
 pub(crate) mod policies;
 mod policy_id;
+mod policy_settings;
 pub(crate) mod request;
 pub(crate) mod scope;
 pub(crate) mod tier;
 pub(crate) mod wire;
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::Serialize;
-use thiserror::Error;
-
+pub use crate::policy::bad_policy::BadPolicy;
+pub(crate) use crate::policy::bad_policy::MOST_TIERS;
+use crate::policy::bad_policy::SCOPES;
 use crate::policy::consistency::{Consistency, OnStoreError};
 use crate::policy::cost::Cost;
 use crate::policy::keys::{ScopeKeys, ScopeName};
-use crate::policy::matching::{Match, Variables};
+use crate::policy::matching::Variables;
 pub use crate::policy::policy_id::{BadPolicyId, PolicyId};
+pub(crate) use crate::policy::policy_settings::MAX_SCOPES;
+pub use crate::policy::policy_settings::{Mode, PolicySettings};
 use crate::policy::request::Request;
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, LEAST_LEASED, Tier, TierKind};
 
-/// Each costs time in the script and bytes in each scope.
-pub(crate) const MOST_TIERS: usize = 16;
 /// Each part makes the name of every scope longer.
 pub(crate) const MOST_KEY_PARTS: usize = 16;
-/// As many that of a thousand values at once one in a few hundred shares its count; at 150 B each 40 MB in Redis.
-pub(crate) const MAX_SCOPES: u64 = 1 << 18;
-const SCOPES: RangeInclusive<u64> = 1..=1 << 24;
 const LONGEST_SYNC: Duration = Duration::from_mins(1);
-
-/// A policy as its author writes it: plain data. [`Policy::new`] checks it.
-#[derive(Clone, Debug)]
-pub struct PolicySettings {
-    pub id: PolicyId,
-    /// False: as if it weren't there.
-    pub enabled: bool,
-    pub mode: Mode,
-    pub matching: Match,
-    /// Empty: one scope for all.
-    pub key: Vec<KeyPart>,
-    pub cost: Cost,
-    /// All must pass.
-    pub tiers: Vec<Tier>,
-    pub consistency: Consistency,
-    pub on_store_error: OnStoreError,
-    /// For the refused caller.
-    pub message: Option<String>,
-    /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the
-    /// names that stand beside it in the key. Values beyond that share them: they may pass less than each alone, and
-    /// never more.
-    pub max_scopes: u64,
-}
-
-impl PolicySettings {
-    /// An enforced policy for all requests, in one scope.
-    pub fn new(id: PolicyId, tiers: Vec<Tier>) -> Self {
-        Self {
-            id,
-            enabled: true,
-            mode: Mode::Enforce,
-            matching: Match::default(),
-            key: Vec::new(),
-            cost: Cost::default(),
-            tiers,
-            consistency: Consistency::default(),
-            on_store_error: OnStoreError::default(),
-            message: None,
-            max_scopes: MAX_SCOPES,
-        }
-    }
-}
-
-/// What a policy's verdict is good for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    #[default]
-    Enforce,
-    /// Judged and counted, never heeded.
-    Shadow,
-    /// As if it weren't there.
-    Off,
-}
-
-/// The broken rule, and with [`BadPolicy::place`] where.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum BadPolicy {
-    #[error("a policy without tiers limits nothing: give it at least one")]
-    NoTiers,
-    #[error("{0} tiers: use at most {MOST_TIERS}")]
-    ManyTiers(usize),
-    #[error("a cost of {cost} never passes this tier, which lets {most} through at once")]
-    CostNeverPasses { tier: usize, cost: u64, most: u64 },
-    #[error("the path template of `match` has no variable `{name}`")]
-    UnknownVariable { part: usize, name: String },
-    #[error("windows can't be spread by `{spread}`, which isn't part of the policy's key")]
-    SpreadNotInKey { tier: usize, spread: KeyPart },
-    #[error("`leased` can't take ahead of the kind `{kind}`: use bucket or fixed, or consistency strict")]
-    NotLeasable { tier: usize, kind: &'static str },
-    #[error(
-        "a burst of {burst} is too small for `leased`, which holds back the larger part of it: use at least \
-         {LEAST_LEASED}"
-    )]
-    SmallLeasedBurst { tier: usize, burst: u64 },
-    #[error("`async` can't count the kind `{kind}`: use bucket, gate, fixed or sliding, or consistency strict")]
-    NotAsync { tier: usize, kind: &'static str },
-    #[error("`backlog` looks at Redis alone: use consistency strict and on_store_error closed or open")]
-    BacklogNotLocal { tier: usize },
-    #[error("max_scopes is out of range: use 1 to {}", *SCOPES.end())]
-    Scopes,
-    #[error("a sync of {} is out of range: use 10ms to 1m", dripfeed_job::duration::show(*.0))]
-    Sync(Duration),
-}
-
-impl BadPolicy {
-    /// The member of the policy that it is about.
-    pub fn place(&self) -> String {
-        match self {
-            Self::NoTiers | Self::ManyTiers(_) => "tiers".to_owned(),
-            Self::CostNeverPasses { tier, .. }
-            | Self::SpreadNotInKey { tier, .. }
-            | Self::NotLeasable { tier, .. }
-            | Self::SmallLeasedBurst { tier, .. }
-            | Self::NotAsync { tier, .. }
-            | Self::BacklogNotLocal { tier } => format!("tiers[{tier}]"),
-            Self::UnknownVariable { part, .. } => format!("key[{part}]"),
-            Self::Scopes => "max_scopes".to_owned(),
-            Self::Sync(_) => "sync".to_owned(),
-        }
-    }
-}
 
 /// A policy that was checked.
 #[derive(Clone, Debug)]
@@ -279,60 +175,4 @@ fn check_tier(settings: &PolicySettings, tier: usize, rule: &Tier) -> Result<(),
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn settings(tiers: Vec<Tier>) -> PolicySettings {
-        PolicySettings::new("a".parse().unwrap(), tiers)
-    }
-
-    fn gate() -> Tier {
-        Tier::gate(SECOND).unwrap()
-    }
-
-    fn broken(settings: PolicySettings) -> (String, BadPolicy) {
-        let bad = Policy::new(settings).unwrap_err();
-        (bad.place(), bad)
-    }
-
-    #[test]
-    fn each_broken_rule_is_named_with_its_place() {
-        assert_eq!(broken(settings(vec![])).1, BadPolicy::NoTiers);
-        assert_eq!(broken(settings(vec![gate(); 17])).1, BadPolicy::ManyTiers(17));
-
-        let costly = PolicySettings { cost: Cost::Constant(2), ..settings(vec![gate()]) };
-        assert_eq!(broken(costly), ("tiers[0]".to_owned(), BadPolicy::CostNeverPasses { tier: 0, cost: 2, most: 1 }));
-
-        let key = vec![KeyPart::Caller, KeyPart::Path("org".to_owned())];
-        let unknown = PolicySettings { key, ..settings(vec![gate()]) };
-        let bad = BadPolicy::UnknownVariable { part: 1, name: "org".to_owned() };
-        assert_eq!(broken(unknown), ("key[1]".to_owned(), bad));
-
-        let spread = Tier::fixed(1, SECOND, Align::Epoch { spread: Some(KeyPart::Tenant) }).unwrap();
-        assert!(matches!(broken(settings(vec![gate(), spread])).1, BadPolicy::SpreadNotInKey { tier: 1, .. }));
-
-        let leased = |tier| PolicySettings { consistency: Consistency::Leased, ..settings(vec![tier]) };
-        assert!(matches!(broken(leased(gate())).1, BadPolicy::NotLeasable { kind: "gate", .. }));
-        let small = Tier::bucket(10, SECOND, 7).unwrap();
-        assert_eq!(broken(leased(small)).1, BadPolicy::SmallLeasedBurst { tier: 0, burst: 7 });
-
-        let log = Tier::log(1, SECOND, Duration::ZERO, false).unwrap();
-        let counted = |tier, sync| PolicySettings { consistency: Consistency::Async { sync }, ..settings(vec![tier]) };
-        assert!(matches!(broken(counted(log, SECOND)).1, BadPolicy::NotAsync { kind: "log", .. }));
-        assert_eq!(broken(counted(gate(), Duration::ZERO)).1, BadPolicy::Sync(Duration::ZERO));
-    }
-
-    #[test]
-    fn ids_are_plain() {
-        for id in ["put-product", "a", "A.b_c-9"] {
-            assert_eq!(id.parse::<PolicyId>().unwrap().to_string(), id);
-        }
-        for id in ["", "a b", "a:b", "{a}", &"x".repeat(65)] {
-            assert!(id.parse::<PolicyId>().is_err(), "{id}");
-        }
-    }
-}
+mod tests;

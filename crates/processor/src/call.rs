@@ -138,7 +138,7 @@ fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
 /// A field may come in several lines: they are one list.
 fn exhausted_for(headers: &HeaderMap) -> Option<Duration> {
     let lines: Vec<&str> = headers.get_all(RATE_LIMIT).iter().filter_map(|line| line.to_str().ok()).collect();
-    rate_limit::exhausted_for(&lines.join(", "))
+    if lines.is_empty() { None } else { rate_limit::exhausted_for(&lines.join(", ")) }
 }
 
 /// All there are, for metrics that are forgotten.

@@ -1,23 +1,21 @@
 //! An upstream: where a bucket's jobs go, and as whom. It comes from configuration, checked once, here.
 
+mod checks;
 pub(crate) mod connector;
 pub(crate) mod root_certs;
 pub(crate) mod signature;
 pub(crate) mod ssrf;
 
 use std::fmt;
-use std::net::IpAddr;
 use std::time::Duration;
 
-use dripfeed_job::forward::{BadForward, ForwardHeaders};
-use http::uri::InvalidUri;
 use http::{HeaderMap, Method, Uri};
-use secrecy::{ExposeSecret, SecretString};
-use thiserror::Error;
+use secrecy::SecretString;
 
+pub use crate::upstream::checks::BadUpstream;
+use crate::upstream::checks::{checked_url, secret_headers};
 use crate::upstream::root_certs::RootCerts;
 use crate::upstream::signature::SigningSecret;
-use crate::upstream::ssrf::is_public;
 
 /// What an upstream is set to, before it is checked.
 pub struct UpstreamSettings {
@@ -53,27 +51,6 @@ pub struct Upstream {
     allow_private: bool,
     root_certs: RootCerts,
     max_answer: u64,
-}
-
-/// The rule that an upstream breaks.
-#[derive(Debug, Error)]
-pub enum BadUpstream {
-    #[error("the url can't be read ({0}): write it as http://host:port/path")]
-    Unreadable(#[source] InvalidUri),
-    #[error("the url must begin with http:// or https:// and name a host")]
-    NoHost,
-    #[error("the url carries a user or password: put credentials into `headers`")]
-    Credentials,
-    #[error("the url has a fragment, which is never sent: leave out `#` and what follows")]
-    Fragment,
-    #[error("the host {0} is a private address: use a public one, or set `allow_private = true`")]
-    Private(IpAddr),
-    #[error("the method {0} can't carry a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
-    Method(Method),
-    #[error("`{0}` is zero, so every call would fail: set at least 1ms")]
-    NoTime(&'static str),
-    #[error("headers: {0}")]
-    Header(#[from] BadForward),
 }
 
 impl Upstream {
@@ -160,109 +137,5 @@ impl fmt::Debug for Upstream {
     }
 }
 
-fn checked_url(text: &str, allow_private: bool) -> Result<Uri, BadUpstream> {
-    let url: Uri = text.parse().map_err(BadUpstream::Unreadable)?;
-    let (Some("http" | "https"), Some(authority)) = (url.scheme_str(), url.authority()) else {
-        return Err(BadUpstream::NoHost);
-    };
-    if authority.host().is_empty() {
-        return Err(BadUpstream::NoHost);
-    }
-    if authority.as_str().contains('@') {
-        return Err(BadUpstream::Credentials);
-    }
-    if text.contains('#') {
-        return Err(BadUpstream::Fragment);
-    }
-    // A name is looked up, and its addresses checked, at each connection; an address as it stands is checked here.
-    let literal = authority.host().trim_matches(['[', ']']).parse::<IpAddr>();
-    match literal {
-        Ok(address) if !allow_private && !is_public(address) => Err(BadUpstream::Private(address)),
-        _ => Ok(url),
-    }
-}
-
-fn secret_headers(headers: &[(String, SecretString)]) -> Result<HeaderMap, BadForward> {
-    let mut checked = ForwardHeaders::default();
-    for (name, value) in headers {
-        checked.push(name, value.expose_secret())?;
-    }
-    let mut map = HeaderMap::new();
-    for (name, value) in checked.iter() {
-        let mut value = value.clone();
-        value.set_sensitive(true);
-        map.append(name, value);
-    }
-    Ok(map)
-}
-
 #[cfg(test)]
-pub(crate) mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-    use super::*;
-
-    pub(crate) fn settings(url: &str) -> UpstreamSettings {
-        UpstreamSettings {
-            url: url.to_owned(),
-            method: Method::POST,
-            timeout: Duration::from_secs(5),
-            connect_timeout: Duration::from_secs(2),
-            headers: Vec::new(),
-            signing_secrets: Vec::new(),
-            allow_private: true,
-            root_certs: RootCerts::default(),
-            max_answer: 1 << 20,
-        }
-    }
-
-    fn broken(url: &str) -> String {
-        let public_only = UpstreamSettings { allow_private: false, ..settings(url) };
-        Upstream::new(public_only).map(|_| "taken".to_owned()).unwrap_or_else(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_url_names_a_scheme_and_a_host_and_nothing_secret() {
-        for (url, says) in [
-            ("https://api.example/feed", "taken"),
-            ("", "can't be read"),
-            ("api.example/feed", "can't be read"),
-            ("/feed", "must begin with http"),
-            ("ftp://api.example", "must begin with http"),
-            ("http://user:secret@api.example/", "credentials"),
-            ("http://api.example/#here", "fragment"),
-        ] {
-            assert!(broken(url).contains(says), "{url}: {}", broken(url));
-        }
-    }
-
-    #[test]
-    fn a_private_address_is_refused_unless_allowed() {
-        for url in ["http://127.0.0.1:9000/", "http://[::1]/", "http://169.254.169.254/", "http://[::ffff:10.0.0.1]/"] {
-            assert!(broken(url).contains("private address"), "{url}");
-            assert!(Upstream::new(settings(url)).is_ok(), "{url}");
-        }
-    }
-
-    #[test]
-    fn what_can_never_work_is_refused() {
-        let slow = UpstreamSettings { timeout: Duration::ZERO, ..settings("http://h/") };
-        assert!(matches!(Upstream::new(slow), Err(BadUpstream::NoTime("timeout"))));
-        let tunnel = UpstreamSettings { method: Method::CONNECT, ..settings("http://h/") };
-        assert!(matches!(Upstream::new(tunnel), Err(BadUpstream::Method(_))));
-        for name in ["Host", "Content-Length", "Dripfeed-Job-Id", "a b"] {
-            let headers = vec![(name.to_owned(), SecretString::from("v"))];
-            assert!(matches!(
-                Upstream::new(UpstreamSettings { headers, ..settings("http://h/") }),
-                Err(BadUpstream::Header(_))
-            ));
-        }
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let headers = vec![("Authorization".to_owned(), SecretString::from("Bearer canary"))];
-        let upstream = Upstream::new(UpstreamSettings { headers, ..settings("http://h/p?key=canary") }).unwrap();
-        let shown = format!("{upstream:?} {:?}", upstream.headers());
-        assert!(!shown.contains("canary"), "{shown}");
-    }
-}
+pub(crate) mod tests;

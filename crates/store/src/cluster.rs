@@ -24,8 +24,7 @@ use self::topology::Topology;
 use crate::connect::highest_epoch::highest_epoch;
 use crate::connection::dedicated::Dedicated;
 use crate::error::{Redirection, StoreError};
-use crate::node::Node;
-use crate::request::Request;
+use crate::node::{Node, Request};
 use crate::settings::RedisSettings;
 use crate::url::{HostPort, Route};
 

@@ -7,8 +7,8 @@
 //! once that failed, gets the error at once. Connections that don't hold are renewed with growing pauses too:
 //! a server that takes connections and then closes them makes neither a storm nor a full log.
 
-mod connection_handle;
 pub(crate) mod dedicated;
+mod health;
 mod reconnect_backoff;
 pub(crate) mod redis_replicas;
 pub(crate) mod subscriptions;
@@ -23,15 +23,14 @@ use std::{
     time::Duration,
 };
 
-use redis::{Cmd, FromRedisValue, Pipeline, RedisResult};
+use redis::{Cmd, FromRedisValue, Pipeline, RedisResult, aio::MultiplexedConnection};
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
 };
 
-pub(crate) use self::connection_handle::ConnectionHandle;
 use self::{
-    connection_handle::{Health, SETTLED},
+    health::{Health, SETTLED},
     reconnect_backoff::{pauses, rest},
 };
 use crate::connect::connector::Connector;
@@ -58,6 +57,21 @@ enum ConnectionState {
     Up(ConnectionHandle),
     Renewing,
     Down(StoreError),
+}
+
+/// A connection and what is known of it.
+#[derive(Clone)]
+pub(crate) struct ConnectionHandle {
+    connection: MultiplexedConnection,
+    health: Arc<Health>,
+    /// Of that server, over all connections to it in a row.
+    replicas: Arc<RedisReplicas>,
+}
+
+impl ConnectionHandle {
+    pub(crate) fn replicas(&self) -> &RedisReplicas {
+        &self.replicas
+    }
 }
 
 impl Connection {

@@ -1,15 +1,21 @@
 //! What can go wrong with Redis, judged once: what kind of failure it is, whether the write may
 //! have happened, and whether repeating can help.
 
+mod code;
 mod kind;
+mod operation;
+mod redirection;
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
-use redis::{Arg, Cmd, ErrorKind as RedisErrorKind, Pipeline, RedisError, cluster::NodeAddress};
+use redis::{ErrorKind as RedisErrorKind, RedisError};
 
+pub(crate) use self::code::code_of;
+use self::code::first_refused;
 pub use self::kind::ErrorKind;
 use self::kind::{is_cut, is_untrusted, kind_of_code, kind_without_code};
-use crate::url::HostPort;
+pub(crate) use self::operation::Operation;
+pub(crate) use self::redirection::Redirection;
 
 /// A call to Redis that failed. `Display` says what failed and what to do; the words of Redis are
 /// its source.
@@ -82,25 +88,9 @@ impl StoreError {
         }
     }
 
-    /// What to do about a request that a node of a Cluster refused. Nothing of it was carried out.
+    /// What to do about a request that a node of a Cluster refused.
     pub(crate) fn redirection(&self) -> Option<Redirection> {
-        match self.code()? {
-            "MOVED" => Some(self.moved_to().map_or(Redirection::Later, Redirection::To)),
-            // While a slot is moved, few of our requests find all of their keys on one side.
-            "ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "READONLY" | "LOADING" => Some(Redirection::Later),
-            _ => None,
-        }
-    }
-
-    /// The address in `MOVED 3999 127.0.0.1:6381`.
-    fn moved_to(&self) -> Option<HostPort> {
-        let source = self.source.as_ref()?;
-        let detail = match source.detail() {
-            Some(detail) => detail.to_owned(),
-            None => source.clone().into_server_errors()?.first()?.1.details()?.to_owned(),
-        };
-        let at: NodeAddress = detail.split_whitespace().nth(1)?.parse().ok()?;
-        Some(HostPort { host: at.host().to_owned(), port: at.port() })
+        Redirection::of(self.code()?, self.source.as_ref())
     }
 
     /// Whether another server may answer what this one didn't.
@@ -209,47 +199,6 @@ impl StoreError {
     }
 }
 
-/// Where a refused request is to be made instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Redirection {
-    To(HostPort),
-    /// Where it was, or wherever the slots are a little later.
-    Later,
-}
-
-/// What was being done: it decides what a failure means.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Operation<'a> {
-    Command(&'a Cmd),
-    /// A script, by its name.
-    Script(&'a str),
-    /// A script, and WAIT behind it: when WAIT fails, the script was carried out.
-    ScriptAndWait(&'a str),
-    /// Several commands at once: others than the failed one may have been carried out.
-    Pipeline(&'a Pipeline),
-}
-
-impl fmt::Display for Operation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Command(cmd) => write!(f, "command {}", name_of(cmd)),
-            Self::Script(name) | Self::ScriptAndWait(name) => write!(f, "script {name}"),
-            Self::Pipeline(pipeline) => match pipeline.cmd_iter().next() {
-                Some(first) => write!(f, "pipeline of {} from {} on", pipeline.len(), name_of(first)),
-                None => f.write_str("empty pipeline"),
-            },
-        }
-    }
-}
-
-/// The first word of a command: never an argument, which may be a secret.
-fn name_of(cmd: &Cmd) -> Cow<'_, str> {
-    match cmd.args_iter().next() {
-        Some(Arg::Simple(name)) => String::from_utf8_lossy(name),
-        _ => Cow::Borrowed("(empty)"),
-    }
-}
-
 /// A reply reports that nothing was written; silence and a reply that can't be read don't. A script
 /// isn't rolled back when it fails half-way, as it does at a key of another type, and a pipeline goes
 /// on after a failed command. What else a script is refused, it is refused before its first write.
@@ -262,33 +211,6 @@ fn certainty(kind: ErrorKind, during: Operation<'_>) -> Certainty {
         }
         _ => Certainty::Unknown,
     }
-}
-
-/// The code of the reply. Redis 6.2 wraps the code of what failed inside a script in an `ERR`
-/// (`ERR Error running script (call to f_…): @user_script:1: -OOM command not allowed …`): then the
-/// inner code is meant.
-pub(crate) fn code_of(error: &RedisError) -> Option<String> {
-    let replies = error.clone().into_server_errors();
-    let (code, detail) = match replies.as_deref().and_then(|replies| replies.first()) {
-        Some((_, first)) => (first.code().to_owned(), first.details().map(str::to_owned)),
-        None => (error.code()?.to_owned(), error.detail().map(str::to_owned)),
-    };
-    match detail.as_deref().and_then(wrapped_code) {
-        Some(inner) if code == "ERR" => Some(inner.to_owned()),
-        _ => Some(code),
-    }
-}
-
-/// Which command of several was refused first, counted from 0.
-fn first_refused(error: &RedisError) -> Option<usize> {
-    let replies = error.clone().into_server_errors()?;
-    replies.first().map(|(command, _)| *command)
-}
-
-fn wrapped_code(detail: &str) -> Option<&str> {
-    let (_, after) = detail.strip_prefix("Error running script")?.split_once(": -")?;
-    let code = after.split_whitespace().next()?;
-    code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
 }
 
 #[cfg(test)]

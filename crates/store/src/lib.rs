@@ -16,7 +16,6 @@ mod error;
 mod installation;
 mod node;
 mod replicated;
-mod request;
 mod salt;
 mod script;
 mod server;

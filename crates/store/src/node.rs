@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redis::FromRedisValue;
+use redis::{Cmd, FromRedisValue, Pipeline};
 
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
@@ -10,10 +10,37 @@ use crate::connection::dedicated::Dedicated;
 use crate::durability::Durability;
 use crate::error::{Operation, StoreError};
 use crate::replicated::Replicated;
-use crate::request::Request;
 use crate::script::Call;
 use crate::settings::RedisSettings;
 use crate::url::{Address, Route};
+
+/// What is asked of a server.
+#[derive(Clone, Copy)]
+pub(crate) enum Request<'a> {
+    Script(&'a Call<'a>),
+    /// A script whose writes must be as durable as the settings say.
+    Durable(&'a Call<'a>),
+    Command(&'a Cmd),
+    Pipeline(&'a Pipeline),
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn during(self) -> Operation<'a> {
+        match self {
+            Self::Script(call) | Self::Durable(call) => Operation::Script(call.name()),
+            Self::Command(cmd) => Operation::Command(cmd),
+            Self::Pipeline(pipeline) => Operation::Pipeline(pipeline),
+        }
+    }
+
+    /// A key that it works on, where it is known by its place: of a script, whose keys all share a slot.
+    pub(crate) fn key(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Script(call) | Self::Durable(call) => call.first_key(),
+            Self::Command(_) | Self::Pipeline(_) => None,
+        }
+    }
+}
 
 pub(crate) struct Node {
     connection: Arc<Connection>,

@@ -29,8 +29,7 @@ const ENDED: &[u8] = b"ended ";
 
 type Lookups = Batches<JobId, Result<Option<EndedJob>, BucketError>>;
 
-/// Those who wait for jobs of one bucket. Cheap to clone.
-#[derive(Clone)]
+/// Those who wait for jobs of one bucket.
 pub(crate) struct OutcomeWaiters {
     redis_bucket: Arc<RedisBucket>,
     lookups: Lookups,

@@ -9,16 +9,18 @@ use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-impl RedisBucket {
-    /// A list can't park, so it has no delay and no second attempt.
-    pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
-        match self.kind {
-            Kind::List if submission.start != Start::AtOnce => Err(BucketError::Unsupported("delay a job")),
-            Kind::List if submission.retries.unwrap_or(0) > 0 => Err(BucketError::Unsupported("try a job again")),
-            _ => Ok(()),
-        }
+/// A list can't park, so it has no delay and no second attempt.
+pub(crate) fn refuse_unsupported(submission: &Submission) -> Result<(), BucketError> {
+    if submission.start != Start::AtOnce {
+        return Err(BucketError::Unsupported("delay a job"));
     }
+    if submission.retries.unwrap_or(0) > 0 {
+        return Err(BucketError::Unsupported("try a job again"));
+    }
+    Ok(())
+}
 
+impl RedisBucket {
     /// Who takes jobs from a list, or did and still holds some.
     pub(crate) async fn takers(&self) -> Result<Vec<String>, BucketError> {
         let mut names = redis::cmd("HKEYS");

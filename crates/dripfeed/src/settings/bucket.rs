@@ -1,18 +1,19 @@
 //! `[buckets.NAME]`, each laid over `[defaults]`.
 
+mod checks;
+mod section;
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind, WhenDeadFull};
 use dripfeed_job::forward::ClientAddress;
-use dripfeed_job::{BucketName, Retry, Share, duration};
+use dripfeed_job::{BucketName, Retry};
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
-use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::deserialize;
-use super::leak::LeakSection;
+use self::checks::{check_key, check_retry, refuse_for_list};
+use self::section::{ConfiguredKind, ConfiguredWhenDeadFull, Section};
 use super::read::{Reader, SectionPath};
 use super::tree::Step;
 use super::upstream::UpstreamKeys;
@@ -35,89 +36,6 @@ impl ConfiguredBucket {
     pub(crate) fn key(&self) -> Option<&str> {
         self.settings.key.as_deref()
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
-struct Section {
-    upstream: Option<String>,
-    upstream_ca_file: std::path::PathBuf,
-    method: String,
-    #[serde(deserialize_with = "deserialize::time")]
-    timeout: Duration,
-    #[serde(deserialize_with = "deserialize::time")]
-    connect_timeout: Duration,
-    headers: super::upstream::headers::SecretHeaders,
-    headers_file: std::path::PathBuf,
-    signing_secret: super::upstream::signing::SigningSecrets,
-    signing_secret_file: std::path::PathBuf,
-    allow_private: bool,
-    #[serde(deserialize_with = "deserialize::size")]
-    max_answer: u64,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    capacity: u64,
-    #[serde(deserialize_with = "deserialize::size")]
-    capacity_bytes: u64,
-    #[serde(deserialize_with = "deserialize::empty_is_none")]
-    max_share: Option<Share>,
-    kind: ConfiguredKind,
-    key: String,
-    leak: LeakSection,
-    retry: RetrySection,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    deliveries: u32,
-    keep: KeepSection,
-    forward_client_address: bool,
-    limits: Vec<Json>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ConfiguredKind {
-    Stream,
-    List,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
-struct RetrySection {
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    attempts: u32,
-    #[serde(deserialize_with = "deserialize::time")]
-    first: Duration,
-    #[serde(deserialize_with = "deserialize::time")]
-    max: Duration,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
-struct KeepSection {
-    #[serde(deserialize_with = "deserialize::time")]
-    outcomes: Duration,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    most_outcomes: u64,
-    #[serde(deserialize_with = "deserialize::size")]
-    outcomes_bytes: u64,
-    #[serde(deserialize_with = "deserialize::size_or_zero")]
-    answer: u64,
-    #[serde(deserialize_with = "deserialize::time")]
-    idempotency_keys: Duration,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    most_idempotency_keys: u64,
-    #[serde(deserialize_with = "deserialize::time")]
-    dead: Duration,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    most_dead: u64,
-    #[serde(deserialize_with = "deserialize::size")]
-    dead_bytes: u64,
-    when_dead_full: ConfiguredWhenDeadFull,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ConfiguredWhenDeadFull {
-    DropOldest,
-    Hold,
 }
 
 /// All buckets by name; None for one that something is wrong with.
@@ -242,35 +160,5 @@ fn laid_over(under: Json, over: Json) -> Json {
             Json::Object(under)
         }
         (_, over) => over,
-    }
-}
-
-fn check_retry(reader: &mut Reader<'_>, place: &SectionPath<'_>, RetrySection { first, max, .. }: &RetrySection) {
-    if first > max {
-        let message = format!("{} is more than retry.max, {}", duration::show(*first), duration::show(*max));
-        reader.error(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
-    }
-}
-
-fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
-    let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
-    let refused: [(&[&str], bool, &str); 4] = [
-        (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
-        (&["retry", "first"], true, "a list has no second attempt"),
-        (&["retry", "max"], true, "a list has no second attempt"),
-        (&["keep", "when_dead_full"], holds, "a list can't keep jobs that wait to be buried"),
-    ];
-    for (key, not_possible, why) in refused {
-        let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();
-        if not_possible && reader.tree.is_set(&path) {
-            reader.error(&path, format!("{why}: take it out, or use kind = \"stream\""));
-        }
-    }
-}
-
-fn check_key(reader: &mut Reader<'_>, place: &SectionPath<'_>, key: &str) {
-    if key.chars().any(|c| c.is_control() || c.is_whitespace()) || key.len() > 512 {
-        let path = place.of(reader.tree, &["key".into()]);
-        reader.error(&path, "can't name a key: use at most 512 bytes without spaces and control characters");
     }
 }

@@ -69,9 +69,11 @@ impl IntakeMetrics {
         self.refused.get_or_create(&RefusalLabels { bucket: bucket.to_string(), reason: why.as_str() }).inc();
     }
 
-    /// Counts the verdict of each limit, `max_share` included.
+    /// Counts the verdict of each limit, `max_share` included, where there are any.
     pub(crate) fn limited(&self, bucket: &BucketName, judged: &Judgement) {
-        self.limit_verdicts.count(bucket, judged);
+        if judged.limits.is_some() || judged.caller_share.is_some() {
+            self.limit_verdicts.count(bucket, judged);
+        }
     }
 
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration) {

@@ -13,8 +13,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::body_budget::BodyBudget;
-use crate::intake::Intake;
+use crate::intake::{BodyBudget, Intake};
 use crate::problem::{Code, Problem};
 use crate::settings::IntakeSettings;
 
@@ -114,75 +113,4 @@ fn too_slow(most: Duration) -> Problem {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use futures::{StreamExt as _, stream};
-
-    use super::*;
-
-    fn settings() -> IntakeSettings {
-        IntakeSettings {
-            max_body: 10,
-            max_bodies: 20,
-            max_connections: 1,
-            trusted_proxies: Vec::new(),
-            head_timeout: Duration::from_secs(1),
-            body_timeout: Duration::from_millis(20),
-            drain: Duration::from_secs(1),
-            drain_delay: Duration::ZERO,
-            hosts: dripfeed_auth::Hosts::default(),
-            x_ratelimit_headers: false,
-            max_batch: 1,
-            max_waits: 1,
-            max_waits_per_caller: 1,
-        }
-    }
-
-    async fn read(body: Body, settings: &IntakeSettings) -> Result<Bytes, Problem> {
-        read_within(body, settings, &BodyBudget::new(settings.max_bodies)).await
-    }
-
-    fn code(read: Result<Bytes, Problem>) -> Code {
-        read.unwrap_err().code()
-    }
-
-    #[tokio::test]
-    async fn a_body_within_the_limit_is_read() {
-        assert_eq!(read(Body::from("0123456789"), &settings()).await.unwrap(), "0123456789");
-        assert_eq!(read(Body::empty(), &settings()).await.unwrap(), "");
-    }
-
-    #[tokio::test]
-    async fn reading_stops_at_the_size_limit() {
-        assert_eq!(code(read(Body::from("0123456789a"), &settings()).await), Code::BodyTooLarge);
-        let endless = stream::repeat_with(|| Ok::<_, std::io::Error>("abc"));
-        assert_eq!(code(read(Body::from_stream(endless), &settings()).await), Code::BodyTooLarge);
-    }
-
-    #[tokio::test]
-    async fn bodies_share_a_budget_and_release_it() {
-        let budget = BodyBudget::new(15);
-        let read = async |text: &'static str| read_within(Body::from(text), &settings(), &budget).await;
-        let first = read("0123456789").await.unwrap();
-        let part = first.slice(2..4);
-        assert_eq!(code(read("012345").await), Code::Overloaded);
-        assert_eq!(read("01234").await.unwrap(), "01234");
-        drop(first);
-        assert_eq!(code(read("0123456789").await), Code::Overloaded, "a slice of the first is still in use");
-        drop(part);
-        assert_eq!(read("0123456789").await.unwrap(), "0123456789");
-    }
-
-    #[tokio::test]
-    async fn a_slow_body_times_out() {
-        let silent = stream::iter([Ok::<_, std::io::Error>("abc")]).chain(stream::pending());
-        assert_eq!(code(read(Body::from_stream(silent), &settings()).await), Code::BodyTimeout);
-    }
-
-    #[tokio::test]
-    async fn a_truncated_body_is_refused() {
-        let broken = stream::iter([Ok("abc"), Err(std::io::Error::other("gone"))]);
-        assert_eq!(code(read(Body::from_stream(broken), &settings()).await), Code::BadBody);
-    }
-}
+mod tests;

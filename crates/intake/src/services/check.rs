@@ -22,7 +22,7 @@ use crate::request::access::ServiceAccess;
 use crate::request::{body, json};
 use crate::settings::IntakeSettings;
 use dripfeed_auth::Submit;
-use dripfeed_http::header_limits::MOST_FIELDS;
+use dripfeed_http::limits::MOST_FIELDS;
 
 /// Checks a request against the service's rate limits, and charges it if allowed.
 #[utoipa::path(

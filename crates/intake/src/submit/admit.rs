@@ -24,13 +24,13 @@ pub(crate) async fn admit(
     wait: Option<SyncWait>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
-    let waiter = Waiter::new(submission.caller.as_deref(), origin.address);
+    let wait = wait.map(|wait| (wait, Waiter::new(submission.caller.as_deref(), origin.address)));
     let judged = bucket.judge(submission, Arc::new(origin)).await;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
-        Some(wait) => sync_wait::answer(intake, bucket, &admitted, wait, waiter).await,
+        Some((wait, waiter)) => sync_wait::answer(intake, bucket, &admitted, wait, waiter).await,
         None => receipt::answer(intake.settings(), bucket, &admitted),
     };
     response.headers_mut().extend(limits);
@@ -46,9 +46,9 @@ pub(crate) fn judge(
     if let Ok(judged) = &judged {
         intake.metrics().limited(bucket, judged);
     }
-    let judged = judged.map_err(Problem::from).and_then(|judged| match &judged.admission {
-        Admission::Admitted(admitted) => Ok(admitted.clone()),
-        Admission::Refused(refused) => Err(refusal(&judged, refused)
+    let judged = judged.map_err(Problem::from).and_then(|judged| match judged.admission {
+        Admission::Admitted(admitted) => Ok(admitted),
+        Admission::Refused(ref refused) => Err(refusal(&judged, refused)
             .with(FreeCapacity::from(refused).fields(intake.settings()))
             .with(of_caller(&judged, intake.settings()))),
     });

@@ -1,6 +1,7 @@
 //! `POST …/jobs/batch`: submits many jobs in one request; each is admitted or refused on its own.
 
 mod item;
+mod schema;
 mod split;
 
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ use dripfeed_auth::{Caller, Submit};
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
     request_body(
-        content((item::BatchItems = "application/json"), (item::BatchItem = "application/x-ndjson")),
+        content((schema::BatchItems = "application/json"), (schema::BatchItem = "application/x-ndjson")),
         description = "Items, as an array or one per line"
     ),
     responses(

@@ -1,0 +1,130 @@
+//! The checks against attacks through a caller's browser: `Origin` against cross-site request forgery, and, where no
+//! keys are configured, `Host` against DNS rebinding.
+//!
+//! The owner of a domain can point it at this machine. A page of that domain then has our origin, so `Host` and
+//! `Origin` agree. An IP address or `localhost` can't be rebound like that.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Uri, header};
+
+use crate::api_keys::ApiKeys;
+
+/// Whether a request comes from a page of this origin, or from no page. Browsers send `Origin` with every request that
+/// may change something.
+#[must_use]
+pub fn is_same_origin(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let host_of_origin = text(origin).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+    let host = headers.get(header::HOST).and_then(text);
+    matches!((host_of_origin, host), (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host))
+}
+
+fn text(value: &HeaderValue) -> Option<&str> {
+    value.to_str().ok()
+}
+
+/// The host names of this service. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts(Arc<BTreeSet<String>>);
+
+impl Hosts {
+    /// None: one of them is no host name.
+    #[must_use]
+    pub fn new<T: AsRef<str>>(names: &[T]) -> Option<Self> {
+        let name = |name: &T| {
+            let authority: Authority = name.as_ref().parse().ok()?;
+            let name = plain(authority.host());
+            (authority.as_str() == authority.host() && !name.is_empty()).then_some(name)
+        };
+        names.iter().map(name).collect::<Option<_>>().map(|names| Self(Arc::new(names)))
+    }
+
+    /// Whether a request names this service by an address, `localhost` or a configured name. With keys configured every
+    /// name passes, because a page of another origin has no key. The authority of the request line, or of HTTP/2,
+    /// counts like `Host`.
+    #[must_use]
+    pub fn allow(&self, keys: &ApiKeys, uri: &Uri, headers: &HeaderMap) -> bool {
+        let fields = headers.get_all(header::HOST).iter().map(|host| Authority::try_from(host.as_bytes()).ok());
+        let mut names = fields.chain(uri.authority().cloned().map(Some));
+        !keys.is_empty() || names.all(|host| host.is_some_and(|host| self.has(host.host())))
+    }
+
+    fn has(&self, host: &str) -> bool {
+        let host = plain(host);
+        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let is_address = bracketed.map_or_else(|| host.parse::<IpAddr>().is_ok(), |v6| v6.parse::<Ipv6Addr>().is_ok());
+        is_address || host == "localhost" || host.ends_with(".localhost") || self.0.contains(&host)
+    }
+}
+
+fn plain(name: &str) -> String {
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use http::HeaderName;
+
+    use super::*;
+
+    fn allows(uri: &str, hosts: &[&str]) -> bool {
+        let headers = hosts.iter().map(|host| (header::HOST, host.parse().unwrap())).collect();
+        Hosts::new(&["Intake.example"]).unwrap().allow(&ApiKeys::default(), &uri.parse().unwrap(), &headers)
+    }
+
+    #[test]
+    fn addresses_and_configured_names_pass() {
+        for host in ["127.0.0.1:7180", "192.0.2.1", "[::1]:7180", "localhost:7180", "LocalHost.", "a.localhost"] {
+            assert!(allows("/", &[host]), "{host}");
+        }
+        assert!(allows("/", &["intake.EXAMPLE:7180"]));
+        assert!(allows("http://127.0.0.1/", &["127.0.0.1"]));
+        // No browser sends such a request.
+        assert!(allows("/", &[]));
+    }
+
+    #[test]
+    fn a_name_that_another_may_own_is_refused() {
+        for host in [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "notlocalhost",
+            "",
+            "a b",
+            "1.2.3",
+            "[1.2.3.4]",
+        ] {
+            assert!(!allows("/", &[host]), "{host:?}");
+        }
+        assert!(!allows("/", &["127.0.0.1", "evil.example"]));
+        assert!(!allows("http://evil.example/", &["127.0.0.1"]));
+    }
+
+    #[test]
+    fn a_configured_name_has_no_port() {
+        for name in ["", "a:80", "http://a", "a/b", "u@a"] {
+            assert!(Hosts::new(&[name]).is_none(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn only_pages_of_the_same_origin_pass() {
+        let check = |pairs: &[(&str, &str)]| {
+            let header = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+            is_same_origin(&pairs.iter().map(header).collect())
+        };
+        assert!(check(&[("host", "a:7180")]));
+        assert!(check(&[("host", "a:7180"), ("origin", "http://A:7180")]));
+        assert!(!check(&[("host", "a:7180"), ("origin", "http://b:7180")]));
+        assert!(!check(&[("host", "a:7180"), ("origin", "http://a")]));
+        assert!(!check(&[("host", "a:7180"), ("origin", "null")]));
+        assert!(!check(&[("origin", "http://a")]));
+    }
+}

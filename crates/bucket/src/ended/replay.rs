@@ -1,0 +1,118 @@
+//! Replay: a dead letter becomes a new job. It keeps the bound and the pace.
+
+use std::time::Duration;
+
+use dripfeed_job::{JobId, Rate};
+use dripfeed_limit::KeyIndex;
+use dripfeed_store::Call;
+
+use crate::admission::{Admitted, RefusalReason, Refused};
+use crate::bucket::Bucket;
+use crate::ended::dead_letters::DeadFilter;
+use crate::error::BucketError;
+use crate::pace;
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
+use crate::script::scripts::PlannedScripts;
+use crate::settings::Kind;
+use crate::settings::effective_settings::EffectiveSettings;
+
+static REPLAY: PlannedScripts = PlannedScripts::new("replay", include_str!("replay.lua"));
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    As(Admitted),
+    Refused(Refused),
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayedMany {
+    pub replayed: u64,
+    /// Matched, but there was no room, or none for their caller.
+    pub left: u64,
+}
+
+impl Bucket {
+    /// The letter becomes a new job, if there is room.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
+        self.redis_bucket.replay(id, Duration::ZERO).await
+    }
+
+    /// Those that match, oldest first, as far as there is room, at most at `rate`: the n-th is due after n of its
+    /// periods, so the bucket itself keeps the rate and nobody has to stay for it.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
+    pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
+        if self.redis_bucket.kind == Kind::List && rate.is_some() {
+            return Err(BucketError::Unsupported("replay at a rate"));
+        }
+        let ids = self.redis_bucket.dead_ids(filter).await?;
+        let mut done = ReplayedMany::default();
+        for (number, id) in ids.iter().enumerate() {
+            let delay = rate.map_or(Duration::ZERO, |rate| {
+                Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
+            });
+            match self.redis_bucket.replay(*id, delay).await? {
+                Replayed::As(_) => done.replayed += 1,
+                // Others may still have theirs.
+                Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. }) => done.left += 1,
+                Replayed::Refused(_) => {
+                    done.left += (ids.len() - number) as u64;
+                    break;
+                }
+                // Somebody else replayed or deleted it meanwhile.
+                Replayed::Unknown => {}
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl RedisBucket {
+    /// The new job is due after `delay`.
+    async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
+        let (effective, mut reply) = self
+            .run_with_settings("replay", WaitFor::Durability, |effective| self.replay_call(effective, id, delay))
+            .await?;
+        let capacity = effective.settings.capacity;
+        match reply.text()?.as_str() {
+            "absent" => Ok(Replayed::Unknown),
+            "admitted" => {
+                let (id, level, eta) = (reply.parse()?, reply.count()?, Duration::from_millis(reply.count()?));
+                Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
+            }
+            word => {
+                let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp]
+                    .into_iter()
+                    .find(|reason| reason.word() == word);
+                let Some(reason) = known else { return reply.unknown(word) };
+                let retry_after = Some(Duration::from_millis(reply.count()?));
+                Ok(Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity }))
+            }
+        }
+    }
+
+    fn replay_call(&self, effective: &EffectiveSettings, id: JobId, delay: Duration) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &effective.settings);
+        let common = vec![
+            keys.jobs(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.dead(),
+            keys.letters(),
+            keys.holders(),
+        ];
+        let mut index = KeyIndex::after(common);
+        let plan = pace::pack(effective.pace.as_ref(), &mut index);
+        let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(index.into_keys()));
+        call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
+        call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call
+    }
+}

@@ -1,0 +1,102 @@
+//! The jobs of the place, read page by page.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use dripfeed_job::{Job, JobId, Unreadable, element, entry};
+use redis::Value;
+
+use crate::error::BucketError;
+use crate::script::redis_bucket::RedisBucket;
+use crate::script::reply::Reply;
+use crate::script::scripts::Scripts;
+use crate::settings::Kind;
+
+static LEAVING: Scripts = Scripts::new("leaving", include_str!("../leaving.lua"));
+
+/// Where the next step begins.
+#[derive(Clone, Debug)]
+pub(super) enum MovePosition {
+    /// After this id; empty: at the first.
+    Id(String),
+    /// Beyond this many at the tail of a list.
+    Tail(u64),
+}
+
+/// A job that was read.
+pub(super) struct LeavingJob {
+    pub(super) id: JobId,
+    /// ms since the epoch.
+    pub(super) due_ms: Option<u64>,
+    pub(super) failures: u64,
+    pub(super) job: Result<Job, Unreadable>,
+}
+
+pub(super) struct LeavingPage {
+    pub(super) now_ms: u64,
+    /// With their heartbeats.
+    pub(super) consumers: HashMap<String, Option<u64>>,
+    pub(super) is_last: bool,
+    pub(super) jobs: Vec<LeavingJob>,
+}
+
+/// The next jobs at `position`, at most `most`.
+pub(super) async fn page(
+    redis_bucket: &RedisBucket,
+    position: &MovePosition,
+    most: usize,
+) -> Result<LeavingPage, BucketError> {
+    let keys = &redis_bucket.keys;
+    let keys = keys.and_takers(keys.and_parked(vec![keys.jobs(), keys.tally(), keys.replicas()]));
+    let mut call = LEAVING.of(redis_bucket.kind).on(&keys);
+    call.arg(position.to_string()).arg(most);
+    let mut reply = Reply::new("leaving", redis_bucket.store.run::<Value>(&call).await?)?;
+    let now_ms = reply.count()?;
+    let consumers = reply.array()?.fields()?;
+    let consumers = consumers.into_iter().map(|(name, beats)| (name, beats.parse().ok())).collect();
+    let is_last = reply.text()? == "1";
+    let mut jobs = Vec::new();
+    while !reply.is_empty() {
+        jobs.push(read(&mut reply.array()?, redis_bucket.kind)?);
+    }
+    Ok(LeavingPage { now_ms, consumers, is_last, jobs })
+}
+
+impl MovePosition {
+    pub(super) const fn first(kind: Kind) -> Self {
+        match kind {
+            Kind::Stream => Self::Id(String::new()),
+            Kind::List => Self::Tail(0),
+        }
+    }
+
+    /// Behind the job `id`, with this many more before it that stay.
+    pub(super) fn after(&self, id: JobId, stay: u64) -> Self {
+        match self {
+            Self::Id(_) => Self::Id(id.to_string()),
+            Self::Tail(before) => Self::Tail(before + stay),
+        }
+    }
+}
+
+impl fmt::Display for MovePosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => f.write_str(id),
+            Self::Tail(stay) => write!(f, "{stay}"),
+        }
+    }
+}
+
+fn read(reply: &mut Reply, kind: Kind) -> Result<LeavingJob, BucketError> {
+    let id = reply.parse::<JobId>()?;
+    let job = match kind {
+        Kind::Stream => entry::decode(id, &reply.array()?.pairs()?),
+        Kind::List => element::decode(id, &reply.bytes()?),
+    };
+    let (due, failures) = (reply.shown()?, reply.shown()?);
+    // A zset writes what is large as 1.7e+12.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole ms, far below 2^53")]
+    let due_ms = due.parse::<f64>().ok().filter(|due| *due >= 0.0).map(|due| due as u64);
+    Ok(LeavingJob { id, due_ms, failures: failures.parse().unwrap_or(0), job })
+}

@@ -1,0 +1,69 @@
+//! What is to be done about each job.
+
+use dripfeed_job::fingerprint::fingerprint;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::{JobId, Start, Submission};
+
+use super::Mover;
+use super::leaving::LeavingJob;
+use crate::inspect::served::BucketPlace;
+use crate::script::constants::LARGEST_BODY;
+
+/// An idempotency key of the place's own key: this many digits distinguish two places.
+const KEY_DIGITS: usize = 16;
+
+pub(super) enum MovePlan {
+    Move(Box<Submission>, Option<u64>),
+    Expire,
+    Leave(String),
+}
+
+impl Mover {
+    pub(super) fn plan(&self, leaving: LeavingJob, now_ms: u64) -> MovePlan {
+        let LeavingJob { id, due_ms, failures, job } = leaving;
+        let job = match job {
+            Ok(job) => job,
+            Err(unreadable) => return MovePlan::Leave(unreadable.to_string()),
+        };
+        // A job that was called has begun before its deadline.
+        let deadline_ms = job.expires_ms.filter(|_| failures == 0);
+        if deadline_ms.is_some_and(|deadline| deadline <= now_ms) {
+            return MovePlan::Expire;
+        }
+        if job.body.len() > LARGEST_BODY {
+            return MovePlan::Leave(format!("its body of {} bytes is more than a bucket takes", job.body.len()));
+        }
+        let key = match IdempotencyKey::parse(&self.key_of(id)) {
+            Ok(key) => key,
+            Err(error) => return MovePlan::Leave(error.to_string()),
+        };
+        let due_ms = due_ms.or(job.due_ms).filter(|due| *due > now_ms);
+        let submission = Submission {
+            body: job.body,
+            content_type: job.content_type,
+            method: job.method,
+            path: job.path,
+            headers: job.headers,
+            caller: job.caller,
+            traceparent: job.traceparent,
+            idempotency_key: Some(key),
+            start: due_ms.map_or(Start::AtOnce, Start::At),
+            expires_in: None,
+            retries: job.retries,
+            timeout: job.timeout,
+        };
+        MovePlan::Move(Box::new(submission), deadline_ms)
+    }
+
+    /// By which the new job is known. Jobs of two places of one name may have the same id.
+    fn key_of(&self, id: JobId) -> String {
+        let BucketPlace { bucket, key, .. } = &self.place;
+        match key {
+            None => format!("{bucket}/{id}"),
+            Some(key) => {
+                let key = fingerprint(&Submission { body: key.clone().into(), ..Submission::default() });
+                format!("{bucket}/{id}/{}", &key[..KEY_DIGITS])
+            }
+        }
+    }
+}

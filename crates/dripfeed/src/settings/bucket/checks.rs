@@ -1,0 +1,41 @@
+//! What the keys of a bucket may not say together.
+
+use dripfeed_job::duration;
+
+use super::section::{ConfiguredWhenDeadFull, RetrySection, Section};
+use crate::settings::read::{Reader, SectionPath};
+use crate::settings::tree::Step;
+
+pub(super) fn check_retry(
+    reader: &mut Reader<'_>,
+    place: &SectionPath<'_>,
+    RetrySection { first, max, .. }: &RetrySection,
+) {
+    if first > max {
+        let message = format!("{} is more than retry.max, {}", duration::show(*first), duration::show(*max));
+        reader.error(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
+    }
+}
+
+pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
+    let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
+    let refused: [(&[&str], bool, &str); 4] = [
+        (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
+        (&["retry", "first"], true, "a list has no second attempt"),
+        (&["retry", "max"], true, "a list has no second attempt"),
+        (&["keep", "when_dead_full"], holds, "a list can't keep jobs that wait to be buried"),
+    ];
+    for (key, not_possible, why) in refused {
+        let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();
+        if not_possible && reader.tree.is_set(&path) {
+            reader.error(&path, format!("{why}: take it out, or use kind = \"stream\""));
+        }
+    }
+}
+
+pub(super) fn check_key(reader: &mut Reader<'_>, place: &SectionPath<'_>, key: &str) {
+    if key.chars().any(|c| c.is_control() || c.is_whitespace()) || key.len() > 512 {
+        let path = place.of(reader.tree, &["key".into()]);
+        reader.error(&path, "can't name a key: use at most 512 bytes without spaces and control characters");
+    }
+}

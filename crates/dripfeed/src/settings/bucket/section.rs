@@ -1,0 +1,96 @@
+//! The keys of `[buckets.NAME]` and `[defaults]`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dripfeed_job::Share;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::settings::deserialize;
+use crate::settings::leak::LeakSection;
+use crate::settings::upstream::headers::SecretHeaders;
+use crate::settings::upstream::signing::SigningSecrets;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+pub(super) struct Section {
+    pub(super) upstream: Option<String>,
+    pub(super) upstream_ca_file: PathBuf,
+    pub(super) method: String,
+    #[serde(deserialize_with = "deserialize::time")]
+    pub(super) timeout: Duration,
+    #[serde(deserialize_with = "deserialize::time")]
+    pub(super) connect_timeout: Duration,
+    pub(super) headers: SecretHeaders,
+    pub(super) headers_file: PathBuf,
+    pub(super) signing_secret: SigningSecrets,
+    pub(super) signing_secret_file: PathBuf,
+    pub(super) allow_private: bool,
+    #[serde(deserialize_with = "deserialize::size")]
+    pub(super) max_answer: u64,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) capacity: u64,
+    #[serde(deserialize_with = "deserialize::size")]
+    pub(super) capacity_bytes: u64,
+    #[serde(deserialize_with = "deserialize::empty_is_none")]
+    pub(super) max_share: Option<Share>,
+    pub(super) kind: ConfiguredKind,
+    pub(super) key: String,
+    pub(super) leak: LeakSection,
+    pub(super) retry: RetrySection,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) deliveries: u32,
+    pub(super) keep: KeepSection,
+    pub(super) forward_client_address: bool,
+    pub(super) limits: Vec<Json>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ConfiguredKind {
+    Stream,
+    List,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+pub(super) struct RetrySection {
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) attempts: u32,
+    #[serde(deserialize_with = "deserialize::time")]
+    pub(super) first: Duration,
+    #[serde(deserialize_with = "deserialize::time")]
+    pub(super) max: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+pub(super) struct KeepSection {
+    #[serde(deserialize_with = "deserialize::time")]
+    pub(super) outcomes: Duration,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) most_outcomes: u64,
+    #[serde(deserialize_with = "deserialize::size")]
+    pub(super) outcomes_bytes: u64,
+    #[serde(deserialize_with = "deserialize::size_or_zero")]
+    pub(super) answer: u64,
+    #[serde(deserialize_with = "deserialize::time")]
+    pub(super) idempotency_keys: Duration,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) most_idempotency_keys: u64,
+    #[serde(deserialize_with = "deserialize::time")]
+    pub(super) dead: Duration,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) most_dead: u64,
+    #[serde(deserialize_with = "deserialize::size")]
+    pub(super) dead_bytes: u64,
+    pub(super) when_dead_full: ConfiguredWhenDeadFull,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ConfiguredWhenDeadFull {
+    DropOldest,
+    Hold,
+}

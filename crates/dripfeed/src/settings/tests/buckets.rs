@@ -1,0 +1,101 @@
+//! What a bucket refuses.
+
+use super::{Folder, bucket, layers, load, reported};
+
+#[test]
+fn a_list_refuses_what_it_cannot_do() {
+    let reported = reported(
+        r#"
+            [buckets.list]
+            upstream = "http://127.0.0.1:1/"
+            kind = "list"
+            retry = { attempts = 2, first = "1s", max = "1m" }
+            keep = { when_dead_full = "hold" }
+        "#,
+    );
+    insta::assert_snapshot!(reported);
+}
+
+#[test]
+fn a_pace_of_a_kind_that_cannot_be_is_refused_with_its_place() {
+    let reported = reported(
+        r#"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.mail.leak]
+            rate = "10/s"
+            tiers = [
+                { kind = "fixed", limit = 10000, period = "1d" },
+                { kind = "fixed", limit = 10, period = "1s", spread = "tenant" },
+                { kind = "log", rate = "10/s" },
+                { kind = "sliding", rate = "10/s" },
+                { kind = "concurrent", limit = 3, lease = "1m" },
+                { kind = "backlog", limit = 3 },
+                { kind = "gate", rate = "2/s" },
+                { kind = "bucket", limit = "many", period = "1s" },
+            ]
+        "#,
+    );
+    insta::assert_snapshot!(reported);
+}
+
+#[test]
+fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
+    let reported = reported(
+        r#"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            [[buckets.mail.limits]]
+            id = "each"
+            key = ["caller", "moon"]
+            tiers = [{ kind = "bucket", rate = "0/s" }]
+            [buckets.sms]
+            upstream = "http://127.0.0.1:1/"
+            [[buckets.sms.limits]]
+            id = "each"
+            on_store_error = "open"
+            tiers = [{ kind = "concurrent", limit = 3, lease = "1m" }]
+            [[buckets.sms.limits]]
+            id = "max_share"
+            consistency = "leased"
+            tiers = [{ kind = "bucket", rate = "100/s", burst = 100 }]
+        "#,
+    );
+    insta::assert_snapshot!(reported);
+}
+
+#[test]
+fn a_key_of_two_buckets_and_one_among_our_own_are_refused_and_named() {
+    let upstream = "upstream = \"http://127.0.0.1:1/\"";
+    let two = |one: &str, two: &str| {
+        format!("[buckets.a]\n{upstream}\nkey = {one:?}\n[buckets.b]\n{upstream}\nkey = {two:?}\n")
+    };
+    assert_eq!(reported(&two("x:a", "x:b")), "taken");
+    assert_eq!(reported(&two("dripfeed:x", "dripfeed")), "taken", "no hash tag, so no key of ours");
+    let same = reported(&two("x:a", "x:a"));
+    assert!(same.contains("buckets.b.key: `x:a` is the key of the bucket `a` too"), "{same}");
+    let ours = reported(&two("dripfeed:{b}:jobs", "x"));
+    assert!(ours.contains("buckets.a.key: `dripfeed:{b}:jobs` is among dripfeed's own keys"), "{ours}");
+    let prefixed =
+        reported(&format!("[redis]\nprefix = \"own\"\n{}", two("own:{@installation}:state", "dripfeed:{a}:x")));
+    assert!(prefixed.contains("buckets.a.key") && !prefixed.contains("buckets.b.key"), "{prefixed}");
+}
+
+#[test]
+fn a_bucket_of_the_defaults_fits_into_the_memory_of_the_containers() {
+    let compose = include_str!("../../../../../docker-compose.yml");
+    let mib = compose.split("- --maxmemory\n").nth(1).unwrap().trim().strip_prefix("- ").unwrap();
+    let mib: u64 = mib.split("mb").next().unwrap().parse().unwrap();
+    let folder = Folder::new();
+    let file = folder.file("dripfeed.toml", "[buckets.a]\nupstream = \"http://127.0.0.1:1/\"");
+    let needed = bucket(&load(&layers([file])), "a").most_memory() + dripfeed_bucket::INSTALLATION;
+    assert!(needed <= mib << 20, "{needed} bytes are needed, {mib} MiB given");
+}
+
+#[test]
+fn a_body_larger_than_a_script_may_read_is_refused() {
+    let most = "[intake]\nmax_body = \"4MiB\"";
+    assert_eq!(reported(most), "taken");
+    let more = reported("[intake]\nmax_body = \"4194305B\"");
+    assert!(more.contains("intake.max_body: use at most 4MiB"), "{more}");
+}

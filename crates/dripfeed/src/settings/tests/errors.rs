@@ -1,0 +1,108 @@
+//! All errors are reported together, with file and key, and without secrets.
+
+use std::collections::HashMap;
+
+use super::{Folder, Layers, layers, reported};
+
+#[test]
+fn all_errors_are_told_at_once_with_file_and_key() {
+    let folder = Folder::new();
+    let first = folder.file(
+        "first.toml",
+        r#"
+            [redis]
+            url = "http://localhost"
+            durabilty = "fsync"
+            [intake]
+            listen = "localhost"
+            max_body = 1000000
+            head_timeout = "10"
+            max_connections = 0
+            trusted_proxies = ["10.0.0.0/33", "::1"]
+            [limits]
+            x = 1
+            [buckets.mail]
+            capacity = "many"
+            timeout = 30
+            leak = { rate = "0/s", concurrency = 0, speed = "fast", burst = 9007199254740992 }
+            [buckets."a b"]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.sms]
+            upstream = "ftp://example.com"
+            method = "CONNECT"
+            retry = { first = "1h", max = "1m" }
+            kind = "steam"
+            leak = { rate = "1/day", burst = 1000000 }
+        "#,
+    );
+    let second = folder.file("second.yaml", "processor: {lease: 1s, buckets: [mial], drain: 0s}\nlog: {level: loud}");
+    let reported = folder.reported(&Layers {
+        environment: Some(HashMap::from([("DRIPFEED__INTAKE__DRAIN".to_owned(), "soon".to_owned())])),
+        arguments: vec!["intake.max_batch=5000".to_owned()],
+        ..layers([first, second])
+    });
+    insta::assert_snapshot!(reported);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_before_anything_else() {
+    let folder = Folder::new();
+    let files = [
+        folder.file("latin.toml", b"# caf\xe9\n[redis]\n"),
+        folder.file("cut.toml", "[redis]\nurl = \"redis://:hunter2@host\n"),
+        folder.file("cut.yaml", "redis: {url: [\n"),
+        folder.file("cut.json", "{\"redis\": "),
+        folder.file("config.ini", ""),
+        folder.0.path().join("missing.toml"),
+    ];
+    let reported = folder.reported(&Layers { arguments: vec!["redis.url".to_owned()], ..layers(files) });
+    assert!(!reported.contains("hunter2"), "{reported}");
+    insta::assert_snapshot!(reported);
+}
+
+#[test]
+fn an_error_in_the_section_defaults_is_told_once() {
+    let reported = reported(
+        r#"
+            [defaults]
+            upstream = "http://127.0.0.1:1/"
+            capacity = 0
+            keep.outcomes = "1"
+            [buckets.a]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.b]
+            upstream = "http://127.0.0.1:1/"
+        "#,
+    );
+    insta::assert_snapshot!(reported);
+}
+
+#[test]
+fn no_error_shows_a_secret() {
+    let reported = reported(
+        r#"
+            redis.url = ["redis://:canary@127.0.0.1"]
+            keys = "canary"
+            [buckets.a]
+            upstream = "http://user:canary@127.0.0.1:1/"
+            headers = "Authorization: canary"
+            [buckets.b]
+            upstream = "http://127.0.0.1:1/"
+            headers = { "Bad Name" = "canary", Authorization = "canary\n" }
+            [buckets.c]
+            upstream = "http://127.0.0.1:1/"
+            headers = [["Authorization", "canary"]]
+            [buckets.d]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = "whsec_canary"
+            [buckets.e]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = ["canary", 7, "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"]
+            [buckets.f]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = { canary = "canary" }
+        "#,
+    );
+    assert!(!reported.contains("canary"), "{reported}");
+    insta::assert_snapshot!(reported);
+}

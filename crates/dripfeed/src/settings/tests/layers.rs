@@ -1,0 +1,161 @@
+//! Which layer wins, and what is shown of it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use dripfeed_bucket::{BucketLimits, Kind, Overrides, RUN_TIME_SETTINGS};
+use dripfeed_job::Rate;
+use serde_json::{Value as Json, json};
+
+use super::{Folder, Layers, bucket, layers, load, tls};
+
+#[test]
+fn the_defaults_alone_are_sound() {
+    let settings = load(&layers([]));
+    assert!(settings.buckets.is_empty() && settings.keys.is_empty());
+    assert_eq!(settings.intake.listen.to_string(), "127.0.0.1:7180");
+    assert_eq!(settings.processor.settings.lease, Duration::from_secs(10));
+}
+
+#[test]
+fn the_examples_are_sound() {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config");
+    for example in fs::read_dir(config.join("examples")).unwrap() {
+        let path = example.unwrap().path();
+        assert!(!load(&layers([path.clone()])).buckets.is_empty(), "{}", path.display());
+    }
+}
+
+#[test]
+fn later_layers_win_key_by_key() {
+    let folder = Folder::new();
+    let first = folder.file(
+        "first.toml",
+        r#"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/"
+            capacity = 1
+            [buckets.mail.leak]
+            rate = "1/s"
+            burst = 1
+        "#,
+    );
+    let second = folder.file("second.yaml", "buckets: {mail: {capacity: 2, leak: {burst: 2, concurrency: 2}}}");
+    let third = folder.file("third.json", r#"{"buckets": {"mail": {"leak": {"concurrency": 3}}}}"#);
+    let settings = load(&Layers {
+        environment: Some(HashMap::from([
+            ("DRIPFEED__BUCKETS__MAIL__LEAK__CONCURRENCY".to_owned(), "4".to_owned()),
+            ("DRIPFEED__BUCKETS__MAIL__DELIVERIES".to_owned(), "4".to_owned()),
+            ("DRIPFEED__PROCESSOR__BUCKETS".to_owned(), r#"["mail"]"#.to_owned()),
+            ("DRIPFEED_KEY".to_owned(), "not a setting".to_owned()),
+        ])),
+        arguments: vec!["buckets.mail.deliveries=5".to_owned(), "redis.prefix=7".to_owned()],
+        ..layers([first, second, third])
+    });
+    let mail = bucket(&settings, "mail");
+    assert_eq!((mail.capacity, mail.deliveries), (2, 5));
+    assert_eq!((mail.leak.burst, mail.leak.concurrency), (2, 4));
+    assert_eq!(mail.leak.rate, Some("1/s".parse::<Rate>().unwrap()));
+    assert_eq!(settings.redis.prefix, "7", "a text that looks like a number stays a text where one is asked for");
+}
+
+#[test]
+fn buckets_are_laid_over_the_section_defaults() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "dripfeed.toml",
+        r#"
+            [defaults]
+            capacity = 7
+            leak.max_in_flight = 9
+            retry.attempts = 3
+            [buckets.a]
+            upstream = "http://127.0.0.1:1/"
+            [buckets.b]
+            upstream = "http://127.0.0.1:1/"
+            capacity = 8
+            retry.first = "2s"
+            [buckets.list]
+            upstream = "http://127.0.0.1:1/"
+            kind = "list"
+        "#,
+    );
+    let settings = load(&layers([file]));
+    let [a, b, list] = ["a", "b", "list"].map(|name| bucket(&settings, name));
+    assert_eq!((a.capacity, a.retry.attempts), (7, 3));
+    assert_eq!((b.capacity, b.retry.attempts, b.retry.first), (8, 3, Duration::from_secs(2)));
+    assert_eq!((list.kind, list.capacity), (Kind::List, 7));
+    assert_eq!(list.retry.attempts, 1, "what a list can't do doesn't reach it");
+}
+
+#[test]
+fn every_run_time_setting_is_read_from_a_file_as_at_run_time() {
+    let folder = Folder::new();
+    let read = |bucket: &Json| {
+        let file = json!({ "buckets": { "mail": bucket } }).to_string();
+        load(&layers([folder.file("dripfeed.json", file)]))
+    };
+    let plain = json!({ "upstream": "http://127.0.0.1:1/" });
+    let defaults = bucket(&read(&plain), "mail");
+    for setting in &RUN_TIME_SETTINGS {
+        let value = serde_json::from_str(setting.example).unwrap_or_else(|_| Json::from(setting.example));
+        let mut with_it = plain.clone();
+        setting.put(&mut with_it, value.clone());
+        let settings = read(&with_it);
+        let configured = (bucket(&settings, "mail"), settings.buckets["mail"].limits.clone());
+        let changes = Overrides::of(setting.name, value).unwrap();
+        assert_eq!(configured, changes.over(&defaults, &BucketLimits::default()), "{}", setting.name);
+        assert_ne!(configured, (defaults.clone(), BucketLimits::default()), "{}", setting.name);
+    }
+}
+
+#[test]
+fn shown_settings_have_an_origin_and_no_secrets() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "dripfeed.toml",
+        r#"
+            redis.url = "redis://me:canary@127.0.0.1:6379"
+            [buckets.mail]
+            upstream = "http://127.0.0.1:1/feed?key=canary"
+            headers = { Authorization = "canary" }
+            signing_secret = "whsec_Y2FuYXJ5IGNhbmFyeSBjYW5hcnkgY2FuYXJ5"
+            [buckets.sms]
+            upstream = "http://127.0.0.1:1/"
+            signing_secret = ["whsec_Y2FuYXJ5IGNhbmFyeSBjYW5hcnkgY2FuYXJ5"]
+        "#,
+    );
+    let arguments = vec!["buckets.mail.capacity=5".to_owned()];
+    let shown = load(&Layers { arguments, ..layers([file]) }).rendered();
+    let lines: Vec<_> = shown.iter().map(|shown| format!("{} {} {}", shown.key, shown.value, shown.origin)).collect();
+    let dir = format!("{}/", folder.0.path().display());
+    let lines: Vec<_> = lines.into_iter().filter(|line| !line.ends_with(" default")).collect();
+    let lines = lines.join("\n").replace(&dir, "");
+    assert!(!lines.contains("canary") && !lines.contains("Y2FuYXJ5"), "{lines}");
+    insta::assert_snapshot!(lines);
+}
+
+#[test]
+fn a_reload_tells_what_takes_a_restart() {
+    let before = load(&layers([]));
+    let changed = |argument: &str| {
+        let arguments = vec![argument.to_owned()];
+        before.restart_needed(&load(&Layers { arguments, ..layers([]) }))
+    };
+    assert_eq!(changed("intake.listen=127.0.0.1:0"), ["intake"]);
+    assert_eq!(changed("redis.prefix=other"), ["redis"]);
+    assert!(changed("log.level=debug").is_empty());
+    let folder = Folder::new();
+    let with_tls = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate = folder.file(&format!("{name}.cert"), made.cert.pem());
+        let key = folder.secret(&format!("{name}.key"), &made.signing_key.serialize_pem(), 0o600);
+        load(&tls(&certificate, &key))
+    };
+    let (one, two) = (with_tls("one"), with_tls("two"));
+    assert!(one.restart_needed(&two).is_empty(), "a certificate is replaced");
+    assert_eq!(before.restart_needed(&one), ["intake"]);
+    assert_eq!(one.restart_needed(&before), ["intake"]);
+}

@@ -1,0 +1,41 @@
+//! How many connections a port has, how long each may take, and how large a request's head may be.
+
+use std::time::Duration;
+
+use http::Request;
+
+pub const MOST_FIELDS: usize = 128;
+const MOST_BYTES: usize = 32 * 1024;
+
+/// Beyond these the parser closes the connection with a bare 431. They are larger than the limits above, so that most
+/// oversized heads get a response that names the limits.
+pub(crate) const PARSED_FIELDS: usize = 256;
+pub(crate) const PARSED_BYTES: usize = 64 * 1024;
+
+/// Limits of one port.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Concurrent connections; at least 1.
+    pub most: usize,
+    /// Timeout of a request's head, counted from the end of the previous request; and of a TLS handshake.
+    pub head_timeout: Duration,
+    /// Timeout of a write that makes no progress.
+    pub stall_timeout: Duration,
+    /// Time for running requests to end after the stop.
+    pub drain: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("send at most {MOST_FIELDS} header fields, and {MOST_BYTES} bytes of them with the path")]
+pub struct HeadersTooLarge;
+
+/// Checks a request's head.
+///
+/// # Errors
+/// When it has too many fields, or fields and path are too long.
+pub fn check_head<B>(request: &Request<B>) -> Result<(), HeadersTooLarge> {
+    let fields = request.headers().len();
+    let in_fields: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    let in_path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    if fields > MOST_FIELDS || in_fields + in_path > MOST_BYTES { Err(HeadersTooLarge) } else { Ok(()) }
+}

@@ -1,0 +1,96 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use super::*;
+
+#[test]
+fn headers_of_a_connection_or_of_dripfeed_are_refused() {
+    for name in [
+        "Host",
+        "content-length",
+        "Transfer-Encoding",
+        "Connection",
+        "TE",
+        "Upgrade",
+        "Proxy-Authorization",
+        "Expect",
+        "keep-alive",
+    ] {
+        assert!(matches!(ForwardHeaders::default().push(name, "v"), Err(BadForward::Connection(_))), "{name}");
+    }
+    for name in ["Dripfeed-Job-Id", "Idempotency-Key", "webhook-id", "traceparent"] {
+        assert!(matches!(ForwardHeaders::default().push(name, "v"), Err(BadForward::Own(_))), "{name}");
+    }
+    assert!(matches!(ForwardHeaders::default().push("", "v"), Err(BadForward::Name(_))));
+    for value in ["a\r\nX: b", "a\0", "\n"] {
+        assert!(matches!(ForwardHeaders::default().push("X-A", value), Err(BadForward::Value(_))), "{value:?}");
+    }
+}
+
+#[test]
+fn the_sixty_fifth_header_is_refused() {
+    let mut headers = ForwardHeaders::default();
+    for n in 0..64 {
+        headers.push(&format!("x-{n}"), "v").unwrap();
+    }
+    assert_eq!(headers.push("x-64", "v"), Err(BadForward::TooMany));
+    assert_eq!(headers.iter().count(), 64);
+}
+
+#[test]
+fn what_goes_beyond_the_bytes_is_not_kept() {
+    let mut headers = ForwardHeaders::default();
+    let long = "v".repeat(8 * 1024 - 1);
+    headers.push("a", &long).unwrap();
+    headers.push("b", &long).unwrap();
+    assert_eq!(headers.push("c", ""), Err(BadForward::TooMany));
+    headers.remove(&HeaderName::from_static("a"));
+    headers.push("c", &long).unwrap();
+    let kept: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(kept, ["b", "c"]);
+}
+
+#[test]
+fn no_caller_says_where_a_call_comes_from() {
+    let mut request = HeaderMap::new();
+    for name in ["x-forwarded-for", "forwarded", "x-real-ip"] {
+        let refused = ForwardHeaders::default().push(name, "192.0.2.1");
+        assert_eq!(refused, Err(BadForward::ClientAddress(name.to_owned())));
+        request.insert(name, HeaderValue::from_static("192.0.2.1"));
+    }
+    let forwarded = |address| ForwardHeaders::of_request(&request, address).unwrap();
+    assert_eq!(forwarded(ClientAddress::Dropped), ForwardHeaders::default());
+    let opted_in = forwarded(ClientAddress::Forwarded);
+    assert_eq!(opted_in.iter().count(), 3);
+    assert_eq!(ForwardHeaders::from_field(&opted_in.to_field()), Some(opted_in));
+}
+
+#[test]
+fn a_proxied_request_leaves_its_connection_behind() {
+    let mut request = HeaderMap::new();
+    for (name, value) in [
+        ("host", "h"),
+        ("connection", "close, X-Hop"),
+        ("x-hop", "1"),
+        ("x-kept", "2"),
+        ("accept", "*/*"),
+        ("dripfeed-key", "k"),
+    ] {
+        request.insert(name, HeaderValue::from_static(value));
+    }
+    let kept: Vec<_> = ForwardHeaders::of_request(&request, ClientAddress::Dropped)
+        .unwrap()
+        .iter()
+        .map(|(name, _)| name.to_string())
+        .collect();
+    assert_eq!(kept, ["x-kept", "accept"]);
+}
+
+#[test]
+fn a_field_reads_back() {
+    let mut headers = ForwardHeaders::default();
+    headers.push("X-A", "1 \"2\"").unwrap();
+    headers.push("x-a", "3").unwrap();
+    assert_eq!(ForwardHeaders::from_field(&headers.to_field()), Some(headers));
+    assert_eq!(ForwardHeaders::from_field(""), Some(ForwardHeaders::default()));
+    assert_eq!(ForwardHeaders::from_field("{}"), None);
+    assert_eq!(ForwardHeaders::from_field("[[\"host\",\"x\"]]"), None);
+}

@@ -1,0 +1,99 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use super::*;
+
+fn fields(pairs: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> {
+    pairs
+        .iter()
+        .map(|(name, value)| (Bytes::copy_from_slice(name.as_bytes()), Bytes::copy_from_slice(value.as_bytes())))
+        .collect()
+}
+
+/// As it stands in the stream when it has a deadline.
+fn written(submission: &Submission) -> Vec<(Bytes, Bytes)> {
+    let values = encode(submission);
+    let mut entry: Vec<_> = FIELDS
+        .iter()
+        .zip(&values)
+        .map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::copy_from_slice(value.as_bytes())))
+        .collect();
+    entry[8].1 = Bytes::from_static(b"1700000000000");
+    entry
+}
+
+#[test]
+fn a_job_reads_back_as_it_was_submitted() {
+    let mut submission = Submission {
+        body: Bytes::from_static(b"\x00\xffraw"),
+        content_type: Some("application/octet-stream".to_owned()),
+        method: Some(Method::PUT),
+        path: UpstreamPath::parse("/a?b=c").ok(),
+        caller: Some("alice".to_owned()),
+        retries: Some(2),
+        timeout: Some(Duration::from_millis(1500)),
+        ..Submission::default()
+    };
+    submission.headers.push("x-a", "1").unwrap();
+    let job = decode(JobId::new(1, 0), &written(&submission)).unwrap();
+    assert_eq!(job.body, submission.body);
+    assert_eq!(job.content_type, submission.content_type);
+    assert_eq!(job.method, submission.method);
+    assert_eq!(job.path, submission.path);
+    assert_eq!(job.headers, submission.headers);
+    assert_eq!(job.caller, submission.caller);
+    assert_eq!(job.retries, submission.retries);
+    assert_eq!(job.timeout, submission.timeout);
+    assert_eq!(job.expires_ms, Some(1_700_000_000_000));
+    let values = encode(&submission);
+    assert_eq!(job.bytes, values.iter().map(|value| value.as_bytes().len() as u64).sum::<u64>());
+}
+
+#[test]
+fn a_job_that_is_not_what_was_admitted_is_corrupt() {
+    let whole = written(&Submission { body: Bytes::from_static(b"{\"n\":1}"), ..Submission::default() });
+    for (at, name) in FIELDS.into_iter().enumerate() {
+        let mut changed = whole.clone();
+        changed[at].1 = Bytes::from_static(b"1");
+        let corrupt = decode(JobId::new(1, 0), &changed).is_err_and(|error| error == Unreadable::Corrupt);
+        // The last is the layout's version, which is 1 already.
+        assert_eq!(corrupt, name == "sum" || is_covered(name) && name != "v", "{name}");
+        changed.remove(at);
+        let corrupt = decode(JobId::new(1, 0), &changed).is_err_and(|error| error == Unreadable::Corrupt);
+        assert_eq!(corrupt, name == "body" || name == "sum", "{name} is missing");
+    }
+}
+
+#[test]
+fn a_foreign_entry_needs_a_body_alone() {
+    let job = decode(JobId::new(1, 0), &fields(&[("body", "{}")])).unwrap();
+    assert_eq!((job.body.as_ref(), job.bytes), (b"{}".as_slice(), 0));
+    let job = decode(JobId::new(1, 0), &fields(&[("request_details", "x")])).unwrap();
+    assert_eq!(job.body.as_ref(), b"x");
+}
+
+#[test]
+fn what_is_no_job_says_which_field_is_wrong() {
+    let decode = |pairs: &[(&str, &str)]| decode(JobId::new(1, 0), &fields(pairs)).map(|_| ());
+    assert_eq!(decode(&[("n", "1")]), Err(Unreadable::NoBody));
+    assert_eq!(decode(&[("body", ""), ("retries", "many")]), Err(Unreadable::Field("retries")));
+    assert_eq!(decode(&[("body", ""), ("path", "/../x")]), Err(Unreadable::Field("path")));
+    assert_eq!(decode(&[("body", ""), ("headers", "[1]")]), Err(Unreadable::Field("headers")));
+}
+
+fn of_parts(parts: &[&str]) -> String {
+    checksum(parts.iter().map(|part| part.as_bytes()))
+}
+
+#[test]
+fn every_byte_counts_and_so_does_where_it_stands() {
+    assert_eq!(of_parts(&["a", "b"]), of_parts(&["a", "b"]));
+    assert_eq!(of_parts(&[]).len(), 16);
+    for other in [["a", "c"], ["ab", ""], ["", "ab"], ["b", "a"]] {
+        assert_ne!(of_parts(&["a", "b"]), of_parts(&other), "{other:?}");
+    }
+}
+
+/// A job that an older release wrote must not look corrupt to a newer one.
+#[test]
+fn the_checksum_stays_what_it_is() {
+    assert_eq!(of_parts(&["body", "text/plain", ""]), "5671acfa4d21bfad");
+}

@@ -1,0 +1,67 @@
+//! A policy as its author writes it.
+
+use serde::Serialize;
+
+use crate::policy::consistency::{Consistency, OnStoreError};
+use crate::policy::cost::Cost;
+use crate::policy::matching::Match;
+use crate::policy::policy_id::PolicyId;
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::Tier;
+
+/// As many that of a thousand values at once one in a few hundred shares its count; at 150 B each 40 MB in Redis.
+pub(crate) const MAX_SCOPES: u64 = 1 << 18;
+
+/// Plain data, which [`Policy::new`](super::Policy::new) checks.
+#[derive(Clone, Debug)]
+pub struct PolicySettings {
+    pub id: PolicyId,
+    /// False: as if it weren't there.
+    pub enabled: bool,
+    pub mode: Mode,
+    pub matching: Match,
+    /// Empty: one scope for all.
+    pub key: Vec<KeyPart>,
+    pub cost: Cost,
+    /// All must pass.
+    pub tiers: Vec<Tier>,
+    pub consistency: Consistency,
+    pub on_store_error: OnStoreError,
+    /// For the refused caller.
+    pub message: Option<String>,
+    /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the
+    /// names that stand beside it in the key. Values beyond that share them: they may pass less than each alone, and
+    /// never more.
+    pub max_scopes: u64,
+}
+
+impl PolicySettings {
+    /// An enforced policy for all requests, in one scope.
+    pub fn new(id: PolicyId, tiers: Vec<Tier>) -> Self {
+        Self {
+            id,
+            enabled: true,
+            mode: Mode::Enforce,
+            matching: Match::default(),
+            key: Vec::new(),
+            cost: Cost::default(),
+            tiers,
+            consistency: Consistency::default(),
+            on_store_error: OnStoreError::default(),
+            message: None,
+            max_scopes: MAX_SCOPES,
+        }
+    }
+}
+
+/// What a policy's verdict is good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    #[default]
+    Enforce,
+    /// Judged and counted, never heeded.
+    Shadow,
+    /// As if it weren't there.
+    Off,
+}

@@ -1,0 +1,165 @@
+//! What is read of an answer, however bad it is.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::*;
+#[tokio::test]
+async fn a_whole_answer_is_kept_up_to_its_bound() {
+    for (text, kept, truncated) in
+        [("fed", "fed", false), ("0123456789", "0123456789", false), ("0123456789+", "0123456789", true)]
+    {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n", text.len());
+        let called = call_at(&Server::saying(head + text).await.url, BOUNDS).await;
+        let body = called.body.as_ref().unwrap();
+        assert_eq!((status(&called), called.class), (200, "2xx"));
+        assert_eq!((body.body.as_str(), body.truncated), (kept, truncated));
+        assert_eq!(body.content_type.as_deref(), Some("text/plain"));
+    }
+    let empty = call_at(&Server::saying("HTTP/1.1 204 No Content\r\n\r\n").await.url, BOUNDS).await;
+    assert_eq!((status(&empty), empty.body), (204, None));
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_no_answer() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfed",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nfed\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\nfed",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+        "",
+    ] {
+        let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+        assert!(why(&called).starts_with("the answer was cut off"), "{answer:?}: {called:?}");
+        assert_eq!(called.class, "cut", "{answer:?}");
+    }
+    let whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nfed\r\n0\r\n\r\n";
+    assert_eq!(status(&call_at(&Server::saying(whole).await.url, BOUNDS).await), 200);
+}
+
+#[tokio::test]
+async fn a_reset_after_the_request_is_one_attempt() {
+    let server = Server::start(|mut stream| async move {
+        read_head(&mut stream).await;
+        stream.set_zero_linger().unwrap();
+    })
+    .await;
+    let called = call_at(&server.url, BOUNDS).await;
+    assert_eq!(called.class, "cut", "{called:?}");
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_said_so() {
+    let called = call_at(&Server::saying("SSH-2.0-OpenSSH_9.9\r\n").await.url, BOUNDS).await;
+    assert_eq!(called.class, "garbled", "{called:?}");
+}
+
+#[tokio::test]
+async fn ten_thousand_headers_are_not_read() {
+    let headers: String = (0..10_000).map(|n| format!("X-{n}: {n}\r\n")).collect();
+    let called = call_at(&Server::saying(format!("HTTP/1.1 200 OK\r\n{headers}\r\n")).await.url, BOUNDS).await;
+    assert_eq!(called.class, "garbled", "{called:?}");
+    let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    assert_eq!(call_at(&Server::saying(long).await.url, BOUNDS).await.class, "garbled");
+}
+
+#[tokio::test]
+async fn an_endless_body_is_left_at_its_bound() {
+    let server = Server::start(|mut stream| async move {
+        read_head(&mut stream).await;
+        let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+        while sent.is_ok() {
+            sent = stream.write_all(&[b'x'; 4096]).await;
+        }
+    })
+    .await;
+    let called = call_at(&server.url, BOUNDS).await;
+    assert_eq!(status(&called), 200);
+    assert!(called.body.unwrap().truncated);
+    // The connection was closed: the server can't send any more.
+    server.until_done().await;
+}
+
+#[tokio::test]
+async fn an_upstream_that_never_answers_or_drips_frees_its_slot_at_the_time_limit() {
+    let silent = Server::start(|mut stream| async move {
+        read_head(&mut stream).await;
+        // Reads until the caller has hung up.
+        let _ = stream.read(&mut [0]).await;
+    })
+    .await;
+    let dripping = Server::start(|mut stream| async move {
+        read_head(&mut stream).await;
+        let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+        while sent.is_ok() {
+            tokio::time::sleep(SOON / 20).await;
+            sent = stream.write_all(b"x").await;
+        }
+    })
+    .await;
+    for server in [silent, dripping] {
+        let begun = Instant::now();
+        let called = call_at(&server.url, CallBounds { time: SOON, ..BOUNDS }).await;
+        assert_eq!((why(&called), called.class), ("no whole answer within 200ms", "timeout"));
+        assert!(begun.elapsed() < SOON * 50);
+        server.until_done().await;
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let elsewhere = Server::saying("HTTP/1.1 200 OK\r\n\r\n").await;
+    let answer = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", elsewhere.url);
+    let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+    assert_eq!((status(&called), called.class), (302, "3xx"));
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_quota_that_is_used_up_is_read_from_any_answer_and_all_its_lines() {
+    for (headers, wait) in [
+        ("RateLimit: \"a\";r=0;t=10\r\n", Some(10)),
+        ("RateLimit: \"a\";r=3;t=10\r\nRateLimit: \"b\";r=0;t=20\r\n", Some(20)),
+        ("RateLimit: limit=10, remaining=0, reset=7\r\n", None),
+        ("RateLimit: \"a\";r=0;t=10\r\nRateLimit: \u{e9}\r\n", Some(10)),
+        ("", None),
+    ] {
+        for status in ["200 OK", "429 Too Many Requests"] {
+            let answer = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\n\r\n");
+            let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+            assert_eq!(called.answer.exhausted_for(), wait.map(Duration::from_secs), "{headers}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wish_to_wait_is_read_by_the_upstreams_own_clock() {
+    for (headers, wait) in [
+        ("Retry-After: 7\r\n", Some(7)),
+        ("Date: Sun, 06 Nov 1994 08:49:27 GMT\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n", Some(10)),
+        ("Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n", Some(0)),
+        ("Retry-After: -1\r\n", None),
+        ("", None),
+    ] {
+        let answer = format!("HTTP/1.1 429 Too Many Requests\r\n{headers}Content-Length: 0\r\n\r\n");
+        let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+        let retry_after = wait.map(Duration::from_secs);
+        assert_eq!(
+            called.answer,
+            UpstreamAnswer::Status { status: 429, retry_after, exhausted_for: None, no_retry: false },
+            "{headers}"
+        );
+        assert_eq!(called.class, "429");
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_can_ask_for_no_retry() {
+    let answer = "HTTP/1.1 500 Oops\r\nDripfeed-No-Retry: 1\r\nContent-Length: 0\r\n\r\n";
+    let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+    assert_eq!(
+        called.answer,
+        UpstreamAnswer::Status { status: 500, retry_after: None, exhausted_for: None, no_retry: true }
+    );
+}

@@ -1,0 +1,74 @@
+//! How a connection to an upstream is made, and used again.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+#[tokio::test]
+async fn a_tls_upstream_that_does_not_speak_tls_is_not_reached() {
+    let server = Server::start(|mut stream| async move {
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    })
+    .await;
+    let called = call_at(&server.url.replace("http", "https"), BOUNDS).await;
+    assert_eq!(called.class, "connect", "{called:?}");
+}
+
+#[tokio::test]
+async fn an_upstream_that_is_not_there_is_told_apart() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let called = call_at(&url, BOUNDS).await;
+    assert!(why(&called).contains("Connection refused"), "{called:?}");
+    assert_eq!(called.class, "connect");
+}
+
+#[tokio::test]
+async fn a_name_that_leads_into_a_private_network_is_not_connected_to() {
+    let server = Server::saying("HTTP/1.1 200 OK\r\n\r\n").await;
+    let url = server.url.replace("127.0.0.1", "localhost");
+    let guarded = client(UpstreamSettings { allow_private: false, ..settings(&url) });
+    let called = call_with(&guarded, &url, BOUNDS).await;
+    assert!(why(&called).contains("private addresses only"), "{called:?}");
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn connecting_has_its_own_time_limit() {
+    // Accepts, and never says a word of TLS.
+    let server =
+        Server::start(|mut stream| async move { while stream.read(&mut [0; 64]).await.is_ok_and(|n| n > 0) {} }).await;
+    let url = server.url.replace("http", "https");
+    let hurried = client(UpstreamSettings { connect_timeout: SOON, ..settings(&url) });
+    let called = call_with(&hurried, &url, BOUNDS).await;
+    assert_eq!(why(&called), "the upstream can't be reached: no connection in time");
+    server.until_done().await;
+}
+
+#[tokio::test]
+async fn an_upstream_that_closes_a_quiet_connection_costs_no_attempt() {
+    let server = Server::saying("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    let client = client(settings(&server.url));
+    for calls in 1..=20 {
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+        server.until_done().await;
+        assert_eq!(server.connections(), calls);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_calls() {
+    let server = Server::start(|mut stream| async move {
+        for _ in 0..3 {
+            read_head(&mut stream).await;
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let client = client(settings(&server.url));
+    for _ in 0..3 {
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+    }
+    assert_eq!(server.connections(), 1);
+}

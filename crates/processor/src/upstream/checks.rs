@@ -1,0 +1,68 @@
+//! The rules for an upstream's settings.
+
+use std::net::IpAddr;
+
+use dripfeed_job::forward::{BadForward, ForwardHeaders};
+use http::uri::InvalidUri;
+use http::{HeaderMap, Method, Uri};
+use secrecy::{ExposeSecret, SecretString};
+use thiserror::Error;
+
+use crate::upstream::ssrf::is_public;
+
+/// The rule that an upstream breaks.
+#[derive(Debug, Error)]
+pub enum BadUpstream {
+    #[error("the url can't be read ({0}): write it as http://host:port/path")]
+    Unreadable(#[source] InvalidUri),
+    #[error("the url must begin with http:// or https:// and name a host")]
+    NoHost,
+    #[error("the url carries a user or password: put credentials into `headers`")]
+    Credentials,
+    #[error("the url has a fragment, which is never sent: leave out `#` and what follows")]
+    Fragment,
+    #[error("the host {0} is a private address: use a public one, or set `allow_private = true`")]
+    Private(IpAddr),
+    #[error("the method {0} can't carry a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
+    Method(Method),
+    #[error("`{0}` is zero, so every call would fail: set at least 1ms")]
+    NoTime(&'static str),
+    #[error("headers: {0}")]
+    Header(#[from] BadForward),
+}
+
+pub(super) fn checked_url(text: &str, allow_private: bool) -> Result<Uri, BadUpstream> {
+    let url: Uri = text.parse().map_err(BadUpstream::Unreadable)?;
+    let (Some("http" | "https"), Some(authority)) = (url.scheme_str(), url.authority()) else {
+        return Err(BadUpstream::NoHost);
+    };
+    if authority.host().is_empty() {
+        return Err(BadUpstream::NoHost);
+    }
+    if authority.as_str().contains('@') {
+        return Err(BadUpstream::Credentials);
+    }
+    if text.contains('#') {
+        return Err(BadUpstream::Fragment);
+    }
+    // A name is looked up, and its addresses checked, at each connection; an address as it stands is checked here.
+    let literal = authority.host().trim_matches(['[', ']']).parse::<IpAddr>();
+    match literal {
+        Ok(address) if !allow_private && !is_public(address) => Err(BadUpstream::Private(address)),
+        _ => Ok(url),
+    }
+}
+
+pub(super) fn secret_headers(headers: &[(String, SecretString)]) -> Result<HeaderMap, BadForward> {
+    let mut checked = ForwardHeaders::default();
+    for (name, value) in headers {
+        checked.push(name, value.expose_secret())?;
+    }
+    let mut map = HeaderMap::new();
+    for (name, value) in checked.iter() {
+        let mut value = value.clone();
+        value.set_sensitive(true);
+        map.append(name, value);
+    }
+    Ok(map)
+}

@@ -1,0 +1,30 @@
+//! The code in an error of Redis.
+
+use redis::RedisError;
+
+/// The code of the reply. Redis 6.2 wraps the code of what failed inside a script in an `ERR`
+/// (`ERR Error running script (call to f_…): @user_script:1: -OOM command not allowed …`): then the
+/// inner code is meant.
+pub(crate) fn code_of(error: &RedisError) -> Option<String> {
+    let replies = error.clone().into_server_errors();
+    let (code, detail) = match replies.as_deref().and_then(|replies| replies.first()) {
+        Some((_, first)) => (first.code().to_owned(), first.details().map(str::to_owned)),
+        None => (error.code()?.to_owned(), error.detail().map(str::to_owned)),
+    };
+    match detail.as_deref().and_then(wrapped_code) {
+        Some(inner) if code == "ERR" => Some(inner.to_owned()),
+        _ => Some(code),
+    }
+}
+
+/// Which command of several was refused first, counted from 0.
+pub(super) fn first_refused(error: &RedisError) -> Option<usize> {
+    let replies = error.clone().into_server_errors()?;
+    replies.first().map(|(command, _)| *command)
+}
+
+fn wrapped_code(detail: &str) -> Option<&str> {
+    let (_, after) = detail.strip_prefix("Error running script")?.split_once(": -")?;
+    let code = after.split_whitespace().next()?;
+    code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
+}

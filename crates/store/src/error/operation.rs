@@ -1,0 +1,38 @@
+//! What was asked of Redis when it failed.
+
+use std::{borrow::Cow, fmt};
+
+use redis::{Arg, Cmd, Pipeline};
+
+/// What was being done: it decides what a failure means.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Operation<'a> {
+    Command(&'a Cmd),
+    /// A script, by its name.
+    Script(&'a str),
+    /// A script, and WAIT behind it: when WAIT fails, the script was carried out.
+    ScriptAndWait(&'a str),
+    /// Several commands at once: others than the failed one may have been carried out.
+    Pipeline(&'a Pipeline),
+}
+
+impl fmt::Display for Operation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(cmd) => write!(f, "command {}", name_of(cmd)),
+            Self::Script(name) | Self::ScriptAndWait(name) => write!(f, "script {name}"),
+            Self::Pipeline(pipeline) => match pipeline.cmd_iter().next() {
+                Some(first) => write!(f, "pipeline of {} from {} on", pipeline.len(), name_of(first)),
+                None => f.write_str("empty pipeline"),
+            },
+        }
+    }
+}
+
+/// The first word of a command: never an argument, which may be a secret.
+fn name_of(cmd: &Cmd) -> Cow<'_, str> {
+    match cmd.args_iter().next() {
+        Some(Arg::Simple(name)) => String::from_utf8_lossy(name),
+        _ => Cow::Borrowed("(empty)"),
+    }
+}
