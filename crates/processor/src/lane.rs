@@ -17,7 +17,7 @@ use crate::lane_context::LaneContext;
 use crate::outage_backoff::OutageBackoff;
 use crate::settings::ProcessorSettings;
 
-/// For requeueing what a drain left, and for leaving: together less than what a service manager gives beyond the
+/// For requeuing what a drain left, and for leaving: together less than what a service manager gives beyond the
 /// drain.
 const REQUEUE: Duration = Duration::from_millis(1000);
 const LEAVE: Duration = Duration::from_millis(500);
