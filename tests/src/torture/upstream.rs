@@ -133,9 +133,18 @@ struct Caller {
 async fn serve(listener: TcpListener, caller: Caller) {
     // Dropped with the upstream, and all its connections with it.
     let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
+    loop {
         while connections.try_join_next().is_some() {}
-        connections.spawn(connection(stream, caller.clone()));
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(connection(stream, caller.clone()));
+            }
+            // One caller's connection, or a lack of files for the moment: others are heard all the same.
+            Err(error) => {
+                eprintln!("the upstream of processor {} can't accept: {error}", caller.slot);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
     }
 }
 

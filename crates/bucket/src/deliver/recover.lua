@@ -10,8 +10,8 @@
 --       13 key ends (zset)  14 notices (zset), then the kind's, as in settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
 --       3 the most deliveries  4 what is kept (keep.rs)  5 the most jobs to take over in this call; of those that are
---       buried no more than BATCH_BYTES, or one
--- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned }
+--       buried no more than BATCH_BYTES, or one  6 how many suspects the calls before have found
+-- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned, suspects so far }
 local keys = {
   jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8],
   letters = KEYS[9], holders = KEYS[11], keyed_jobs = KEYS[12], key_ends = KEYS[13], notices = KEYS[14],
@@ -35,7 +35,7 @@ redis.call('HDEL', TAKES, consumer)
 local call_ms = tonumber(redis.call('HGET', keys.meter, 'call') or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
 local held, next = held_by(keys, consumer, most, '')
-local recovered, poisoned, suspects, bytes, all = 0, 0, 0, 0, next == ''
+local recovered, poisoned, suspects, bytes, all = 0, 0, tonumber(ARGV[6]), 0, next == ''
 for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
   if not leaving and deliveries >= most_deliveries then
@@ -60,6 +60,6 @@ for _, found in ipairs(held) do
 end
 record_exits(keys)
 if recovered > 0 and not leaving then redis.call('HINCRBY', keys.tally, 'recovered', recovered) end
-if not all then return { 'more', recovered, poisoned } end
+if not all then return { 'more', recovered, poisoned, suspects } end
 dismiss(keys.jobs, consumer)
-return { 'gone', recovered, poisoned }
+return { 'gone', recovered, poisoned, suspects }

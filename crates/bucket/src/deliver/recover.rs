@@ -97,16 +97,18 @@ impl RedisBucket {
 
     /// Jobs recovered and poisoned; None when the replica has moved after all. `seen` as in recover.lua.
     pub(crate) async fn take_over(&self, consumer: &str, seen: &str) -> Result<Option<(u64, u64)>, BucketError> {
-        let (mut recovered, mut poisoned) = (0, 0);
+        let (mut recovered, mut poisoned, mut suspects) = (0, 0, 0);
         let mut seen = seen;
         loop {
-            let mut reply = Reply::new("recover", self.store.run::<Value>(&self.recover_call(consumer, seen)).await?)?;
+            let call = self.recover_call(consumer, seen, suspects);
+            let mut reply = Reply::new("recover", self.store.run::<Value>(&call).await?)?;
             let word = reply.text()?;
             if word == "alive" {
                 return Ok(None);
             }
             recovered += reply.count()?;
             poisoned += reply.count()?;
+            suspects = reply.count()?;
             if word == "gone" {
                 return Ok(Some((recovered, poisoned)));
             }
@@ -115,7 +117,7 @@ impl RedisBucket {
         }
     }
 
-    fn recover_call(&self, consumer: &str, seen: &str) -> dripfeed_store::Call<'static> {
+    fn recover_call(&self, consumer: &str, seen: &str, suspects: u64) -> dripfeed_store::Call<'static> {
         let settings = self.settings();
         let keys = &self.keys;
         let common = vec![
@@ -135,7 +137,8 @@ impl RedisBucket {
             keys.notices(),
         ];
         let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));
-        call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.packed()).arg(BATCH_JOBS);
+        call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.packed());
+        call.arg(BATCH_JOBS).arg(suspects);
         call
     }
 }
