@@ -1,6 +1,7 @@
 //! What the tests share: private servers and a door to them that misbehaves, separate buckets, real processes, and an
 //! upstream that writes down every call.
 
+pub mod accept;
 pub mod buckets;
 pub mod callers;
 pub mod client;

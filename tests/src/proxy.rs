@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::accept::accept;
 use crate::resp;
 use crate::scripts::{Called, Scripts};
 use crate::torture::breakpoint::{BreakpointAction, Breakpoints, Step};
@@ -164,7 +165,8 @@ async fn serve(
 ) {
     // Dropped with the proxy.
     let mut connections = tokio::task::JoinSet::new();
-    while let Ok((client, _)) = listener.accept().await {
+    loop {
+        let client = accept(&listener).await;
         while connections.try_join_next().is_some() {}
         let link = Arc::new(Link::new(Arc::clone(&late_ms)));
         links.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&link));

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::accept::accept;
 use crate::redis_server::TestRedis;
 use crate::resp::Messages;
 use crate::scripts::{Called, Scripts};
@@ -150,7 +151,8 @@ impl Shared {
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     // Dropped with the proxy, and all its connections with it.
     let mut connections = JoinSet::new();
-    while let Ok((client, _)) = listener.accept().await {
+    loop {
+        let client = accept(&listener).await;
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
             // Whatever ends one end of a connection ends the other.

@@ -18,6 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::accept::accept;
+
 /// One request, as it arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -68,11 +70,28 @@ impl Upstream {
         F: Fn(Call) -> A + Send + Sync + 'static,
         A: Future<Output = Answer> + Send + 'static,
     {
+        let book = Book::default();
+        Self::serving(script, Arc::clone(&book), Some(book)).await
+    }
+
+    /// As `start`, and writes nothing down: for calls of many bytes in all.
+    pub async fn without_book<F, A>(script: F) -> Self
+    where
+        F: Fn(Call) -> A + Send + Sync + 'static,
+        A: Future<Output = Answer> + Send + 'static,
+    {
+        Self::serving(script, Book::default(), None).await
+    }
+
+    async fn serving<F, A>(script: F, book: Book, written: Option<Book>) -> Self
+    where
+        F: Fn(Call) -> A + Send + Sync + 'static,
+        A: Future<Output = Answer> + Send + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let book = Arc::new(watch::Sender::new(Vec::new()));
         let script: Script = Arc::new(move |call| Box::pin(script(call)));
-        let serving = tokio::spawn(serve(listener, script, Arc::clone(&book)));
+        let serving = tokio::spawn(serve(listener, script, written));
         Self { address, book, _serving: AbortOnDropHandle::new(serving) }
     }
 
@@ -112,23 +131,24 @@ impl Upstream {
     }
 }
 
-async fn serve(listener: TcpListener, script: Script, book: Book) {
+async fn serve(listener: TcpListener, script: Script, book: Option<Book>) {
     // Dropped with the upstream, and all its connections with it.
     let mut connections = tokio::task::JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(connection(stream, Arc::clone(&script), Arc::clone(&book)));
+    loop {
+        let stream = accept(&listener).await;
+        connections.spawn(connection(stream, Arc::clone(&script), book.clone()));
     }
 }
 
-async fn connection(stream: TcpStream, script: Script, book: Book) {
+async fn connection(stream: TcpStream, script: Script, book: Option<Book>) {
     // A caller that is killed breaks its connection: nothing to report.
     stream.set_nodelay(true).ok();
-    let service = service_fn(|request| answer(request, Arc::clone(&script), Arc::clone(&book)));
+    let service = service_fn(|request| answer(request, Arc::clone(&script), book.clone()));
     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
 /// An error closes the connection.
-async fn answer(request: Request<Incoming>, script: Script, book: Book) -> Result<Response<Full<Bytes>>, Cut> {
+async fn answer(request: Request<Incoming>, script: Script, book: Option<Book>) -> Result<Response<Full<Bytes>>, Cut> {
     let arrived = Instant::now();
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
@@ -142,7 +162,9 @@ async fn answer(request: Request<Incoming>, script: Script, book: Book) -> Resul
         headers: head.headers.clone(),
         body,
     };
-    book.send_modify(|book| book.push(call.clone()));
+    if let Some(book) = book {
+        book.send_modify(|book| book.push(call.clone()));
+    }
     let mut response = Response::new(Full::default());
     let status = match script(call).await {
         Answer::Nothing => return Err(Cut),

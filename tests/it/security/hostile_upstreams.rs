@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{Bucket, BucketSettings};
 use dripfeed_job::Ending;
+use dripfeed_tests::accept::accept;
 use dripfeed_tests::buckets;
 use dripfeed_tests::processes::memory_kib;
 use dripfeed_tests::service::Service;
@@ -67,7 +68,8 @@ impl Hostile {
         let kept = Arc::clone(&book);
         let serving = tokio::spawn(async move {
             let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
+            loop {
+                let stream = accept(&listener).await;
                 let book = Arc::clone(&kept);
                 // Who is called breaks such a connection off.
                 connections.spawn(async move { answer_all(stream, address, &book).await.ok() });

@@ -23,6 +23,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::breakpoint::{Breakpoints, Killer, Step};
 use super::jobs::{Jobs, PlannedAnswer};
 
+use crate::accept::accept;
+
 /// The header that carries a job's number in the run.
 pub const NUMBER: &str = "torture-number";
 
@@ -135,16 +137,7 @@ async fn serve(listener: TcpListener, caller: Caller) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                connections.spawn(connection(stream, caller.clone()));
-            }
-            // One caller's connection, or a lack of files for the moment: others are heard all the same.
-            Err(error) => {
-                eprintln!("the upstream of processor {} can't accept: {error}", caller.slot);
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        }
+        connections.spawn(connection(accept(&listener).await, caller.clone()));
     }
 }
 

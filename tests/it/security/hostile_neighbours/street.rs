@@ -39,7 +39,7 @@ impl Street {
 
     /// `redis` as on its command line.
     pub async fn over(settings: &str, redis: &[&str]) -> Self {
-        let upstream = Upstream::start(|call| async move {
+        let upstream = Upstream::without_book(|call| async move {
             if call.uri.path().ends_with(REFUSED) { Answer::Status(400) } else { Answer::Status(200) }
         })
         .await;
