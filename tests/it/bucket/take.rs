@@ -7,7 +7,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::outcome::Outcome;
 use dripfeed_job::{JobId, Start, Submission};
 use dripfeed_store::{Durability, RedisSettings, Store};
-use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, settle, submit, take, take_one};
+use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, job, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -98,6 +98,23 @@ async fn small_jobs_are_read_together_and_large_ones_alone() {
     redis.tell::<String>("XADD dripfeed:{b}:jobs * body foreign").await;
     let (calls, _) = reads(6).await;
     assert_eq!(calls, 7);
+}
+
+#[tokio::test]
+async fn replayed_jobs_that_somebody_else_had_added_are_read_as_large_as_they_are() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream).await;
+    let replica = join(&bucket, "a").await;
+    let large = "x".repeat(BATCH_BYTES);
+    for _ in 0..3 {
+        redis.tell::<String>(&format!("XADD dripfeed:{{b}}:jobs * body {large}")).await;
+        settle(&replica, take_one(&replica).await, buried("no luck")).await;
+    }
+    let replayed = bucket.replay_many(&DeadFilter::default(), None).await.unwrap();
+    assert_eq!(replayed, ReplayedMany { replayed: 3, left: 0 });
+    for _ in 0..3 {
+        assert_eq!(take(&replica, 50).await.len(), 1);
+    }
 }
 
 #[tokio::test]

@@ -9,12 +9,13 @@ end
 -- The names of an entry's fields, and the times that the admit script writes into it.
 local BESIDE = 200
 
--- The most bytes that an entry can have; nil where that isn't known, as where somebody else has ever added one.
+-- The most bytes that an entry can have; nil where that isn't known, as where somebody else has ever added one, or
+-- deleted one, behind which an added one would not be seen.
 local function largest_entry(keys)
   local counts = redis.call('HMGET', keys.tally, 'largest', 'accepted', 'delivered', 'dead', 'expired', 'cancelled')
   for i = 1, 6 do counts[i] = tonumber(counts[i] or nil) end
   local ours = (counts[2] or 0) - (counts[3] or 0) - (counts[4] or 0) - (counts[5] or 0) - (counts[6] or 0)
-  if not counts[1] or redis.call('XLEN', keys.jobs) > ours then return nil end
+  if not counts[1] or redis.call('XLEN', keys.jobs) ~= ours then return nil end
   return counts[1] + BESIDE
 end
 
