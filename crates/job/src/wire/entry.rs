@@ -218,4 +218,4 @@ impl<'a> Entry<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

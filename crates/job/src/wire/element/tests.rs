@@ -5,6 +5,7 @@ use http::Method;
 
 use super::*;
 use crate::path::UpstreamPath;
+use crate::wire::entry::tests::assert_as_submitted;
 
 /// As the admit script completes it.
 fn element(submission: &Submission) -> String {
@@ -25,14 +26,7 @@ fn a_job_reads_back_as_it_was_submitted() {
     };
     submission.headers.push("x-a", "1 \"2\"").unwrap();
     let job = decode(JobId::new(17, 0), element(&submission).as_bytes()).unwrap();
-    assert_eq!(job.body, submission.body);
-    assert_eq!(job.content_type, submission.content_type);
-    assert_eq!(job.method, submission.method);
-    assert_eq!(job.path, submission.path);
-    assert_eq!(job.headers, submission.headers);
-    assert_eq!(job.caller, submission.caller);
-    assert_eq!(job.retries, submission.retries);
-    assert_eq!(job.timeout, submission.timeout);
+    assert_as_submitted(&job, &submission);
     assert_eq!(job.expires_ms, Some(1700));
     assert_eq!(job.bytes, encode(&submission).len() as u64);
 }

@@ -20,6 +20,18 @@ fn written(submission: &Submission) -> Vec<(Bytes, Bytes)> {
     entry
 }
 
+/// All that a submission says of the job itself.
+pub(in crate::wire) fn assert_as_submitted(job: &Job, submission: &Submission) {
+    assert_eq!(job.body, submission.body);
+    assert_eq!(job.content_type, submission.content_type);
+    assert_eq!(job.method, submission.method);
+    assert_eq!(job.path, submission.path);
+    assert_eq!(job.headers, submission.headers);
+    assert_eq!(job.caller, submission.caller);
+    assert_eq!(job.retries, submission.retries);
+    assert_eq!(job.timeout, submission.timeout);
+}
+
 #[test]
 fn a_job_reads_back_as_it_was_submitted() {
     let mut submission = Submission {
@@ -34,14 +46,7 @@ fn a_job_reads_back_as_it_was_submitted() {
     };
     submission.headers.push("x-a", "1").unwrap();
     let job = decode(JobId::new(1, 0), &written(&submission)).unwrap();
-    assert_eq!(job.body, submission.body);
-    assert_eq!(job.content_type, submission.content_type);
-    assert_eq!(job.method, submission.method);
-    assert_eq!(job.path, submission.path);
-    assert_eq!(job.headers, submission.headers);
-    assert_eq!(job.caller, submission.caller);
-    assert_eq!(job.retries, submission.retries);
-    assert_eq!(job.timeout, submission.timeout);
+    assert_as_submitted(&job, &submission);
     assert_eq!(job.expires_ms, Some(1_700_000_000_000));
     let values = encode(&submission);
     assert_eq!(job.bytes, values.iter().map(|value| value.as_bytes().len() as u64).sum::<u64>());
