@@ -65,6 +65,30 @@ async fn jobs_that_die_with_the_one_that_kills_are_told_apart_from_it() {
     assert_eq!((census.level, census.dead), (0, 1));
 }
 
+/// They are recovered in several calls: those of a later one don't begin beside those of the first.
+#[tokio::test]
+async fn however_many_die_together_come_one_after_the_other() {
+    const MANY: usize = 250;
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.deliveries = 3;
+    let bucket = open(&redis, settings).await;
+    for job in 0..MANY {
+        submit(&bucket, buckets::job(job.to_string())).await;
+    }
+    for life in 1..=2 {
+        let replica = join(&bucket, &format!("life {life}")).await;
+        let mut held = 0;
+        while held < MANY {
+            held += take(&replica, MANY - held).await.len();
+        }
+        assert_eq!(bucket.declare_dead(replica.consumer()).await.unwrap().unwrap().recovered, MANY as u64);
+    }
+    let due: Vec<(String, u64)> = redis.tell("ZRANGE dripfeed:{b}:parked 0 -1 WITHSCORES").await;
+    assert!(due.len() >= MANY - 1, "the first may be due at once: {} are parked", due.len());
+    assert!(due.windows(2).all(|pair| pair[1].1 - pair[0].1 >= 500), "{due:?}");
+}
+
 async fn take_when_due(replica: &Replica) -> Vec<ClaimedJob> {
     loop {
         match replica.take(10).await.unwrap() {
