@@ -63,8 +63,9 @@ local function refuse(reason, retry_us)
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
 end
 
--- An answer, with what was said about its caller. One that has its share of bytes has no room for a job.
-local function tell(answer, holding, verdict)
+-- An answer with what its caller has here, and the report of its limits. One that has its share of bytes has no room
+-- for a job.
+local function with_holding(answer, holding, verdict)
   answer[#answer + 1] = holding and (answer[1] == 'max_share' and holding.most or holding.held) or -1
   answer[#answer + 1] = holding and holding.most or -1
   if verdict then answer[#answer + 1] = limit_report(verdict) end
@@ -162,7 +163,7 @@ local function admit(first, last)
   if denied then limit_charge(verdict) end
   if denied or has_its_share(holding, size) then
     local reason = denied and 'caller_limit' or 'max_share'
-    return tell(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
+    return with_holding(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
   end
   if full then return refuse('bucket_full', full) end
   local keys_full = once > 0 and key_room_in(KEYS[ONCE + once])
@@ -178,7 +179,7 @@ local function admit(first, last)
   if verdict then limit_charge(verdict) end
   count_held(caller, 1, size)
   if holding then holding.held = holding.held + 1 end
-  return tell({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
+  return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
 local answers = { 'judged', planning }

@@ -22,8 +22,8 @@ pub struct CombinedDecision {
 
 impl CombinedDecision {
     pub(crate) fn new(PlacedDecision { decision, places }: PlacedDecision, requests: &[Vec<usize>]) -> Self {
-        let told = |scope: &usize| places.iter().position(|place| place == scope);
-        let requests = requests.iter().map(|scopes| scopes.iter().filter_map(told).collect()).collect();
+        let place_of = |scope: &usize| places.iter().position(|place| place == scope);
+        let requests = requests.iter().map(|scopes| scopes.iter().filter_map(place_of).collect()).collect();
         Self { decision, requests }
     }
 

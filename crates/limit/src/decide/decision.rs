@@ -87,8 +87,8 @@ impl Decision {
     pub fn read(plan: &Plan, report: &[i64]) -> Option<Self> {
         let scopes = plan.scopes();
         let (_, verdicts) = report::read(scopes, report)?;
-        let told = |(scope, verdict)| PolicyVerdict::of(scope, verdict);
-        Some(Self::of(scopes.iter().zip(verdicts).map(told).collect()))
+        let policy_verdict = |(scope, verdict)| PolicyVerdict::of(scope, verdict);
+        Some(Self::of(scopes.iter().zip(verdicts).map(policy_verdict).collect()))
     }
 
     /// Whether it holds leases, which expire unless they are released.
@@ -123,7 +123,7 @@ impl Decision {
 
 impl PolicyVerdict {
     pub(crate) fn of(scope: &Scope, verdict: ScopeVerdict) -> Self {
-        let told = |(tier, (wait, left)): (&Tier, (Wait, Remaining))| TierVerdict {
+        let tier_verdict = |(tier, (wait, left)): (&Tier, (Wait, Remaining))| TierVerdict {
             kind: tier.kind().as_str(),
             limit: tier.limit(),
             period: tier.period(),
@@ -131,7 +131,7 @@ impl PolicyVerdict {
             remaining: left.calls,
             reset: Duration::from_micros(left.resets),
         };
-        let tiers = scope.policy.tiers().iter().zip(verdict.tiers).map(told).collect();
+        let tiers = scope.policy.tiers().iter().zip(verdict.tiers).map(tier_verdict).collect();
         Self { policy: scope.policy.clone(), cost: scope.cost, allowed: verdict.passed, tiers }
     }
 }

@@ -55,9 +55,9 @@ pub(crate) async fn decide(
     call.arg(&packed[..]);
     let sent = Instant::now();
     let reply = timeout(patience, store.run::<Vec<i64>>(&call)).await;
-    let told =
+    let numbers =
         reply.map_err(|_| DecideError::Unavailable(None))?.map_err(|error| DecideError::Unavailable(Some(error)))?;
-    let (now_us, verdicts) = report::read(plan.scopes(), &told).ok_or(DecideError::BadReply)?;
+    let (now_us, verdicts) = report::read(plan.scopes(), &numbers).ok_or(DecideError::BadReply)?;
     clock.learn(now_us, sent);
     Ok(DecideReply { verdicts, now_us })
 }

@@ -124,7 +124,7 @@ slas:
 
 #[test]
 fn all_that_is_wrong_is_told_with_its_place() {
-    let told = faults(yaml(
+    let reported = faults(yaml(
         "
 policies:
   - { id: a b, key: [caller, user], cost: -1, tiers: [{ kind: bucket, limit: 10, period: 10 }] }
@@ -168,16 +168,16 @@ policies:
         "policies[6]: this is no object",
     ];
     // A number where a text with a unit belongs is reported by its shape, before all else of that policy.
-    assert_eq!(told[0], "policies[0].tiers[0].period: invalid type: integer `10`, expected a string");
-    for (told, expected) in told[1..].iter().zip(&expected[4..]) {
-        assert!(told.starts_with(expected), "{told}\n{expected}");
+    assert_eq!(reported[0], "policies[0].tiers[0].period: invalid type: integer `10`, expected a string");
+    for (reported, expected) in reported[1..].iter().zip(&expected[4..]) {
+        assert!(reported.starts_with(expected), "{reported}\n{expected}");
     }
-    assert_eq!(told.len(), expected.len() - 3);
+    assert_eq!(reported.len(), expected.len() - 3);
 
-    let told =
+    let reported =
         faults(yaml("policies: [{ id: a b, key: [caller, user], cost: -1, tiers: [{ kind: bucket, rate: 1/s }] }]"));
-    for (told, expected) in told.iter().zip(&expected[..3]) {
-        assert!(told.starts_with(expected), "{told}\n{expected}");
+    for (reported, expected) in reported.iter().zip(&expected[..3]) {
+        assert!(reported.starts_with(expected), "{reported}\n{expected}");
     }
 }
 

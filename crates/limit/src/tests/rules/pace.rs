@@ -28,7 +28,7 @@ async fn a_tier_that_comes_to_a_pace_has_lost_nothing() {
     let (before, after) = (vec![per_second(10)], vec![per_second(10), day()]);
     let (before, after) = (Plan::pace(before, "pace".to_owned()), Plan::pace(after, "pace".to_owned()));
     let steps = [(NOON, Step::Room(&before)), (NOON + SECOND, Step::Room(&after))];
-    let rooms: Vec<i64> = bench.run(&steps).await.into_iter().map(|told| told[0]).collect();
+    let rooms: Vec<i64> = bench.run(&steps).await.into_iter().map(|reported| reported[0]).collect();
     assert_eq!(rooms, [0, 10]);
 }
 
@@ -71,9 +71,9 @@ async fn a_window_grants_nothing_that_could_begin_after_it() {
 async fn passing_one_by_one(bench: &Bench, pace: &Plan, most: usize) -> Vec<i64> {
     let (mut now, mut times) = (NOON, Vec::new());
     while times.len() < most {
-        let told = bench.run_one(now, Step::Room(pace)).await;
-        now += u64::try_from(told[1]).unwrap();
-        if told[0] > 0 {
+        let reported = bench.run_one(now, Step::Room(pace)).await;
+        now += u64::try_from(reported[1]).unwrap();
+        if reported[0] > 0 {
             bench.run_one(now, Step::Spend(pace)).await;
             times.push(i64::try_from(now - NOON).unwrap());
         }
@@ -103,13 +103,13 @@ async fn when_calls_will_have_passed_is_told_as_it_comes() {
         // From within the windows, with something spent.
         bench.run_one(NOON - 500_000, Step::Begin(&pace)).await;
         bench.run_one(NOON - 500_000, Step::Spend(&pace)).await;
-        let told = bench.run_one(NOON, Step::Passing(&pace)).await;
-        let real = passing_one_by_one(&bench, &pace, told.len()).await;
-        assert_eq!(told[..10], real[..10], "{shown}");
+        let reported = bench.run_one(NOON, Step::Passing(&pace)).await;
+        let real = passing_one_by_one(&bench, &pace, reported.len()).await;
+        assert_eq!(reported[..10], real[..10], "{shown}");
         // Farther away never too early, and by at most a window too late.
         assert!(
-            told.iter().zip(&real).all(|(told, real)| (0..=60_000_000).contains(&(told - real))),
-            "{shown} {told:?}"
+            reported.iter().zip(&real).all(|(reported, real)| (0..=60_000_000).contains(&(reported - real))),
+            "{shown} {reported:?}"
         );
     }
 }

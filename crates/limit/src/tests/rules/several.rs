@@ -43,13 +43,13 @@ async fn a_shadow_never_changes_an_answer_and_is_judged_as_if_it_did() {
     let shadow = PolicySettings { mode: Mode::Shadow, ..settings("shadow", vec![per_second(1)]) };
     let policies = [Policy::new(settings("real", vec![per_second(3)])).unwrap(), Policy::new(shadow).unwrap()];
     let one = plan_of(&policies, 1);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..5 {
         let decision = bench.decide(NOON, &one).await;
-        told.push((decision.allowed, decision.policies[1].allowed));
+        reported.push((decision.allowed, decision.policies[1].allowed));
         assert!(decision.allowed || decision.wait == wait_us(333_334), "{:?}", decision.wait);
     }
-    assert_eq!(told, [(true, true), (true, false), (true, false), (false, false), (false, false)]);
+    assert_eq!(reported, [(true, true), (true, false), (true, false), (false, false), (false, false)]);
     // The shadow was charged once, so it is free again after a second.
     assert!(bench.decide(NOON + SECOND, &one).await.policies[1].allowed);
 }
