@@ -53,9 +53,9 @@ torture: redis ## Run the fault suite at its long volume; the report goes to tes
 	$(if $(ARGS),,HOSTILE_CALLS=200 cargo test --locked --release --workspace --test it -- security::hostile_upstreams --nocapture)
 
 .PHONY: neighbours
-neighbours: redis ## Attack an intake as one caller can, with 10,000 idle connections, and benchmark other callers
+neighbours: redis ## Attack an intake as one caller can, and benchmark other callers; ARGS="pages": only that attack
 	cargo build --locked --release --workspace
-	NEIGHBOURS=1 cargo test --locked --release --workspace --test it -- security::hostile_neighbours --nocapture --test-threads 1
+	NEIGHBOURS="$(ARGS)" cargo test --locked --release --workspace --test it -- security::hostile_neighbours --nocapture --test-threads 1
 
 .PHONY: hostile
 hostile: redis ## Call upstreams that answer as badly as they can, HOSTILE_CALLS=200 times each

@@ -71,7 +71,7 @@ async fn however_many_die_together_come_one_after_the_other() {
     const MANY: usize = 250;
     let redis = TestRedis::start().await;
     let mut settings = buckets::settings("b");
-    settings.deliveries = 3;
+    (settings.deliveries, settings.capacity) = (3, MANY as u64);
     let bucket = open(&redis, settings).await;
     for job in 0..MANY {
         submit(&bucket, buckets::job(job.to_string())).await;

@@ -1,6 +1,7 @@
 //! Everything that one caller can do to hurt others, on real processes and a real Redis: that it costs no more work and
 //! bytes than is due, and that others are answered meanwhile. No time is asserted here, but in the long run:
-//! NEIGHBOURS=1, as `make neighbours` sets it, also measures how long others wait.
+//! NEIGHBOURS, as `make neighbours` sets it, also measures how long others wait beside the attacks that have its value
+//! in their names.
 
 /// Each attack, and whether others wait longer beside it.
 mod attacks;

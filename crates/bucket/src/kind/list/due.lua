@@ -1,4 +1,0 @@
--- List kind: nothing is parked.
-local function wait_until_due(_, _)
-  return 0
-end
