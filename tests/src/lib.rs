@@ -14,7 +14,6 @@ pub mod processes;
 pub mod proxy;
 pub mod redis_fault_proxy;
 pub mod redis_server;
-pub(crate) mod resp;
 pub(crate) mod scripts;
 pub mod sentinels;
 pub mod service;

@@ -1,6 +1,8 @@
 //! A TCP proxy that breaks things: it delays, cuts at a byte, loses replies, resets; before Redis it knows which script
 //! goes by, and springs traps there.
 
+pub(crate) mod resp;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::accept::accept;
-use crate::resp;
 use crate::scripts::{Called, Scripts};
 use crate::torture::breakpoint::{BreakpointAction, Breakpoints, Step};
 

@@ -18,8 +18,8 @@ use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::accept::accept;
+use crate::proxy::resp::Messages;
 use crate::redis_server::TestRedis;
-use crate::resp::Messages;
 use crate::scripts::{Called, Scripts};
 
 /// For a call that a test has brought about to come.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::LazyLock;
 
-use crate::resp;
+use crate::proxy::resp;
 use crate::sources;
 
 /// The first lines of all files of Lua, by the name of the verb. No two are the same, and where a bug is planted they
