@@ -129,7 +129,7 @@ impl Keep {
         ms_up(self.idempotency_keys)
     }
 
-    /// As the scripts read it (record.lua): ms to keep outcomes, the most of them and of their bytes, then the same of
+    /// As the scripts read it (keep.lua): ms to keep outcomes, the most of them and of their bytes, then the same of
     /// dead letters, and ms to keep idempotency keys from the end of their jobs on, and 1 where a full dead letter
     /// queue holds the bucket.
     pub(crate) fn packed(&self) -> String {

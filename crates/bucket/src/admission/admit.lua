@@ -1,10 +1,10 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, meter, control, pace, eta, callers, caller_share, largest, rules/check, kind/count, kind/append
+-- needs: now, meter, control, pace, eta, callers, caller_share, largest, rules/check, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
---       9 key ends (zset), both as in record.lua  10… once (string), one per idempotency key, then where a pace has its
+--       9 key ends (zset), both as in keep.lua  10… once (string), one per idempotency key, then where a pace has its
 --       state (string), the scopes of limits (string), then a stream's parked (zset) | where a list's takers are
 --       counted (hash)
 -- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before

@@ -1,6 +1,6 @@
 -- Buries a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
 -- room.
--- needs: letters, record, kind/entry, kind/held
+-- needs: keep, record, kind/entry, kind/held
 
 -- A foreign entry may have any number of fields: the letter has the first of them.
 local MOST_FIELDS = 100

@@ -7,7 +7,7 @@
 local JOBS, REPLICAS, PACE, TIERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local consumer, is_first_life = ARGV[1], ARGV[2] == '1'
 
--- This one's clock can't know what has passed since others last looked at the throttle (throttle.lua).
+-- This one's clock can't know what has passed since others last looked at the throttle (spend.lua).
 redis.call('HDEL', PACE, 'looked')
 enroll(JOBS, consumer)
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing

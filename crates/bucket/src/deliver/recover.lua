@@ -9,7 +9,7 @@
 --       8 dead (stream)  9 letters (hash)  10 takes (hash)  11 holders (hash)  12 keyed jobs (hash)
 --       13 key ends (zset)  14 notices (zset), then the kind's, as in settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
---       3 the most deliveries  4 what is kept (keep.rs)  5 the most jobs to take over in this call; of those that are
+--       3 the most deliveries  4 what is kept (keep.lua)  5 the most jobs to take over in this call; of those that are
 --       buried no more than BATCH_BYTES, or one  6 how many suspects the calls before have found
 -- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned, suspects so far }
 local keys = {

@@ -8,7 +8,7 @@
 --       10 letters (hash)  11 holders (hash)  12 keyed jobs (hash)  13 key ends (zset)
 --       14 notices (zset), then what the kind keeps of claimed jobs: parked (zset), attempts (hash), unburied (hash) |
 --       taken (list), takers (hash)
--- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.rs)  4 mean µs of these attempts (0: none was called)
+-- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean µs of these attempts (0: none was called)
 --       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words
 --       of the verb, ms to hold the bucket, how the upstream took the call ('answered', REFUSED_CALL or LATE_CALL, ''
 --       where there was none) and the ms at which its job was taken

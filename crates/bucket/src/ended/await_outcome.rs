@@ -1,5 +1,5 @@
 //! Waits for the end of a job. Who waits is registered in Redis, and the script that ends the job publishes that
-//! (notices.lua); a message that is lost is made up for by looking periodically. One look for all who wait.
+//! (record.lua); a message that is lost is made up for by looking periodically. One look for all who wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

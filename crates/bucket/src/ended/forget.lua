@@ -1,6 +1,6 @@
 -- Deletes a dead letter for good.
 --
--- needs: at_maxmemory, letters
+-- needs: at_maxmemory, keep
 -- KEYS  1 dead (stream)  2 letters (hash)  3 tally (hash)
 -- ARGV  1 id of the job that died
 -- Result  1, or 0 when there is no such letter

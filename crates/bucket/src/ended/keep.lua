@@ -1,4 +1,8 @@
--- What is kept, as keep.rs writes it.
+-- What is kept of ended work: the outcomes of jobs, dead letters, and idempotency keys. Each is bounded by time, the
+-- first two by number and bytes too, which the tally counts.
+-- needs: constants, now
+
+-- The bounds, as settings.rs packs them.
 local function read_keep(text)
   local n = {}
   for number in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(number) end
@@ -6,4 +10,106 @@ local function read_keep(text)
     outcomes_ms = n[1], most_outcomes = n[2], outcomes_bytes = n[3],
     dead_ms = n[4], most_dead = n[5], dead_bytes = n[6], keys_ms = n[7], holds = n[8] == 1,
   }
+end
+
+-- Adds to a counter of bytes in the tally (bytes, of the jobs; outcomes_bytes; dead_bytes), or takes off. Never below
+-- 0: what an earlier version wrote, or Redis lost, isn't counted.
+local function count_bytes(keys, counter, bytes)
+  if bytes == 0 then return end
+  if redis.call('HINCRBY', keys.tally, counter, whole(bytes)) < 0 then redis.call('HSET', keys.tally, counter, 0) end
+end
+
+-- An idempotency key names its job for as long as that is in the bucket, and from its end on for the window: hash
+-- keyed_jobs, job id → name of its key; zset key_ends, name → ms at which it is forgotten.
+local has_keys
+local function end_key(keys, id)
+  if has_keys == nil then has_keys = redis.call('HLEN', keys.keyed_jobs) > 0 end
+  local name = has_keys and redis.call('HGET', keys.keyed_jobs, id)
+  if not name then return end
+  redis.call('HDEL', keys.keyed_jobs, id)
+  redis.call('ZADD', keys.key_ends, whole(now_ms + keys.keep.keys_ms), name)
+end
+
+-- Outcomes that one script forgets beyond twice those it records: bounded, and more than are added.
+local FORGOTTEN = 200
+-- Arguments of one command: Lua unpacks no more than some thousands.
+local AT_ONCE = 1000
+
+-- Forgets the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
+-- records. How many it has forgotten.
+local function forget_outcomes(keys, recorded)
+  local keep = keys.keep
+  local count = redis.call('ZCARD', keys.ended)
+  local bytes = tonumber(redis.call('HGET', keys.tally, 'outcomes_bytes') or 0)
+  local before = now_ms - keep.outcomes_ms
+  local function is_beyond(ended_ms)
+    return tonumber(ended_ms) <= before or count > keep.most_outcomes or bytes > keep.outcomes_bytes
+  end
+  local oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
+  if not oldest[2] or not is_beyond(oldest[2]) then return 0 end
+  local held, old = bytes, {}
+  local found = redis.call('ZRANGE', keys.ended, 0, FORGOTTEN + 2 * recorded - 1, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    if not is_beyond(found[i + 1]) then break end
+    old[#old + 1] = found[i]
+    count = count - 1
+    bytes = bytes - redis.call('HSTRLEN', keys.outcomes, found[i])
+  end
+  for first = 1, #old, AT_ONCE do
+    local last = math.min(#old, first + AT_ONCE - 1)
+    redis.call('ZREM', keys.ended, unpack(old, first, last))
+    redis.call('HDEL', keys.outcomes, unpack(old, first, last))
+  end
+  count_bytes(keys, 'outcomes_bytes', bytes - held)
+  return #old
+end
+
+-- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job
+-- id → letter's id.
+
+-- The bytes of a letter's names and values.
+local function letter_bytes(fields)
+  local bytes = 0
+  for _, text in ipairs(fields) do bytes = bytes + #text end
+  return bytes
+end
+
+local function delete_letter(keys, letter, fields)
+  redis.call('XDEL', keys.dead, letter)
+  local job = field(fields, 'job')
+  if job then redis.call('HDEL', keys.letters, job) end
+  count_bytes(keys, 'dead_bytes', -letter_bytes(fields))
+end
+
+-- Whether nothing may be buried until letters are deleted or replayed, or the bound is raised.
+local function dead_is_full(keys)
+  local keep = keys.keep
+  return keep.holds and (redis.call('XLEN', keys.dead) >= keep.most_dead
+    or tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0) >= keep.dead_bytes)
+end
+
+-- One script deletes no more than BATCH_JOBS letters, nor many more bytes than it adds: each is read first.
+
+-- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age. A letter that is
+-- larger than all letters may be is kept alone. How many there were.
+local function drop_letters(keys, more, bytes)
+  local keep = keys.keep
+  local count = redis.call('XLEN', keys.dead)
+  local held = tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0)
+  local dropped, freed = 0, 0
+  local function is_beyond(letter)
+    local died_ms = tonumber(string.match(letter, '^%d+'))
+    local too_many = count + more > keep.most_dead or held + bytes > keep.dead_bytes
+    return too_many and not keep.holds or died_ms <= now_ms - keep.dead_ms
+  end
+  while count > 0 and dropped < BATCH_JOBS and freed < math.max(bytes, BATCH_BYTES / 2) do
+    local oldest = redis.call('XRANGE', keys.dead, '-', '+', 'COUNT', 1)[1]
+    if not is_beyond(oldest[1]) then break end
+    local size = letter_bytes(oldest[2])
+    delete_letter(keys, oldest[1], oldest[2])
+    count, held = count - 1, held - size
+    dropped, freed = dropped + 1, freed + size
+  end
+  if dropped > 0 then redis.call('HINCRBY', keys.tally, 'dead_dropped', dropped) end
+  return dropped
 end

@@ -1,6 +1,35 @@
 -- Records how jobs ended: hash outcomes, job id → 'ms record'; zset ended, job id by ms; both bounded by time, number
 -- and bytes, which the tally counts.
--- needs: now, meter, callers, notices, bytes, end_key, forget_outcomes
+-- needs: now, meter, callers, keep
+
+-- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
+-- The key of the notices is a zset, job id → ms until which somebody waits for its end, and the name of the channel. A
+-- message is a word and what belongs to it:
+--   ended <id> <id>…   these jobs have ended, and their outcomes are recorded
+-- Who doesn't know a word leaves the message alone. A message may be lost: who waits also looks periodically.
+local ended_now = {}
+
+local function note_end(id)
+  ended_now[#ended_now + 1] = id
+end
+
+-- To be called last. Where the ACL denies it, those who wait find out by looking.
+local function publish_ends(notices)
+  local MOST = 1000
+  if #ended_now > 0 and redis.call('EXISTS', notices) == 1 then
+    for from = 1, #ended_now, MOST do
+      local ids, waited = { unpack(ended_now, from, math.min(#ended_now, from + MOST - 1)) }, {}
+      for i, until_ms in ipairs(redis.call('ZMSCORE', notices, unpack(ids))) do
+        if until_ms then waited[#waited + 1] = ids[i] end
+      end
+      if #waited > 0 then
+        redis.call('ZREM', notices, unpack(waited))
+        redis.pcall('PUBLISH', notices, 'ended ' .. table.concat(waited, ' '))
+      end
+    end
+  end
+  ended_now = {}
+end
 
 local recorded = { outcomes = {}, ended = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
 
@@ -37,8 +66,7 @@ local function record_expired(keys, id, deliveries, throttled, size, caller)
   record(keys, id, outcome_of('expired', reason, attempts, caller), 'expired', size, caller)
 end
 
--- The record of what somebody else has added and no replica could be submitted time. It isn't kept: that would take as
--- long.
+-- The record of what somebody else has added, too large to be handed out. It isn't kept: that would take as long.
 local function record_too_large(keys, id, bytes)
   local reason = 'its ' .. whole(bytes) .. ' bytes are too many to be handed out, and were not kept'
   record(keys, id, outcome_of('dead', reason, 0, nil), 'dead', 0, nil)

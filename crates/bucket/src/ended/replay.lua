@@ -1,6 +1,6 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes.
 --
--- needs: now, meter, control, pace, eta, callers, caller_share, largest, letters, kind/entry, kind/count, kind/append
+-- needs: now, meter, control, pace, eta, callers, caller_share, largest, keep, kind/entry, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
 --       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's
 --       takers are counted (hash)

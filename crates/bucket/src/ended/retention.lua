@@ -2,11 +2,11 @@
 -- A bounded number at a time. And lets the time of idempotency keys begin whose jobs left without an end: somebody
 -- deleted them.
 --
--- needs: now, keep, end_key, forget_outcomes, letters, kind/gone
+-- needs: now, keep, kind/gone
 -- KEYS  1 tally (hash)  2 outcomes (hash)  3 ended (zset)  4 dead (stream)  5 letters (hash)  6 key ends (zset)
 --       7 keyed jobs (hash)  8 jobs, then idempotency keys (string) that are to be forgotten where their time has come,
 --       then where a list's takers are counted (hash)
--- ARGV  1 what is kept (keep.rs)
+-- ARGV  1 what is kept (keep.lua)
 --       2 the most idempotency keys to name
 --       3 where to go on in the keyed jobs, as HSCAN writes it; '' to leave them
 -- Result  { how many outcomes and letters went, letters dropped since the bucket began, where to go on in the keyed

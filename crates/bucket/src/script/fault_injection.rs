@@ -85,7 +85,7 @@ mod tests {
         let scripts = [
             include_str!("../pace.lua"),
             include_str!("../kind/stream/take.lua"),
-            include_str!("../kind/stream/append.lua"),
+            include_str!("../kind/stream/jobs.lua"),
             include_str!("../kind/stream/held.lua"),
             include_str!("../deliver/settle.lua"),
             include_str!("../deliver/recover.lua"),

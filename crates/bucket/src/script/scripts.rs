@@ -36,24 +36,19 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
 }
 
 const FRAGMENTS: &Fragments = &[
+    ("adapt", include_str!("../pace/adapt.lua")),
     ("at_maxmemory", include_str!("at_maxmemory.lua")),
     ("budget", include_str!("budget.lua")),
     ("bury", include_str!("../deliver/bury.lua")),
-    ("bytes", include_str!("bytes.lua")),
     ("caller_share", include_str!("../admission/caller_share.lua")),
     ("callers", include_str!("../admission/callers.lua")),
     ("constants", CONSTANTS),
     ("control", include_str!("../settings/control.lua")),
-    ("adapt", include_str!("../pace/adapt.lua")),
     ("each", include_str!("../inspect/doctor/each.lua")),
-    ("end_key", include_str!("../ended/end_key.lua")),
     ("eta", include_str!("../pace/eta.lua")),
-    ("forget_outcomes", include_str!("../ended/forget_outcomes.lua")),
     ("keep", include_str!("../ended/keep.lua")),
     ("largest", include_str!("../admission/largest.lua")),
-    ("letters", include_str!("../ended/letters.lua")),
     ("meter", include_str!("meter.lua")),
-    ("notices", include_str!("../ended/notices.lua")),
     ("now", include_str!("now.lua")),
     ("order", include_str!("../ended/order.lua")),
     ("pace", include_str!("../pace.lua")),
@@ -61,38 +56,32 @@ const FRAGMENTS: &Fragments = &[
     ("record", include_str!("../ended/record.lua")),
     ("spend", include_str!("../pace/spend.lua")),
     ("there", include_str!("../inspect/doctor/there.lua")),
-    ("throttle", include_str!("../pace/throttle.lua")),
 ];
 
 // Functions of one name do the same thing in both.
 
 const OF_STREAMS: &Fragments = &[
-    ("kind/append", include_str!("../kind/stream/append.lua")),
     ("kind/census", include_str!("../kind/stream/census.lua")),
     ("kind/consumers", include_str!("../kind/stream/consumers.lua")),
-    ("kind/count", include_str!("../kind/stream/count.lua")),
-    ("kind/due", include_str!("../kind/stream/due.lua")),
     ("kind/entry", include_str!("../kind/stream/entry.lua")),
     ("kind/gone", include_str!("../kind/stream/gone.lua")),
     ("kind/held", include_str!("../kind/stream/held.lua")),
+    ("kind/jobs", include_str!("../kind/stream/jobs.lua")),
     ("kind/leave", include_str!("../kind/stream/leave.lua")),
     ("kind/leaving", include_str!("../kind/stream/leaving.lua")),
     ("kind/moved", include_str!("../kind/stream/moved.lua")),
     ("kind/pending", include_str!("../kind/stream/pending.lua")),
     ("kind/take", include_str!("../kind/stream/take.lua")),
-    ("kind/unburied", include_str!("../kind/stream/unburied.lua")),
     ("kind/view", include_str!("../kind/stream/view.lua")),
 ];
 
 const OF_LISTS: &Fragments = &[
-    ("kind/append", include_str!("../kind/list/append.lua")),
     ("kind/census", include_str!("../kind/list/census.lua")),
     ("kind/consumers", include_str!("../kind/list/consumers.lua")),
-    ("kind/count", include_str!("../kind/list/count.lua")),
-    ("kind/due", include_str!("../kind/list/due.lua")),
     ("kind/entry", include_str!("../kind/list/entry.lua")),
     ("kind/gone", include_str!("../kind/list/gone.lua")),
     ("kind/held", include_str!("../kind/list/held.lua")),
+    ("kind/jobs", include_str!("../kind/list/jobs.lua")),
     ("kind/leaving", include_str!("../kind/list/leaving.lua")),
     ("kind/moved", include_str!("../kind/list/moved.lua")),
     ("kind/take", include_str!("../kind/list/take.lua")),

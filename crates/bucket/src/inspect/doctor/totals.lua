@@ -1,7 +1,7 @@
 -- Compares the totals of a bucket at one moment; and counts again what its jobs count when asked to, if none has come
 -- or gone since they were counted.
 --
--- needs: at_maxmemory, now, kind/count
+-- needs: at_maxmemory, now, kind/jobs
 -- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 where a list's takers are counted (hash)
 -- ARGV  1 the moment at which the jobs were counted ('': they weren't)
 --       2 the bytes that they count ('': leave these), then pairs: a field of callers.lua, by how much it is more

@@ -4,7 +4,7 @@
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 -- ARGV  1 what is to be purged ('' at first: all there is now): the last id, and how many that have no id, because
---       somebody else has put them there  2 the most jobs in this call  3 what is kept (keep.rs)
+--       somebody else has put them there  2 the most jobs in this call  3 what is kept (keep.lua)
 -- Result  { purged, what is still to be purged, or '' when all is done }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],

@@ -4,7 +4,7 @@
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 --       10 parked (zset)  11 attempts (hash)  12 unburied (hash)
--- ARGV  1 id  2 what is kept (keep.rs)  3 0, which only a list has a use for
+-- ARGV  1 id  2 what is kept (keep.lua)  3 0, which only a list has a use for
 -- Result  { 'cancelled' } | { 'elsewhere', -1, 0 }: in flight, ended or unknown
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],

@@ -5,7 +5,7 @@
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 --       10 parked (zset)  11 attempts (hash)  12 unburied (hash)
 -- ARGV  1 the last id that is to be purged ('' at first: the last one there is now)  2 the most jobs in this call
---       3 what is kept (keep.rs)
+--       3 what is kept (keep.lua)
 -- Result  { purged, the last id that is to be purged, or '' when all is done }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],

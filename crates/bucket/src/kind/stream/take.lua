@@ -1,5 +1,5 @@
 -- Stream kind: parked jobs that are due first, then new ones. One whose time has not come is parked on the way.
--- needs: constants, now, budget, record, kind/consumers, kind/entry, kind/held, kind/unburied
+-- needs: constants, now, budget, keep, record, bury, kind/consumers, kind/entry, kind/held
 
 local function count_in_flight(jobs)
   make_group(jobs)
@@ -29,6 +29,27 @@ local function next_job(jobs)
     for i = 1, #group, 2 do info[group[i]] = group[i + 1] end
     if info.name == GROUP then return wait, info['last-delivered-id'] end
   end
+end
+
+-- Jobs that were to be buried while nothing could be (hash unburied, job id → its record) are parked and due. Buries
+-- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
+local function bury_due(keys, due)
+  if #due == 0 or redis.call('HLEN', UNBURIED) == 0 then return due, 0 end
+  local records = redis.call('HMGET', UNBURIED, unpack(due))
+  local others, buried = {}, 0
+  for i, id in ipairs(due) do
+    if not records[i] then
+      others[#others + 1] = id
+    elseif may_read() and not dead_is_full(keys) then
+      local reason = cjson.decode(records[i]).reason
+      local letter = letter_of(id, entry_of(keys.jobs, id), records[i], type(reason) == 'string' and reason or '')
+      count_read(letter.fields)
+      redis.call('ZREM', PARKED, id)
+      bury(keys, letter)
+      buried = buried + 1
+    end
+  end
+  return others, buried
 end
 
 -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way, and how many ended otherwise; with

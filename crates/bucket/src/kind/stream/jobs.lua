@@ -1,0 +1,25 @@
+-- Stream kind: how many jobs there are, one more, and when those that are parked are due.
+-- needs: constants, now
+
+-- The level, and what of it is pending, which is in flight or parked; in all, and { consumer, number }….
+local function count_jobs(jobs)
+  local pending = redis.pcall('XPENDING', jobs, GROUP)
+  if pending.err then pending = { 0 } end
+  return redis.call('XLEN', jobs), pending[1], pending[4] or {}
+end
+
+-- Adds a job; what it returns is the job's id. nil for an entry that has nothing in it: it would only die.
+local function append(keys, entry)
+  if #entry == 0 then return nil end
+  return redis.call('XADD', keys.jobs, '*', unpack(entry))
+end
+
+-- Parked jobs are in the zset `parked`, the last of KEYS, by the ms at which they are due. µs until this many of
+-- `level` jobs may leave: those that are parked only when they are due.
+local function wait_until_due(level, jobs)
+  local parked = redis.call('ZCARD', KEYS[#KEYS])
+  local of_parked = jobs - (level - parked)
+  if of_parked < 1 then return 0 end
+  local last = redis.call('ZRANGE', KEYS[#KEYS], of_parked - 1, of_parked - 1, 'WITHSCORES')
+  return last[2] and math.max(0, tonumber(last[2]) * 1000 - now_us) or 0
+end
