@@ -37,12 +37,13 @@ dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
 	@exec $(TARGET)/debug/dripfeed dev $(ARGS)
 
 # The whole workspace is built before the tests, because they start `dripfeed` as a process; and not that package alone,
-# because then its dependencies would be built a second time with other features.
+# because then its dependencies would be built a second time with other features. More tests at once than two cores have
+# room for: most of them wait most of the time (machine.rs says which have a core for themselves).
 .PHONY: test
 test: redis curl check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis and real processes
 	cargo build --locked --workspace
 	@mkdir -p $(TARGET)
-	cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-6} cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
 	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 200
 
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.

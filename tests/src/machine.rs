@@ -1,13 +1,15 @@
-//! Which test has the machine. Whole services and tests of time run alone, or they would measure each other. A lock on
-//! a file says so also to tests in other processes, as under nextest.
+//! Which tests have the machine. Whole services share it, a few at a time: most of their time they wait. Tests of time
+//! run alone, or they would measure the others. A lock on a file says so also to tests in other processes, as under
+//! nextest.
 
 use std::fs::File;
 use std::sync::OnceLock;
 
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// One at a time in this process.
-static TURN: Mutex<()> = Mutex::const_new(());
+/// Services at once in this process.
+const PLACES: u32 = 3;
+static FREE: Semaphore = Semaphore::const_new(PLACES as usize);
 /// Open as long as this process runs.
 static SHARED: OnceLock<File> = OnceLock::new();
 
@@ -15,14 +17,23 @@ static SHARED: OnceLock<File> = OnceLock::new();
 pub struct Machine {
     /// None: this process shares the machine, whichever of its tests runs.
     _file: Option<File>,
-    _turn: MutexGuard<'static, ()>,
+    _places: SemaphorePermit<'static>,
 }
 
-/// Nobody else who asks for this has it, and no process that shares it runs beside.
+/// One of the places.
+pub async fn place() -> Machine {
+    take(1, File::lock_shared).await
+}
+
+/// Nobody else who asks for a place has one, and no process that shares the machine runs beside.
 pub async fn alone() -> Machine {
-    let turn = TURN.lock().await;
-    let file = if SHARED.get().is_some() { None } else { Some(locked(File::lock).await) };
-    Machine { _file: file, _turn: turn }
+    take(PLACES, File::lock).await
+}
+
+async fn take(places: u32, lock: fn(&File) -> std::io::Result<()>) -> Machine {
+    let places = FREE.acquire_many(places).await.expect("it is never closed");
+    let file = if SHARED.get().is_some() { None } else { Some(locked(lock).await) };
+    Machine { _file: file, _places: places }
 }
 
 /// From now on this process runs beside others that share the machine, and beside none that has it alone.

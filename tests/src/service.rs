@@ -39,7 +39,7 @@ pub struct Service<R = TestRedis> {
     configuration: PathBuf,
     started: AtomicUsize,
     /// Several processes under load, and the machine may have two cores.
-    _alone: Machine,
+    _machine: Machine,
 }
 
 /// What is in a bucket.
@@ -63,12 +63,20 @@ impl Service {
 impl<R: RunningRedis> Service<R> {
     /// Over a Redis of any kind, with accepted jobs kept by `durability`.
     pub async fn over(redis: R, durability: Durability, buckets: &str) -> Self {
-        let alone = machine::alone().await;
+        Self::on(machine::place().await, redis, durability, buckets).await
+    }
+
+    /// The same, with nothing beside it: for what is measured by time.
+    pub async fn alone(redis: R, durability: Durability, buckets: &str) -> Self {
+        Self::on(machine::alone().await, redis, durability, buckets).await
+    }
+
+    async fn on(machine: Machine, redis: R, durability: Durability, buckets: &str) -> Self {
         let address = redis.url().parse().expect("an address");
         let settings = RedisSettings::new(address, "dripfeed", Durability::Everysec);
         let store = Store::connect(&settings).await.expect("Redis answers");
         let configuration = redis.folder().join("dripfeed.toml");
-        let service = Self { redis, store, durability, configuration, started: AtomicUsize::new(0), _alone: alone };
+        let service = Self { redis, store, durability, configuration, started: AtomicUsize::new(0), _machine: machine };
         service.configure(buckets);
         service
     }

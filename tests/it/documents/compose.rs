@@ -72,7 +72,7 @@ fn a_container_has_time_to_drain_before_it_is_killed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_containers_run_works_together() {
-    let _alone = machine::alone().await;
+    let _place = machine::place().await;
     let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
     let compose: Value = serde_saphyr::from_str(&text).unwrap();
     let services = &compose["services"];

@@ -31,7 +31,7 @@ async fn backlog_over<R: RunningRedis>(redis: R, durability: Durability, upstrea
          [buckets.b.leak]\nrate = \"200/500ms\"\nburst = 200\nconcurrency = 50",
         upstream.url()
     );
-    let service = Service::over(redis, durability, &settings).await;
+    let service = Service::alone(redis, durability, &settings).await;
     let intake = service.intake().await;
     operate(&intake, "pause").await;
     let jobs: Vec<_> = (0..1000).map(|n| format!("{{\"body\":{n}}}")).collect();

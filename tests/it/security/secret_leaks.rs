@@ -170,7 +170,7 @@ async fn in_redis(admin: &Store, key: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn secrets_are_found_nowhere() {
-    let _alone = machine::alone().await;
+    let _place = machine::place().await;
     let redis = TestRedis::start().await;
     let (admin, folder) = (redis.store().await, redis.folder());
     let mut user = redis::cmd("ACL");
