@@ -145,7 +145,7 @@ async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
     const KEYS: [&str; 3] = ["k1", "k2", "k3"];
     let upstream = Upstream::willing().await;
     let redis = Sentinels::start(2, "").await;
-    let mut service = Service::over(redis, Durability::Replicated, &failover::buckets(&upstream)).await;
+    let mut service = Service::alone(redis, Durability::Replicated, &failover::buckets(&upstream)).await;
     let intake = service.intake().await;
     let client = intake.client();
     let (old, replicas) = (service.redis.master().await, [1, 2]);

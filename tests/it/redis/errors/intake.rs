@@ -35,7 +35,7 @@ pub const SCRIPTS: [&str; 16] = [
 const CALLS: [(&str, &str); 18] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
-    ("HMGET", "GET /v1/buckets/b/jobs/{ended}"),
+    ("find", "GET /v1/buckets/b/jobs/{ended}"),
     ("list", "GET /v1/buckets/b/jobs"),
     ("cancel", "DELETE /v1/buckets/b/jobs/{waiting}"),
     ("census", "GET /v1/buckets/b"),
