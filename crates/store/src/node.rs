@@ -33,6 +33,15 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// Whether small requests would wait long behind it, or behind its reply.
+    fn is_large(self) -> bool {
+        match self {
+            Self::Script(call) | Self::Durable(call) => call.has_large_reply() || bytes_of(call.by_hash()) > LARGE,
+            Self::Command(cmd) => bytes_of(cmd) > LARGE,
+            Self::Pipeline(pipeline) => pipeline.cmd_iter().map(bytes_of).sum::<usize>() > LARGE,
+        }
+    }
+
     /// A key that it works on, where it is known by its place: of a script, whose keys all share a slot.
     pub(crate) fn key(self) -> Option<&'a [u8]> {
         match self {
@@ -42,8 +51,21 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Bytes of a request that is large. Redis reads a connection in steps of this size, and serves all others in between.
+const LARGE: usize = 16 * 1024;
+
+fn bytes_of(cmd: &Cmd) -> usize {
+    let bytes = |arg: redis::Arg<&[u8]>| match arg {
+        redis::Arg::Simple(bytes) => bytes.len(),
+        _ => 0,
+    };
+    cmd.args_iter().map(bytes).sum()
+}
+
 pub(crate) struct Node {
     connection: Arc<Connection>,
+    /// For what is large: a connection answers in order.
+    large: Arc<Connection>,
     /// For the durability class `replicated`.
     replicated: Option<Replicated>,
 }
@@ -52,17 +74,19 @@ impl Node {
     /// Begins to connect; requests wait for the first attempt.
     pub(crate) fn open(settings: &RedisSettings, route: Route) -> Arc<Self> {
         let connector = Connector::new(settings, route);
-        let connection = Connection::open(connector.clone(), settings.response_timeout, Arc::default());
+        let open = || Connection::open(connector.clone(), settings.response_timeout, Arc::default());
+        let (connection, large) = (open(), open());
         let replicated = match settings.durability {
             Durability::Replicated => Some(Replicated::open(settings, &connector)),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
-        Arc::new(Self { connection, replicated })
+        Arc::new(Self { connection, large, replicated })
     }
 
     /// How the latest attempts to connect ended; returns when they have.
     pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
         self.connection.attempted().await?;
+        self.large.attempted().await?;
         match &self.replicated {
             Some(replicated) => replicated.attempted().await,
             None => Ok(()),
@@ -83,24 +107,25 @@ impl Node {
 
     pub(crate) async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {
         let during = request.during();
+        let connection = if request.is_large() { &self.large } else { &self.connection };
         match (request, &self.replicated) {
             (Request::Durable(call), Some(replicated)) => replicated.run(call).await,
-            (Request::Script(call) | Request::Durable(call), _) => self.run(during, call).await,
-            (Request::Command(cmd), _) => self.connection.command(during, cmd, self.connection.deadline()).await,
-            (Request::Pipeline(pipeline), _) => {
-                self.connection.pipeline(during, pipeline, self.connection.deadline()).await
-            }
+            (Request::Script(call) | Request::Durable(call), _) => run(connection, during, call).await,
+            (Request::Command(cmd), _) => connection.command(during, cmd, connection.deadline()).await,
+            (Request::Pipeline(pipeline), _) => connection.pipeline(during, pipeline, connection.deadline()).await,
         }
     }
+}
 
-    /// By its hash, and when the server doesn't know it, once more with its source.
-    async fn run<T: FromRedisValue>(&self, during: Operation<'_>, call: &Call<'_>) -> Result<T, StoreError> {
-        let deadline = self.connection.deadline();
-        match self.connection.command(during, call.by_hash(), deadline).await {
-            Err(error) if error.code() == Some("NOSCRIPT") => {
-                self.connection.command(during, &call.by_source(), deadline).await
-            }
-            reply => reply,
-        }
+/// By its hash, and when the server doesn't know it, once more with its source.
+async fn run<T: FromRedisValue>(
+    connection: &Arc<Connection>,
+    during: Operation<'_>,
+    call: &Call<'_>,
+) -> Result<T, StoreError> {
+    let deadline = connection.deadline();
+    match connection.command(during, call.by_hash(), deadline).await {
+        Err(error) if error.code() == Some("NOSCRIPT") => connection.command(during, &call.by_source(), deadline).await,
+        reply => reply,
     }
 }

@@ -68,7 +68,7 @@ impl Script {
     pub fn on<K: ToRedisArgs>(&self, keys: &[K]) -> Call<'_> {
         let mut cmd = Cmd::new();
         cmd.arg("EVALSHA").arg(&self.text().sha1).arg(keys.len()).arg(keys);
-        Call { script: self, cmd }
+        Call { script: self, cmd, large_reply: false }
     }
 }
 
@@ -77,6 +77,7 @@ impl Script {
 pub struct Call<'s> {
     script: &'s Script,
     cmd: Cmd,
+    large_reply: bool,
 }
 
 impl Call<'_> {
@@ -84,6 +85,16 @@ impl Call<'_> {
     pub fn arg(&mut self, arg: impl ToRedisArgs) -> &mut Self {
         self.cmd.arg(arg);
         self
+    }
+
+    /// Its reply may be large: no small request is made to wait behind it.
+    #[must_use]
+    pub fn with_large_reply(self) -> Self {
+        Self { large_reply: true, ..self }
+    }
+
+    pub(crate) fn has_large_reply(&self) -> bool {
+        self.large_reply
     }
 
     pub(crate) fn name(&self) -> &'static str {

@@ -145,7 +145,7 @@ impl RedisBucket {
         call.arg(filter.status.map_or_else(String::new, |status| status.to_string()));
         call.arg(filter.caller.as_deref().unwrap_or_default());
         call.arg(filter.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
-        Reply::new("list_dead", self.store.run::<Value>(&call).await?)
+        Reply::new("list_dead", self.store.run::<Value>(&call.with_large_reply()).await?)
     }
 
     /// The ids of all jobs whose letters match, oldest first.

@@ -14,22 +14,12 @@ pub struct EndedJob {
 }
 
 impl RedisBucket {
+    /// None for a job that hasn't ended or is forgotten.
     pub(crate) async fn outcome(&self, id: JobId) -> Result<Option<EndedJob>, BucketError> {
-        Ok(self.outcomes_of(&[id]).await?.pop().flatten())
-    }
-
-    /// In the order of `ids`; None for one that hasn't ended or is forgotten.
-    pub(crate) async fn outcomes_of(&self, ids: &[JobId]) -> Result<Vec<Option<EndedJob>>, BucketError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut get = redis::cmd("HMGET");
-        get.arg(self.keys.outcomes());
-        for id in ids {
-            get.arg(id.to_string());
-        }
-        let records: Vec<Option<Vec<u8>>> = self.store.command(&get).await?;
-        Ok(ids.iter().zip(records).map(|(id, record)| parse(*id, &record?)).collect())
+        let mut get = redis::cmd("HGET");
+        get.arg(self.keys.outcomes()).arg(id.to_string());
+        let record: Option<Vec<u8>> = self.store.command(&get).await?;
+        Ok(record.and_then(|record| parse(id, &record)))
     }
 }
 

@@ -78,7 +78,7 @@ impl Bucket {
         for _ in 0..CALLS {
             let mut call = OUTCOMES.on(&[self.redis_bucket.keys.outcomes(), self.redis_bucket.keys.ended()]);
             call.arg(from.0).arg(&from.1).arg(limit - items.len()).arg(ending.map_or("", Ending::as_str)).arg(bytes);
-            let mut reply = Reply::new("outcomes", self.redis_bucket.store.run(&call).await?)?;
+            let mut reply = Reply::new("outcomes", self.redis_bucket.store.run(&call.with_large_reply()).await?)?;
             let next = position(&mut reply)?;
             bytes = reply.count()?;
             while !reply.is_empty() {

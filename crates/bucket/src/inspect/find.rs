@@ -3,7 +3,7 @@
 use dripfeed_job::{JobId, JobState, Outcome};
 
 use crate::bucket::Bucket;
-use crate::ended::ended_job::EndedJob;
+use crate::ended::ended_job::{self, EndedJob};
 use crate::error::BucketError;
 use crate::kind::list::ListScan;
 use crate::script::redis_bucket::RedisBucket;
@@ -69,30 +69,36 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
-        let found = match self.redis_bucket.kind {
-            Kind::Stream => self.redis_bucket.find_in_stream(id).await?,
+        match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.find_in_stream(id).await,
             Kind::List => {
                 // An outcome is found at once, a job of a list only by looking through it.
                 if let Some(ended) = self.redis_bucket.outcome(id).await? {
                     return Ok(Some(ended.into()));
                 }
-                self.redis_bucket.find_in_lists(id).await?
+                match self.redis_bucket.find_in_lists(id).await? {
+                    None => Ok(self.redis_bucket.outcome(id).await?.map(JobView::from)),
+                    found => Ok(found),
+                }
             }
-        };
-        if found.is_some() {
-            return Ok(found);
         }
-        Ok(self.redis_bucket.outcome(id).await?.map(JobView::from))
     }
 }
 
 impl RedisBucket {
     async fn find_in_stream(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         let keys = &self.keys;
-        let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);
+        let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts(), keys.outcomes()]);
         call.arg(id.to_string());
         let mut reply = Reply::new("find", self.store.run(&call).await?)?;
-        if reply.is_empty() { Ok(None) } else { JobView::read(&mut reply).map(Some) }
+        if reply.is_empty() {
+            Ok(None)
+        } else if reply.begins_with("ended") {
+            reply.text()?;
+            Ok(ended_job::parse(id, &reply.bytes()?).map(JobView::from))
+        } else {
+            JobView::read(&mut reply).map(Some)
+        }
     }
 
     async fn find_in_lists(&self, id: JobId) -> Result<Option<JobView>, BucketError> {

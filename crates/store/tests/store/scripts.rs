@@ -56,3 +56,23 @@ async fn a_key_of_another_type_is_told() {
     let error = bench.store.run::<u64>(&call).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WrongType);
 }
+
+#[tokio::test]
+async fn nothing_small_waits_behind_what_is_large() {
+    let bench = Bench::new().await;
+    let script = append();
+    let (mut large, mut small) = (script.on(&["list"]), script.on(&["list"]));
+    large.arg("large".repeat(10_000));
+    small.arg("small");
+    let list = cmd("CLIENT").arg("LIST").arg("TYPE").arg("normal").to_owned();
+    // Each connection with its last command: this one goes with what is small.
+    for call in [large, small.with_large_reply()] {
+        bench.store.run::<u64>(&call).await.unwrap();
+        let clients: String = bench.store.command(&list).await.unwrap();
+        let mut last: Vec<_> = clients.split_whitespace().filter_map(|word| word.strip_prefix("cmd=")).collect();
+        last.sort_unstable();
+        assert_eq!(last.len(), 2, "{clients}");
+        assert!(last.iter().any(|command| command.starts_with("eval")), "{clients}");
+        assert!(last.iter().any(|command| command.starts_with("client")), "{clients}");
+    }
+}
