@@ -8,7 +8,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use dripfeed_http::{ConnectionLimits, Health, Listener, limits};
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi as _;
@@ -28,6 +28,8 @@ use crate::{index, probes};
 
 /// Responses may contain text of upstreams and callers: no browser may run, load or frame anything in them.
 const ALLOW_NOTHING: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
+/// The media types of our own responses.
+const JSON: [&str; 2] = ["application/json", "application/problem+json"];
 /// Swagger UI needs its own scripts and styles.
 const OWN_SCRIPTS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -53,10 +55,8 @@ impl Intake {
             .merge(probes::health(self.health().clone()))
             .fallback(index::not_found)
             .method_not_allowed_fallback(index::method_not_allowed)
-            .layer(from_fn(limit_headers))
-            .layer(from_fn_with_state(self.health().clone(), close_while_draining))
             .layer(CatchPanicLayer::custom(answer_panic))
-            .layer(from_fn(set_security_headers))
+            .layer(from_fn_with_state(self.health().clone(), check_and_complete))
     }
 
     /// Serves until `stop`, and for `drain_delay` after it while reporting not ready. Then closes the listener and
@@ -131,20 +131,18 @@ async fn refuse_unknown_host(State(intake): State<Intake>, request: Request, nex
     Problem::new(Code::UnknownHost, detail).into_response()
 }
 
-async fn limit_headers(request: Request, next: Next) -> Response {
-    match limits::check_head(&request) {
-        Ok(()) => next.run(request).await,
-        Err(error) => Problem::new(Code::HeadersTooLarge, error.to_string()).into_response(),
-    }
-}
-
 async fn refuse_while_draining(State(health): State<Health>, request: Request, next: Next) -> Response {
     if health.is_draining() { Problem::draining().into_response() } else { next.run(request).await }
 }
 
-/// Requests that were running at the stop close their connections.
-async fn close_while_draining(State(health): State<Health>, request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+/// All that every request and response gets, in one layer: each costs an allocation and a copy of the request.
+async fn check_and_complete(State(health): State<Health>, request: Request, next: Next) -> Response {
+    let mut response = match limits::check_head(&request) {
+        Ok(()) => next.run(request).await,
+        Err(error) => Problem::new(Code::HeadersTooLarge, error.to_string()).into_response(),
+    };
+    set_security_headers(response.headers_mut());
+    // Requests that were running at the stop close their connections.
     if health.is_draining() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -157,12 +155,13 @@ async fn allow_own_scripts(request: Request, next: Next) -> Response {
     response
 }
 
-async fn set_security_headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(ALLOW_NOTHING));
+/// What is JSON, and may not be taken for anything else, no browser renders: it needs no policy.
+fn set_security_headers(headers: &mut HeaderMap) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    let is_json = headers.get(header::CONTENT_TYPE).is_some_and(|of| JSON.iter().any(|json| of == json));
+    if !is_json {
+        headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(ALLOW_NOTHING));
+    }
 }
 
 /// The panic hook has logged the panic.

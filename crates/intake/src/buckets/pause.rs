@@ -1,13 +1,13 @@
 //! `POST …/pause`, `…/resume`.
 
 use axum::Json;
+use dripfeed_auth::Operate;
 
 use crate::buckets::state::BucketState;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::body::Unused;
-use dripfeed_auth::Operate;
 
 /// Stops deliveries; the bucket still admits jobs until it is full.
 #[utoipa::path(

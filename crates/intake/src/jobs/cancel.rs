@@ -1,5 +1,6 @@
 //! `DELETE …/jobs/{id}`: cancels a waiting or parked job.
 
+use dripfeed_auth::Operate;
 use dripfeed_bucket::Cancel;
 use dripfeed_job::Ending;
 use http::StatusCode;
@@ -8,7 +9,6 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
-use dripfeed_auth::Operate;
 
 /// Cancels a waiting or parked job.
 #[utoipa::path(

@@ -6,6 +6,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use dripfeed_auth::{Operate, Read};
 use dripfeed_bucket::{DeadFilter, DeadLetter};
 use dripfeed_job::{BucketName, JobId};
 use http::StatusCode;
@@ -19,7 +20,6 @@ use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
 use crate::request::pagination::{self, List, Params};
 use crate::request::time;
-use dripfeed_auth::{Operate, Read};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,7 @@
 //! `GET …/jobs/{id}`: the state of a job, or its outcome.
 
 use axum::Json;
+use dripfeed_auth::Read;
 use dripfeed_bucket::JobView;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{BucketName, JobId, Outcome};
@@ -11,7 +12,6 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::time;
-use dripfeed_auth::Read;
 
 /// Returns the state of a job, or its outcome.
 #[utoipa::path(

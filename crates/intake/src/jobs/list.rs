@@ -2,6 +2,7 @@
 
 use axum::extract::OriginalUri;
 use axum::response::Response;
+use dripfeed_auth::Read;
 use dripfeed_job::JobState;
 use serde::Deserialize;
 
@@ -10,7 +11,6 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::pagination::{self, List, Params};
-use dripfeed_auth::Read;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]

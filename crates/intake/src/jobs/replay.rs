@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
+use dripfeed_auth::Operate;
 use dripfeed_bucket::{Admission, DeadFilter, Judgement, Replayed, ReplayedMany};
 use dripfeed_job::Rate;
 use serde::de::{Error as _, Unexpected};
@@ -19,7 +20,6 @@ use crate::request::body::{self, Unused};
 use crate::request::{json, time};
 use crate::submit::admit::judge;
 use crate::submit::receipt::{self, Receipt};
-use dripfeed_auth::Operate;
 
 /// Submits a dead letter again, as a new job.
 #[utoipa::path(

@@ -8,6 +8,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use dripfeed_auth::Submit;
+use dripfeed_http::limits::MOST_FIELDS;
 use dripfeed_job::rate::EXACT;
 use dripfeed_limit::{Decision, Request};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -21,8 +23,6 @@ use crate::problem::Problem;
 use crate::request::access::ServiceAccess;
 use crate::request::{body, json};
 use crate::settings::IntakeSettings;
-use dripfeed_auth::Submit;
-use dripfeed_http::limits::MOST_FIELDS;
 
 /// Checks a request against the service's rate limits, and charges it if allowed.
 #[utoipa::path(

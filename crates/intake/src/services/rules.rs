@@ -4,6 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
+use dripfeed_auth::{Operate, Read};
 use dripfeed_limit::{Rules, load};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
@@ -15,7 +16,6 @@ use crate::problem::{Code, Problem};
 use crate::request::access::ServiceAccess;
 use crate::request::body::{self, Unused};
 use crate::request::json;
-use dripfeed_auth::{Operate, Read};
 
 /// Registers a service or replaces its rules, as a whole or not at all. They apply at this intake at once and at all
 /// others within a second. Consumption is kept for unchanged policy ids.

@@ -13,6 +13,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use dripfeed_auth::{Caller, Submit};
 use dripfeed_bucket::{Admitted, Bucket, Origin};
 use dripfeed_job::{JobId, Submission};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -31,7 +32,6 @@ use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{counted, judge};
 use crate::submit::options;
 use crate::submit::ratelimit_fields::FreeCapacity;
-use dripfeed_auth::{Caller, Submit};
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
 /// each item is admitted or refused independently.

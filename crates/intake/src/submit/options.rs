@@ -1,12 +1,12 @@
 //! Parses a submission's options from headers. All invalid and unknown options are reported at once.
 
+use dripfeed_auth::DRIPFEED_KEY;
 use dripfeed_job::Submission;
 use dripfeed_job::options::OptionName;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
 use crate::problem::{BadOption, Problem};
-use dripfeed_auth::DRIPFEED_KEY;
 
 const FORWARD: &str = "dripfeed-forward-";
 

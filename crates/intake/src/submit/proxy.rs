@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
+use dripfeed_auth::{Caller, Submit};
 use dripfeed_bucket::Origin;
 use dripfeed_job::Submission;
 use dripfeed_job::forward::{ClientAddress, ForwardHeaders};
@@ -19,7 +20,6 @@ use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
 use crate::submit::receipt::Receipt;
 use crate::submit::sync_wait::SyncWait;
-use dripfeed_auth::{Caller, Submit};
 
 /// Submits this request itself as a job: method, path, query, headers and body are forwarded unchanged.
 #[utoipa::path(

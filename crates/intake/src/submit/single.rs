@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use dripfeed_auth::{Caller, Submit};
 use dripfeed_bucket::Origin;
 use dripfeed_job::Submission;
 use http::{HeaderMap, header};
@@ -17,7 +18,6 @@ use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
 use crate::submit::receipt::Receipt;
 use crate::submit::sync_wait::SyncWait;
-use dripfeed_auth::{Caller, Submit};
 
 /// Submits one job. The body, of any media type, is forwarded to the upstream.
 #[utoipa::path(
