@@ -56,6 +56,7 @@ pub(crate) static GOALS: &[Goal] = &[
     goal("ready-intake", "time until the intake is ready", "ms", "floor", AtMost(2.0)),
     goal("ready-processor", "time until the processor is ready", "ms", "floor", AtMost(2.0)),
     goal("limits", "accepted POSTs, 3-tier limit, 10,000 callers", "1/s", "no limits", AtLeast(0.8)),
+    goal("limits-keys", "accepted POSTs, 10,000 API keys", "1/s", "no keys", Shown),
     goal("batch", "jobs accepted in batches of 100", "1/s", "single POSTs", AtLeast(4.0)),
     goal("fsync", "accepted POSTs, class fsync", "1/s", "everysec", AtLeast(0.5)),
     goal("growth", "time per job in a large bucket", "µs", "10^3 jobs", Between(0.0, 1.1)),

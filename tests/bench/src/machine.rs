@@ -102,7 +102,7 @@ pub(crate) fn busy(id: u32) -> anyhow::Result<Duration> {
 pub(crate) fn memory(id: u32, which: &str) -> anyhow::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{id}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(which)).context("its memory isn't shown")?;
-    let kib = line.split_whitespace().nth(1).context("its memory isn't shown")?;
+    let kib = line.split_whitespace().next().context("its memory isn't shown")?;
     Ok(kib.parse::<f64>()? / 1024.0)
 }
 

@@ -29,7 +29,7 @@ impl Report {
 
     /// In Markdown, aligned for a terminal.
     pub(crate) fn table(&self) -> String {
-        let head = ["", "dripfeed", "compared with", "value", "goal", ""].map(str::to_owned);
+        let head = ["", "measured", "compared with", "value", "goal", ""].map(str::to_owned);
         let rows: Vec<[String; 6]> = std::iter::once(head).chain(self.figures.iter().map(cells)).collect();
         let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: [usize; 6] = std::array::from_fn(wide);
@@ -76,7 +76,7 @@ impl Report {
         let figure = |figure: &Figure| {
             json!({
                 "figure": figure.goal.figure, "what": figure.goal.what, "unit": figure.goal.unit,
-                "dripfeed": figure.ours, "compared_with": figure.goal.base, "base": figure.base,
+                "measured": figure.ours, "compared_with": figure.goal.base, "base": figure.base,
                 "value": figure.value(), "goal": figure.bound(), "met": figure.met(),
             })
         };

@@ -22,14 +22,14 @@ pub(crate) struct Settings {
     /// Calls a second, and at once.
     pub(crate) rate: Option<(u64, u64)>,
     /// API keys, each of a caller.
-    pub(crate) callers: usize,
-    /// Three tiers for each caller.
+    pub(crate) keys: usize,
+    /// Three tiers for each value of `x-caller`.
     pub(crate) limits: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { capacity: 100_000_000, durability: "process", rate: None, callers: 0, limits: false }
+        Self { capacity: 100_000_000, durability: "process", rate: None, keys: 0, limits: false }
     }
 }
 
@@ -37,7 +37,7 @@ impl Default for Settings {
 const TIERS: &str = r#"
 [[buckets.bench.limits]]
 id = "each"
-key = ["caller"]
+key = ["header:x-caller"]
 tiers = [
     { kind = "bucket", rate = "100000/s", burst = 100000 },
     { kind = "sliding", limit = 10000000, period = "1m" },
@@ -122,7 +122,7 @@ pub(crate) fn sha256(data: impl AsRef<[u8]>) -> String {
 }
 
 fn configuration(redis: &str, upstream: &str, settings: &Settings) -> String {
-    let Settings { capacity, durability, rate, callers, limits } = settings;
+    let Settings { capacity, durability, rate, keys, limits } = settings;
     let rate = rate.map_or(String::new(), |(rate, burst)| format!("rate = \"{rate}/s\"\nburst = {burst}\n"));
     let mut text = format!(
         "[redis]\nurl = \"{redis}\"\ndurability = \"{durability}\"\n\
@@ -133,7 +133,7 @@ fn configuration(redis: &str, upstream: &str, settings: &Settings) -> String {
     if *limits {
         text += TIERS;
     }
-    for caller in 0..*callers {
+    for caller in 0..*keys {
         text += &format!("[[keys]]\nid = \"{caller}\"\nsha256 = \"{}\"\nscopes = [\"submit\"]\n", sha256(key(caller)));
     }
     text

@@ -23,7 +23,7 @@ pub(crate) struct Volume {
 pub(crate) static FULL: Volume = Volume {
     name: "full",
     rounds: 3,
-    window: Duration::from_secs(3),
+    window: Duration::from_secs(5),
     jobs: 50_000,
     slow_load: Duration::from_secs(10),
     idle: Duration::from_secs(5),

@@ -90,7 +90,7 @@ fn draw_on(area: &Area<'_>, title: &str, lines: &[Line]) -> Result<(), Box<dyn s
         .build_cartesian_2d(0.0..longest * 1.05, 0.0..count(lines.len().max(1)))?;
     let mut mesh = chart.configure_mesh();
     mesh.disable_y_mesh().axis_style(AXIS).bold_line_style(GRID).light_line_style(PAPER).label_style(small.clone());
-    mesh.x_labels(10).y_labels(0).draw()?;
+    mesh.x_max_light_lines(0).x_labels(10).y_labels(0).draw()?;
     for (at, line) in lines.iter().rev().enumerate() {
         let bottom = count(at);
         let thick = 0.5 / count(line.bars.len());

@@ -41,8 +41,8 @@ async fn measure_side(bed: &Testbed, side: Side, found: &mut Found) -> anyhow::R
     let limited = match side {
         Side::Floor => in_us,
         Side::Dripfeed => {
-            let settings = Settings { callers: CALLERS, limits: true, ..Settings::default() };
-            admission::measure(bed, side, &settings, |at| jobs::of_callers(side, at, CALLERS)).await?.redis_per_job()
+            let settings = Settings { limits: true, ..Settings::default() };
+            admission::measure(bed, side, &settings, |at| jobs::of_callers(at, CALLERS)).await?.redis_per_job()
         }
     };
     found.inwards.push(in_us);

@@ -38,12 +38,12 @@ pub(crate) fn single(side: Side, address: SocketAddr, bytes: usize) -> Requests 
     Arc::new(vec![post(side, address, &body(0, bytes))])
 }
 
-/// One request for each caller.
-pub(crate) fn of_callers(side: Side, address: SocketAddr, callers: usize) -> Requests {
-    let body = body(0, BYTES);
+/// One request for each caller, which says who it is, and has its key.
+pub(crate) fn of_callers(address: SocketAddr, callers: usize) -> Requests {
+    let (side, body) = (Side::Dripfeed, body(0, BYTES));
     let of = |caller| {
         let key = key(caller);
-        client::post(address, side.path(), &[JSON, ("dripfeed-key", &key)], body.as_bytes())
+        client::post(address, side.path(), &[JSON, ("x-caller", &key), ("dripfeed-key", &key)], body.as_bytes())
     };
     Arc::new((0..callers).map(of).collect())
 }
