@@ -92,7 +92,7 @@ async fn read(stderr: ChildStderr, found: watch::Sender<Option<String>>) {
     while let Ok(Some(line)) = lines.next_line().await {
         if line.contains("listening on http://") || line == "ready" {
             found.send_replace(Some(line));
-        } else if ["ERROR", "rror:"].iter().any(|sign| line.contains(sign)) {
+        } else if ["ERROR", "Error:"].iter().any(|sign| line.contains(sign)) {
             eprintln!("  {line}");
         }
     }

@@ -4,7 +4,7 @@ use plotters::backend::SVGBackend;
 use plotters::chart::ChartBuilder;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea as _};
-use plotters::element::{Rectangle, Text};
+use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::{Color as _, FontStyle, IntoFont as _, RGBColor};
 
 use crate::figure::{Figure, count};
@@ -38,7 +38,7 @@ struct Line {
 /// How far each figure is from its goal: 1 is the goal.
 pub(super) fn goals(figures: &[Figure]) -> anyhow::Result<String> {
     let lines: Vec<Line> = figures.iter().filter_map(goal_line).collect();
-    draw("parts of the goal: the longer the better, met from 1 on", &lines)
+    draw("parts of the goal: the longer the better, met from 1 on", &lines, Some(1.0))
 }
 
 fn goal_line(figure: &Figure) -> Option<Line> {
@@ -63,20 +63,21 @@ pub(super) fn rates(figures: &[Figure]) -> anyhow::Result<String> {
         Line { text: format!("{}: {ours:.0}{beside}", figure.goal.what), bars }
     };
     let lines: Vec<Line> = figures.iter().filter(|figure| figure.goal.unit == "1/s").map(line).collect();
-    draw("per second: dripfeed blue, what it is compared with amber", &lines)
+    draw("per second: blue is measured, amber what it is compared with", &lines, None)
 }
 
-fn draw(title: &str, lines: &[Line]) -> anyhow::Result<String> {
+/// `mark` is drawn across all lines.
+fn draw(title: &str, lines: &[Line], mark: Option<f64>) -> anyhow::Result<String> {
     let mut svg = String::new();
     let height = HEAD + ROW * u32::try_from(lines.len().max(1))? + FOOT;
     let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
     // The errors of a text that is drawn into borrow it.
-    draw_on(&area, title, lines).map_err(|error| anyhow::anyhow!("the chart can't be drawn: {error}"))?;
+    draw_on(&area, title, lines, mark).map_err(|error| anyhow::anyhow!("the chart can't be drawn: {error}"))?;
     drop(area);
     Ok(svg)
 }
 
-fn draw_on(area: &Area<'_>, title: &str, lines: &[Line]) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_on(area: &Area<'_>, title: &str, lines: &[Line], mark: Option<f64>) -> Result<(), Box<dyn std::error::Error>> {
     area.fill(&PAPER)?;
     let strong = ("sans-serif", 13).into_font().style(FontStyle::Bold).color(&INK);
     let small = ("sans-serif", 12).into_font().color(&INK);
@@ -100,6 +101,8 @@ fn draw_on(area: &Area<'_>, title: &str, lines: &[Line]) -> Result<(), Box<dyn s
         }
         chart.draw_series([Text::new(line.text.clone(), (longest * 0.003, bottom + 0.92), small.clone())])?;
     }
+    let marks = mark.map(|at| PathElement::new([(at, 0.0), (at, count(lines.len()))], GOAL.stroke_width(2)));
+    chart.draw_series(marks)?;
     area.present()?;
     Ok(())
 }
