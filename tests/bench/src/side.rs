@@ -84,7 +84,8 @@ impl Side {
                 command
             }
             Self::Dripfeed => {
-                let file = folder.join("dripfeed.toml");
+                // A file for each role: another one that starts at the same time would read half of it.
+                let (_, file) = tempfile::Builder::new().suffix(".toml").tempfile_in(folder)?.keep()?;
                 fs::write(&file, configuration(redis, upstream, settings))?;
                 let mut command = Command::new(executable("dripfeed")?);
                 command.arg("-c").arg(file).args([role, "--until-stdin-ends"]);
