@@ -89,11 +89,21 @@ fn move_to(core: usize) -> anyhow::Result<()> {
 
 /// The time that a process has had of a processor, all its threads together.
 pub(crate) fn busy(id: u32) -> anyhow::Result<Duration> {
+    scheduled(id, 0)
+}
+
+/// The time for which this program was ready to run and others had its core: on a quiet machine next to none.
+pub(crate) fn waited() -> anyhow::Result<Duration> {
+    scheduled(std::process::id(), 1)
+}
+
+/// A field of `schedstat`, of all threads of a process.
+fn scheduled(id: u32, field: usize) -> anyhow::Result<Duration> {
     let mut nanoseconds = 0;
     for thread in fs::read_dir(format!("/proc/{id}/task"))? {
         // In nanoseconds, where `stat` counts in hundredths of a second. A thread may have ended meanwhile.
         let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
-        nanoseconds += text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0);
+        nanoseconds += text.split(' ').nth(field).and_then(|time| time.parse().ok()).unwrap_or(0);
     }
     Ok(Duration::from_nanos(nanoseconds))
 }

@@ -33,6 +33,8 @@ use testbed::Testbed;
 
 /// A row that takes longer is stuck.
 const ROW_LIMIT: Duration = Duration::from_secs(300);
+/// Percent of the time that others may have the load's core.
+const QUIET: f64 = 2.0;
 
 // One thread, which has its core: the load and the upstream are never moved.
 #[tokio::main(flavor = "current_thread")]
@@ -54,7 +56,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let bed = Testbed::start(arguments.volume()).await?;
     let (mut figures, mut failed) = (Vec::new(), false);
     for row in ROWS.iter().filter(|row| arguments.wants(row.name)) {
-        let row_begun = Instant::now();
+        let (row_begun, waited) = (Instant::now(), machine::waited()?);
         println!("\n{}", row.about);
         let ran = tokio::time::timeout(ROW_LIMIT, (row.run)(&bed)).await;
         match ran.context("it takes too long").and_then(|ran| ran) {
@@ -67,13 +69,23 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 failed = true;
             }
         }
-        println!("  ({:.0} s)", row_begun.elapsed().as_secs_f64());
+        let waited = machine::waited()?.saturating_sub(waited);
+        println!("  ({:.0} s; {})", row_begun.elapsed().as_secs_f64(), disturbance(waited, row_begun.elapsed()));
     }
-    let report = report::Report::new(conditions, bed.redis.version().await?, bed.volume.name, figures);
+    let disturbance = disturbance(machine::waited()?, begun.elapsed());
+    println!("\nmeasured in {:.0} s; {disturbance}", begun.elapsed().as_secs_f64());
+    let redis = bed.redis.version().await?;
+    let report = report::Report { conditions, disturbance, redis, volume: bed.volume.name, figures };
     println!("\n{}", report.table());
-    println!("measured in {:.0} s", begun.elapsed().as_secs_f64());
     if let Some(folder) = &arguments.report {
         report.write(folder).with_context(|| format!("can't write the report to {}", folder.display()))?;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What others did to the run.
+fn disturbance(waited: Duration, elapsed: Duration) -> String {
+    let share = waited.as_secs_f64() / elapsed.as_secs_f64() * 100.0;
+    let advice = if share > QUIET { ", so measure again on a quiet machine" } else { "" };
+    format!("others had the core of the load for {share:.1} % of the time{advice}")
 }

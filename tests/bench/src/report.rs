@@ -16,17 +16,15 @@ const FLOOR: &str =
     concat!(include_str!("floor/main.rs"), include_str!("floor/intake.rs"), include_str!("floor/processor.rs"));
 
 pub(crate) struct Report {
-    conditions: Conditions,
-    redis: String,
-    volume: &'static str,
-    figures: Vec<Figure>,
+    pub(crate) conditions: Conditions,
+    /// By what else ran.
+    pub(crate) disturbance: String,
+    pub(crate) redis: String,
+    pub(crate) volume: &'static str,
+    pub(crate) figures: Vec<Figure>,
 }
 
 impl Report {
-    pub(crate) fn new(conditions: Conditions, redis: String, volume: &'static str, figures: Vec<Figure>) -> Self {
-        Self { conditions, redis, volume, figures }
-    }
-
     /// In Markdown, aligned for a terminal.
     pub(crate) fn table(&self) -> String {
         let head = ["", "measured", "compared with", "value", "goal", ""].map(str::to_owned);
@@ -58,7 +56,8 @@ impl Report {
         let short = self.figures.iter().filter(|figure| figure.met() == Some(false)).count();
         let goals = self.figures.iter().filter(|figure| figure.met().is_some()).count();
         format!(
-            "# dripfeed beside the floor: {} volume\n\n{}. Redis {}, without persistence but in the row `fsync`.\n\n\
+            "# dripfeed beside the floor: {} volume\n\n{}. Redis {}, without persistence but in the row `fsync`. In \
+             this run {}.\n\n\
              Redis, intake and processor share one core; load and upstream have the other one. 64 connections, 200 \
              calls in flight, bodies of 256 B. Each figure is a median, with its lowest and highest value; all sides \
              took turns in one run. The floor is the program in `tests/bench/src/floor`, SHA-256 `{}`.\n\n\
@@ -66,6 +65,7 @@ impl Report {
             self.volume,
             self.conditions,
             self.redis,
+            self.disturbance,
             sha256(FLOOR),
             goals - short,
             self.table(),
@@ -81,7 +81,7 @@ impl Report {
             })
         };
         json!({
-            "volume": self.volume, "conditions": self.conditions, "redis": self.redis,
+            "volume": self.volume, "conditions": self.conditions, "disturbance": self.disturbance, "redis": self.redis,
             "floor_sha256": sha256(FLOOR),
             "figures": self.figures.iter().map(figure).collect::<Vec<_>>(),
         })
