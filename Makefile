@@ -81,6 +81,13 @@ lab: redis ## Run published limiters and ours side by side: a table, and charts 
 	cargo build --locked --release --package dripfeed
 	@exec $(TARGET)/release/dripfeed lab $(ARGS)
 
+# The profile takes minutes to build. ARGS="quick drain" measures that row over shorter windows; `--report FOLDER` writes
+# the report.
+.PHONY: bench
+bench: redis ## Measure dripfeed beside a minimal queue, in a quarter of an hour; ARGS=quick: in three minutes
+	cargo build --locked --profile dist --package dripfeed --package dripfeed-bench
+	@exec $(TARGET)/dist/bench $(ARGS)
+
 .PHONY: lint
 lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, circles, and dependencies
 	cargo fmt --all --check

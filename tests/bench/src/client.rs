@@ -1,0 +1,66 @@
+//! One connection of the load. It sends bytes that were made before, and reads no more of an answer than its status and
+//! where it ends: with a whole HTTP client, the load would be measured and not the intake.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// For one answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+const LARGEST_ANSWER: usize = 1 << 20;
+
+pub(crate) struct Connection {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address).await.with_context(|| format!("can't connect to {address}"))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, read: Vec::with_capacity(4096) })
+    }
+
+    /// Sends a request, and returns the status of its answer.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<u16> {
+        self.stream.write_all(request).await?;
+        self.read.clear();
+        loop {
+            if let Some((status, length)) = parse(&self.read)?
+                && self.read.len() >= length
+            {
+                return Ok(status);
+            }
+            anyhow::ensure!(self.read.len() < LARGEST_ANSWER, "the answer is too large");
+            anyhow::ensure!(self.stream.read_buf(&mut self.read).await? > 0, "the connection was closed");
+        }
+    }
+}
+
+/// The status and the length of head and body, once the head is there.
+fn parse(answer: &[u8]) -> anyhow::Result<Option<(u16, usize)>> {
+    let Some(head) = answer.windows(4).position(|end| end == b"\r\n\r\n") else { return Ok(None) };
+    let text = std::str::from_utf8(answer.get(..head).unwrap_or_default())?;
+    let status = text.get(9..12).and_then(|digits| digits.parse().ok()).context("an answer without a status")?;
+    let lengths = text.lines().filter_map(|line| line.split_once(':'));
+    let mut lengths = lengths.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let (_, length) = lengths.next().context("an answer without a length")?;
+    Ok(Some((status, head + 4 + length.trim().parse::<usize>()?)))
+}
+
+/// A request for this path, as bytes.
+pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut request = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n", body.len());
+    headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
+    request += "\r\n";
+    [request.as_bytes(), body].concat()
+}
+
+/// The status of a GET, on a new connection.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<u16> {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    Connection::open(address).await?.exchange(request.as_bytes()).await
+}

@@ -1,0 +1,76 @@
+//! Every figure, what it is compared with, and its goal. Goals are ratios to the floor of the same run where the speed
+//! of the machine would decide otherwise.
+
+/// What a figure's value may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+    Between(f64, f64),
+    /// Shown beside the others.
+    None,
+}
+
+use Bound::{AtLeast, AtMost, Between, None as Shown};
+
+#[derive(Debug)]
+pub(crate) struct Goal {
+    pub(crate) figure: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) unit: &'static str,
+    /// What a ratio is to; empty: the figure itself has the bound.
+    pub(crate) base: &'static str,
+    pub(crate) bound: Bound,
+}
+
+const fn goal(figure: &'static str, what: &'static str, unit: &'static str, base: &'static str, bound: Bound) -> Goal {
+    Goal { figure, what, unit, base, bound }
+}
+
+#[rustfmt::skip]
+pub(crate) static GOALS: &[Goal] = &[
+    goal("accepted", "accepted POSTs", "1/s", "floor", AtLeast(1.1)),
+    goal("accepted-intake", "CPU of the intake per accepted POST", "µs", "floor", Shown),
+    goal("accepted-load", "busy share of the load's core", "%", "floor", Shown),
+    goal("refused", "429s when full", "1/s", "floor", AtLeast(1.2)),
+    goal("drain", "jobs called and settled", "1/s", "floor", AtLeast(1.0)),
+    goal("drain-processor", "CPU of the processor per job", "µs", "floor", Shown),
+    goal("redis", "Redis commands per job, in + out, under load", "µs", "floor", AtMost(1.2)),
+    goal("redis-in", "Redis commands per job, in", "µs", "floor", Shown),
+    goal("redis-out", "Redis commands per job, out", "µs", "floor", Shown),
+    goal("redis-cpu", "CPU of Redis per job, in + out", "µs", "floor", Shown),
+    goal("redis-limits", "Redis commands per job, in + out, with a 3-tier caller limit", "µs", "floor", AtMost(2.5)),
+    goal("redis-longest", "longest script", "µs", "floor", Shown),
+    goal("bytes-queued", "Redis memory per queued job of 256 B", "B", "", AtMost(400.0)),
+    goal("bytes-left", "Redis memory per outcome kept", "B", "", AtMost(130.0)),
+    goal("bytes-floor", "Redis memory per queued job of the floor", "B", "", Shown),
+    goal("latency-p50", "POST to upstream at 100 jobs/s, p50", "µs", "floor", AtMost(1.15)),
+    goal("latency-p99", "POST to upstream at 100 jobs/s, p99", "µs", "floor", AtMost(1.5)),
+    goal("latency-redis", "Redis commands per lone job, in + out", "µs", "floor", AtMost(4.0)),
+    goal("idle-intake", "idle memory of the intake", "MiB", "", AtMost(12.0)),
+    goal("idle-processor", "idle memory of the processor", "MiB", "", AtMost(12.0)),
+    goal("idle-intake-floor", "idle memory of the floor's intake", "MiB", "", Shown),
+    goal("idle-processor-floor", "idle memory of the floor's processor", "MiB", "", Shown),
+    goal("idle-intake-cpu", "idle CPU of the intake", "%", "", AtMost(0.5)),
+    goal("idle-processor-cpu", "idle CPU of the processor", "%", "", AtMost(0.5)),
+    goal("ready-intake", "time until the intake is ready", "ms", "floor", AtMost(2.0)),
+    goal("ready-processor", "time until the processor is ready", "ms", "floor", AtMost(2.0)),
+    goal("limits", "accepted POSTs, 3-tier limit, 10,000 callers", "1/s", "no limits", AtLeast(0.8)),
+    goal("limits-keys", "accepted POSTs, 10,000 API keys", "1/s", "no keys", Shown),
+    goal("batch", "jobs accepted in batches of 100", "1/s", "single POSTs", AtLeast(4.0)),
+    goal("fsync", "accepted POSTs, class fsync", "1/s", "everysec", AtLeast(0.5)),
+    goal("growth", "time per job in a large bucket", "µs", "10^3 jobs", Between(0.0, 1.1)),
+    goal("peak", "peak memory of the processor, bodies of 8 KB", "MiB", "", AtMost(30.0)),
+    goal("paced", "calls over 3 replicas", "1/s", "rate", Between(0.999, 1.001)),
+    goal("paced-excess", "calls above rate · w + burst, as they arrive", "", "", AtMost(0.0)),
+    goal("echo", "bare axum echo", "1/s", "", Shown),
+    goal("xadd", "bare XADD, pipelined by 100", "1/s", "", Shown),
+    goal("calls", "bare hyper client, 200 connections", "1/s", "", Shown),
+];
+
+impl Goal {
+    pub(crate) fn of(figure: &str) -> anyhow::Result<&'static Self> {
+        let goal = GOALS.iter().find(|goal| goal.figure == figure);
+        goal.ok_or_else(|| anyhow::anyhow!("no figure is called {figure}"))
+    }
+}

@@ -1,0 +1,111 @@
+//! Closed load: each connection sends its next request when it has the answer to the last one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::task::JoinSet;
+
+use crate::client::{Connection, PATIENCE};
+
+pub(crate) const CONNECTIONS: usize = 64;
+
+/// Requests that are sent in turns.
+pub(crate) type Requests = Arc<Vec<Vec<u8>>>;
+
+/// When no further request is sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    After(Duration),
+    Requests(u64),
+}
+
+/// Answers within the time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answers {
+    pub(crate) accepted: u64,
+    pub(crate) refused: u64,
+    pub(crate) elapsed: Duration,
+}
+
+impl Answers {
+    pub(crate) fn accepted_per_s(&self) -> f64 {
+        per_s(self.accepted, self.elapsed)
+    }
+
+    pub(crate) fn refused_per_s(&self) -> f64 {
+        per_s(self.refused, self.elapsed)
+    }
+}
+
+pub(crate) fn per_s(count: u64, elapsed: Duration) -> f64 {
+    number(count) / elapsed.as_secs_f64()
+}
+
+/// As a number to reckon with.
+pub(crate) fn number(count: u64) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+}
+
+/// # Errors
+/// On any other answer than 202, 200 and 429: then the figures would be of something else.
+pub(crate) async fn run(address: SocketAddr, requests: &Requests, end: End) -> anyhow::Result<Answers> {
+    let mut connections = Vec::new();
+    for _ in 0..CONNECTIONS {
+        connections.push(Connection::open(address).await?);
+    }
+    let begun = Instant::now();
+    let (deadline, left) = match end {
+        End::After(time) => (begun + time, u64::MAX),
+        End::Requests(count) => (begun + PATIENCE * 4, count),
+    };
+    let left = Arc::new(AtomicU64::new(left));
+    let mut callers = JoinSet::new();
+    for (first, connection) in connections.into_iter().enumerate() {
+        callers.spawn(send(connection, Arc::clone(requests), first, deadline, Arc::clone(&left)));
+    }
+    let mut all = Answers::default();
+    let patience = deadline + PATIENCE;
+    while let Some(answers) =
+        tokio::time::timeout_at(patience.into(), callers.join_next()).await.context("no answer")?
+    {
+        let answers = answers??;
+        all.accepted += answers.accepted;
+        all.refused += answers.refused;
+    }
+    all.elapsed = begun.elapsed();
+    match end {
+        End::After(time) => all.elapsed = time,
+        End::Requests(count) => anyhow::ensure!(all.accepted + all.refused == count, "the load took too long"),
+    }
+    Ok(all)
+}
+
+async fn send(
+    mut connection: Connection,
+    requests: Requests,
+    first: usize,
+    deadline: Instant,
+    left: Arc<AtomicU64>,
+) -> anyhow::Result<Answers> {
+    let mut answers = Answers::default();
+    // Each connection has its own part of the requests, so that neighbours don't send the same ones.
+    let part = requests.len().div_ceil(CONNECTIONS);
+    for request in requests.iter().cycle().skip(first * part) {
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if taken.is_err() || Instant::now() >= deadline {
+            break;
+        }
+        let status = connection.exchange(request).await?;
+        // What is answered later doesn't belong to the window.
+        let counts = u64::from(Instant::now() < deadline);
+        match status {
+            200 | 202 => answers.accepted += counts,
+            429 => answers.refused += counts,
+            other => anyhow::bail!("the answer is {other}"),
+        }
+    }
+    Ok(answers)
+}

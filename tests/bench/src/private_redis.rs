@@ -1,0 +1,117 @@
+//! A private Redis on the measured core, and what it says about the work that it does.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use dripfeed_store::{AppendFsync, PrivateServer, ServerOptions};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, FromRedisValue};
+use tempfile::TempDir;
+
+use crate::machine;
+
+/// Of our own commands: removing a million jobs takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Redis {
+    server: PrivateServer,
+    connection: MultiplexedConnection,
+    folder: TempDir,
+}
+
+/// What Redis has done since its counts were reset.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    /// In commands and scripts that clients sent.
+    pub(crate) commands: Duration,
+    /// Of the whole process.
+    pub(crate) cpu: Duration,
+}
+
+impl Redis {
+    /// None: nothing is written to the disk.
+    pub(crate) async fn start(append: Option<AppendFsync>) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("the path of this program")?;
+        // Beside the executables: where /tmp is in memory, a flush costs nothing.
+        let folder = tempfile::tempdir_in(program.parent().context("the folder of this program")?)?;
+        let mut options = ServerOptions { append_only: append.is_some(), ..ServerOptions::default() };
+        options.append_fsync = append.unwrap_or(AppendFsync::No);
+        // The longest is 100.
+        options.arguments = ["--latency-tracking-info-percentiles", "50 99 100"].map(str::to_owned).to_vec();
+        let server = machine::waiting_on_the_measured_core(PrivateServer::start(folder.path(), options)).await??;
+        let client = redis::Client::open(server.url())?;
+        let patient = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+        let connection = client.get_multiplexed_async_connection_with_config(&patient).await?;
+        Ok(Self { server, connection, folder })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// For files that live as long as this Redis.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn connection(&self) -> MultiplexedConnection {
+        self.connection.clone()
+    }
+
+    pub(crate) async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> anyhow::Result<T> {
+        let mut command = redis::Cmd::new();
+        words.iter().for_each(|word| _ = command.arg(word));
+        command.query_async(&mut self.connection()).await.with_context(|| words.join(" "))
+    }
+
+    /// Removes everything, and waits until it is gone.
+    pub(crate) async fn empty(&self) -> anyhow::Result<()> {
+        self.ask(&["FLUSHALL", "SYNC"]).await
+    }
+
+    /// Begins to count work.
+    pub(crate) async fn begin(&self) -> anyhow::Result<Duration> {
+        self.ask::<()>(&["CONFIG", "RESETSTAT"]).await?;
+        self.cpu().await
+    }
+
+    /// The work since `begin`, which returned the processor time until then. `sent` are the commands that clients send:
+    /// those within scripts are counted too, as their own and as their script's.
+    pub(crate) async fn work(&self, begun: Duration, sent: &[&str]) -> anyhow::Result<Work> {
+        let cpu = self.cpu().await?.saturating_sub(begun);
+        let counts: String = self.ask(&["INFO", "commandstats"]).await?;
+        let of = |name: &&str| field(&counts, &format!("cmdstat_{name}:"), "usec=").unwrap_or(0.0);
+        let commands = Duration::from_secs_f64(sent.iter().map(of).sum::<f64>() / 1e6);
+        Ok(Work { commands, cpu })
+    }
+
+    /// The longest script since `begin`, in µs.
+    pub(crate) async fn longest_script(&self) -> anyhow::Result<f64> {
+        let latencies: String = self.ask(&["INFO", "latencystats"]).await?;
+        Ok(field(&latencies, "latency_percentiles_usec_evalsha:", "p100=").unwrap_or(f64::NAN))
+    }
+
+    pub(crate) async fn memory(&self) -> anyhow::Result<f64> {
+        let memory: String = self.ask(&["INFO", "memory"]).await?;
+        field(&memory, "used_memory:", "").context("Redis doesn't say how much memory it uses")
+    }
+
+    pub(crate) async fn version(&self) -> anyhow::Result<String> {
+        let server: String = self.ask(&["INFO", "server"]).await?;
+        let line = server.lines().find_map(|line| line.strip_prefix("redis_version:"));
+        Ok(line.unwrap_or("unknown").to_owned())
+    }
+
+    async fn cpu(&self) -> anyhow::Result<Duration> {
+        let cpu: String = self.ask(&["INFO", "cpu"]).await?;
+        let parts = ["used_cpu_user:", "used_cpu_sys:"].map(|name| field(&cpu, name, ""));
+        Ok(Duration::from_secs_f64(parts.into_iter().flatten().sum()))
+    }
+}
+
+/// The number behind `name`, on the line that begins with `line`.
+fn field(text: &str, line: &str, name: &str) -> Option<f64> {
+    let fields = text.lines().find_map(|found| found.strip_prefix(line))?;
+    fields.split(',').find_map(|field| field.strip_prefix(name))?.trim().parse().ok()
+}

@@ -1,0 +1,54 @@
+//! The rows, in the order in which they run.
+
+mod accepted;
+mod batch;
+mod bytes;
+mod ceilings;
+mod drain;
+mod fsync;
+mod growth;
+mod idle;
+mod latency;
+mod limits;
+mod paced;
+mod peak;
+mod redis_time;
+mod refused;
+
+use futures::future::BoxFuture;
+
+use crate::figure::Figure;
+use crate::testbed::Testbed;
+
+type Measured<'b> = BoxFuture<'b, anyhow::Result<Vec<Figure>>>;
+
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) run: for<'b> fn(&'b Testbed) -> Measured<'b>,
+}
+
+/// As a table's entry: the name, what it measures, the function.
+macro_rules! rows {
+    ($($name:literal, $about:literal, $module:ident;)*) => {
+        pub(crate) static ROWS: &[Row] =
+            &[$(Row { name: $name, about: $about, run: |bed| Box::pin($module::measure(bed)) }),*];
+    };
+}
+
+rows! {
+    "accepted", "POSTs at 64 connections into a bucket that never fills", accepted;
+    "refused", "POSTs at 64 connections to a full bucket of 1000 jobs", refused;
+    "drain", "a full bucket, drained with 200 calls in flight", drain;
+    "redis", "time of Redis per job, under load", redis_time;
+    "bytes", "memory of Redis per job", bytes;
+    "latency", "a hundred jobs a second, one at a time", latency;
+    "idle", "roles without work", idle;
+    "limits", "a limit of three tiers for each of 10,000 callers", limits;
+    "batch", "batches of 100 jobs", batch;
+    "fsync", "flushed to the disk before each answer", fsync;
+    "growth", "a bucket of 1,000 jobs and a large one", growth;
+    "peak", "memory of a processor that has 200 calls with bodies of 8 KB in flight", peak;
+    "ceilings", "the libraries without a queue", ceilings;
+    "paced", "three replicas at half the floor's drain rate", paced;
+}

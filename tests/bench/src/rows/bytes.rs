@@ -1,0 +1,61 @@
+use crate::figure::{Figure, Samples};
+use crate::load::number;
+use crate::role::Role;
+use crate::side::{Settings, Side};
+use crate::testbed::Testbed;
+use crate::trials::drain::PATIENCE;
+use crate::trials::jobs;
+use crate::upstream::Detail;
+
+const JOBS: u64 = 10_000;
+/// Before the first look, for all keys to be there.
+const WARM: u64 = 1000;
+
+pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
+    let (mut queued, mut left, mut floor) = (Samples::default(), Samples::default(), Samples::default());
+    for round in 0..bed.volume.rounds {
+        for side in Side::in_turn(round) {
+            let (of_queued, of_left) = bytes_per_job(bed, side).await?;
+            match side {
+                Side::Floor => floor.push(of_queued),
+                Side::Dripfeed => {
+                    queued.push(of_queued);
+                    left.push(of_left);
+                }
+            }
+        }
+    }
+    Ok(vec![
+        Figure::alone("bytes-queued", &queued)?,
+        Figure::alone("bytes-left", &left)?,
+        Figure::alone("bytes-floor", &floor)?,
+    ])
+}
+
+/// While it is queued, and after it ended.
+async fn bytes_per_job(bed: &Testbed, side: Side) -> anyhow::Result<(f64, f64)> {
+    bed.redis.empty().await?;
+    let intake = bed.intake(side, &Settings::default()).await?;
+    jobs::fill(bed, side, &intake, WARM, jobs::BYTES).await?;
+    emptied(bed, side, WARM).await?;
+    let before = bed.redis.memory().await?;
+    fill(bed, side, &intake).await?;
+    let full = bed.redis.memory().await?;
+    emptied(bed, side, JOBS).await?;
+    let after = bed.redis.memory().await?;
+    intake.stop().await?;
+    Ok(((full - before) / number(JOBS), (after - before) / number(JOBS)))
+}
+
+async fn fill(bed: &Testbed, side: Side, intake: &Role) -> anyhow::Result<()> {
+    jobs::fill(bed, side, intake, JOBS, jobs::BYTES).await
+}
+
+/// By a processor, which has gone before memory is looked at.
+async fn emptied(bed: &Testbed, side: Side, jobs: u64) -> anyhow::Result<()> {
+    bed.upstream.note(Detail::Counts, u64::MAX);
+    let processor = bed.processor(side, &Settings::default()).await?;
+    bed.upstream.noted(jobs, PATIENCE).await?;
+    bed.settled(side).await?;
+    processor.stop().await
+}

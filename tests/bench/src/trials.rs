@@ -1,0 +1,6 @@
+//! Measurements that several rows make, each of one side.
+
+pub(crate) mod admission;
+pub(crate) mod drain;
+pub(crate) mod jobs;
+pub(crate) mod slow_load;

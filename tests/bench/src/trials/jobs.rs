@@ -1,0 +1,70 @@
+//! The jobs that are sent.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use crate::client;
+use crate::load::{self, Answers, End, Requests};
+use crate::role::Role;
+use crate::side::{Side, key};
+use crate::testbed::Testbed;
+
+/// Of a body.
+pub(crate) const BYTES: usize = 256;
+/// Of one batch.
+pub(crate) const BATCH: u64 = 100;
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+/// JSON of this size, with a number that the upstream gets.
+pub(crate) fn body(stamp: u64, bytes: usize) -> String {
+    let start = format!("{{\"stamp\":\"{stamp:020}\",\"text\":\"");
+    let filler = bytes.saturating_sub(start.len() + 2);
+    format!("{start}{}\"}}", "x".repeat(filler))
+}
+
+/// The stamp of such a body.
+pub(crate) fn stamp(body: &[u8]) -> anyhow::Result<u64> {
+    let digits = body.get(10..30).context("a body without a stamp")?;
+    Ok(std::str::from_utf8(digits)?.parse()?)
+}
+
+pub(crate) fn post(side: Side, address: SocketAddr, body: &str) -> Vec<u8> {
+    client::post(address, side.path(), &[JSON], body.as_bytes())
+}
+
+pub(crate) fn single(side: Side, address: SocketAddr, bytes: usize) -> Requests {
+    Arc::new(vec![post(side, address, &body(0, bytes))])
+}
+
+/// One request for each caller, which says who it is, and has its key.
+pub(crate) fn of_callers(address: SocketAddr, callers: usize) -> Requests {
+    let (side, body) = (Side::Dripfeed, body(0, BYTES));
+    let of = |caller| {
+        let key = key(caller);
+        client::post(address, side.path(), &[JSON, ("x-caller", &key), ("dripfeed-key", &key)], body.as_bytes())
+    };
+    Arc::new((0..callers).map(of).collect())
+}
+
+/// A hundred jobs in one request.
+pub(crate) fn batch(address: SocketAddr, bytes: usize) -> Requests {
+    let item = format!("{{\"body\":{}}}\n", body(0, bytes));
+    let items = item.repeat(usize::try_from(BATCH).unwrap_or(1));
+    let path = format!("{}/batch", Side::Dripfeed.path());
+    Arc::new(vec![client::post(address, &path, &[("content-type", "application/x-ndjson")], items.as_bytes())])
+}
+
+/// Puts this many jobs in the bucket; a multiple of a hundred.
+pub(crate) async fn fill(bed: &Testbed, side: Side, intake: &Role, jobs: u64, bytes: usize) -> anyhow::Result<()> {
+    let before = bed.level(side).await?;
+    let address = intake.address()?;
+    let Answers { refused, .. } = match side {
+        Side::Dripfeed => load::run(address, &batch(address, bytes), End::Requests(jobs / BATCH)).await?,
+        Side::Floor => load::run(address, &single(side, address, bytes), End::Requests(jobs)).await?,
+    };
+    let level = bed.level(side).await?;
+    anyhow::ensure!(refused == 0 && level >= before + jobs, "the bucket has {level} jobs, not {jobs} more");
+    Ok(())
+}
