@@ -3,8 +3,10 @@
 //! A job's id is the time of Redis at its append, which follows the decision within the same script. So ids are later
 //! than decisions by at most as long as the slowest script took, which Redis reports.
 
+use dripfeed_store::Durability;
 use dripfeed_tests::client::Client;
 use dripfeed_tests::processes::Process;
+use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
 use futures::future::join_all;
 
@@ -22,11 +24,11 @@ struct Flood {
 
 /// Submits as much as it can to a bucket with this one limit, by three intakes.
 async fn flood(tier: &str) -> Flood {
-    let service = Service::new(&format!(
+    let buckets = format!(
         "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 1000000\n\
          [[buckets.b.limits]]\nid = \"all\"\ntiers = [{{ {tier} }}]\n"
-    ))
-    .await;
+    );
+    let service = Service::alone(TestRedis::start().await, Durability::Everysec, &buckets).await;
     service.redis::<()>("CONFIG SET slowlog-max-len 100000").await;
     service.redis::<()>("CONFIG SET slowlog-log-slower-than 0").await;
     let intakes = [service.intake().await, service.intake().await, service.intake().await];
