@@ -7,7 +7,7 @@ use dripfeed_job::{BucketName, JobId, Submission};
 use dripfeed_store::{Durability, Store};
 
 use crate::admission::admission_request::{AdmissionRequest, Origin};
-use crate::admission::admit::{self, Admissions};
+use crate::admission::admit::Admissions;
 use crate::admission::{Admission, Judgement, MAX_SHARE};
 use crate::ended::await_outcome::OutcomeWaiters;
 use crate::ended::ended_job::EndedJob;
@@ -35,7 +35,7 @@ impl Bucket {
         let name = settings.name.clone();
         let redis_bucket = Arc::new(RedisBucket::new(store, settings));
         Self {
-            admissions: admit::start(redis_bucket.clone()),
+            admissions: Admissions::start(&redis_bucket),
             outcome_waiters: Arc::new(OutcomeWaiters::new(redis_bucket.clone())),
             name,
             redis_bucket,

@@ -51,8 +51,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Bytes of a request that is large. Redis reads a connection in steps of this size, and serves all others in between.
-const LARGE: usize = 16 * 1024;
+/// Bytes of a request that is large.
+const LARGE: usize = 128 * 1024;
 
 fn bytes_of(cmd: &Cmd) -> usize {
     let bytes = |arg: redis::Arg<&[u8]>| match arg {

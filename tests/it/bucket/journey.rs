@@ -37,6 +37,18 @@ async fn a_job_is_admitted_taken_and_delivered() {
 }
 
 #[tokio::test]
+async fn a_small_job_is_not_kept_waiting_by_large_ones() {
+    let redis = TestRedis::start().await;
+    let settings = BucketSettings { capacity_bytes: 1 << 30, ..buckets::settings("b") };
+    let bucket = open(&redis, settings).await;
+    let large = "x".repeat(LARGEST_BODY);
+    // In the order in which they come; ids are in the order in which they are admitted.
+    let bodies = (0..8).map(|_| large.clone()).chain(["small".to_owned()]);
+    let jobs = futures::future::join_all(bodies.map(|body| submit(&bucket, buckets::job(body)))).await;
+    assert!(jobs[8].id < jobs[7].id, "{jobs:?}");
+}
+
+#[tokio::test]
 async fn a_failed_job_is_parked_tried_again_and_buried_whole() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;

@@ -30,7 +30,11 @@ static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admi
 const ELEMENT: [&str; 2] = ["expires", "element"];
 
 /// Two calls on their way: while Redis works on one, the other is on the wire.
-const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 2 };
+const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 2 };
+/// Beside small ones Redis has no more than one large call to work on.
+const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
+/// Bodies in one small call: with all else of their jobs less than what is a large request for a connection.
+const SMALL_BYTES: usize = 64 * 1024;
 
 /// How long a batch of unknown outcome is asked for again. Who submitted is reported within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1200);
@@ -39,11 +43,41 @@ const PATIENCE: Duration = Duration::from_millis(1200);
 const REMEMBERED: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
-pub(crate) type Admissions = Batches<AdmissionRequest, Result<Judgement, BucketError>>;
+type Queue = Batches<AdmissionRequest, Result<Judgement, BucketError>>;
 
-pub(crate) fn start(redis_bucket: Arc<RedisBucket>) -> Admissions {
-    let weigh = |request: &AdmissionRequest| request.submission.body.len();
-    Batches::start(LIMITS, weigh, move |requests: Vec<AdmissionRequest>| {
+/// Submissions on their way into one bucket. Small ones don't wait behind large ones.
+#[derive(Clone)]
+pub(crate) struct Admissions {
+    small: Queue,
+    large: Queue,
+}
+
+impl Admissions {
+    pub(crate) fn start(redis_bucket: &Arc<RedisBucket>) -> Self {
+        Self { small: start(redis_bucket.clone(), SMALL), large: start(redis_bucket.clone(), LARGE) }
+    }
+
+    /// None while the process ends, as for each of several.
+    pub(crate) async fn put(&self, request: AdmissionRequest) -> Option<Result<Judgement, BucketError>> {
+        self.queue_for(weigh(&request)).put(request).await
+    }
+
+    /// Appended and answered in their order.
+    pub(crate) async fn put_all(&self, requests: Vec<AdmissionRequest>) -> Vec<Option<Result<Judgement, BucketError>>> {
+        self.queue_for(requests.iter().map(weigh).sum()).put_all(requests).await
+    }
+
+    fn queue_for(&self, bytes: usize) -> &Queue {
+        if bytes > SMALL_BYTES { &self.large } else { &self.small }
+    }
+}
+
+fn weigh(request: &AdmissionRequest) -> usize {
+    request.submission.body.len()
+}
+
+fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
+    Batches::start(limits, weigh, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
             #[cfg(feature = "planted-bugs")]

@@ -74,7 +74,7 @@ async fn a_hundred_callers_share_one_renewal() {
         }
     }
     bench.store.connected().await;
-    set(&bench.store, &"large".repeat(10_000)).await.unwrap();
+    set(&bench.store, &"large".repeat(100_000)).await.unwrap();
     // One for what is small, and one for what is large.
     assert_eq!(connections_made(&bench.store).await, before + 2);
 }

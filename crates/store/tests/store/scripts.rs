@@ -62,7 +62,7 @@ async fn nothing_small_waits_behind_what_is_large() {
     let bench = Bench::new().await;
     let script = append();
     let (mut large, mut small) = (script.on(&["list"]), script.on(&["list"]));
-    large.arg("large".repeat(10_000));
+    large.arg("large".repeat(100_000));
     small.arg("small");
     let list = cmd("CLIENT").arg("LIST").arg("TYPE").arg("normal").to_owned();
     // Each connection with its last command: this one goes with what is small.
