@@ -63,9 +63,11 @@ const AT_ONCE: usize = 4;
 /// else the machine does happens to both.
 const PHASES: usize = 10;
 const ASKED: usize = 100;
-/// Asked at the beginning of each phase and not measured: until an attack is at its full strength, and what it left
-/// behind is done.
-const UNMEASURED: usize = 20;
+/// As `nice` counts.
+const LOWEST_PRIORITY: i32 = 19;
+/// Asked at the beginning of each phase and not measured: until an attack is at its full strength, as with all of its
+/// connections open, and what it left behind is done.
+const UNMEASURED: usize = 100;
 /// Between two things that a neighbour asks for.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Below this it is the scheduler of a small machine that is measured.
@@ -105,12 +107,15 @@ async fn begin(attack: &Attack) -> Arc<Street> {
     Arc::new(street)
 }
 
-/// What neighbours do while the attack goes on. It comes from another thread: what it makes and reads itself holds up
-/// no neighbour.
+/// What neighbours do while the attack goes on. It comes from another thread, with the lowest priority: a hostile
+/// caller has another machine, so what it makes and reads itself takes no core from those that are measured. Whatever
+/// is left of the cores, it still uses.
 async fn under<T>(street: &Arc<Street>, attack: &'static Attack, neighbours: impl Future<Output = T>) -> T {
     let (end, ended) = oneshot::channel();
     let attacked = Arc::clone(street);
     let attacker = thread::spawn(move || {
+        // Linux takes this for the thread, not for the process.
+        rustix::process::setpriority_process(None, LOWEST_PRIORITY).expect("a lower priority");
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             tokio::select! {
