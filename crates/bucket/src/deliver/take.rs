@@ -5,19 +5,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{Job, JobId, Unreadable, element, entry};
-use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
 use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
-use crate::pace;
 use crate::script::constants::BATCH_JOBS;
-use crate::script::redis_bucket::{RedisBucket, WaitFor};
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::EffectiveSettings;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_str!("take.lua"));
 
@@ -145,10 +142,8 @@ impl RedisBucket {
             keys.letters(),
             keys.notices(),
         ];
-        let mut index = KeyIndex::after(common);
-        let plan = pace::pack(effective.pace.as_ref(), &mut index);
-        let mut call =
-            SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(index.into_keys(), request.consumer));
+        let (all, plan) = effective.pack_pace(common);
+        let mut call = SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(all, request.consumer));
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(request.before.elapsed() + JITTER));
