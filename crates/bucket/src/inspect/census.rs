@@ -197,7 +197,7 @@ fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
     Ok(replicas)
 }
 
-/// Reads a series of meter.lua: `t0 c0 t1 c1 c`.
+/// Reads a series of counts.lua: `t0 c0 t1 c1 c`.
 #[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
 fn per_second(series: &str, now_us: u64) -> f64 {
     let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();
