@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 300
-JOBS = 10
+JOBS = 40
 # In a dump of callgrind.
 POSITION = re.compile(r"(fl|fi|fe)=(.*)")
 COST = re.compile(r"[1-9]\d* \d")

@@ -35,7 +35,7 @@ pub fn scripts() -> BTreeSet<String> {
     for file in of_the_product("rs") {
         let source = fs::read_to_string(file).expect("a source");
         let own = source.split("#[cfg(test)]").next().unwrap_or_default();
-        for made in ["Script::new(", "Scripts::new(", "Scripts::of_kinds("] {
+        for made in ["Script::new(", "Scripts::new(", "Scripts::of_kinds(", "Scripts::without_rules("] {
             let names_in = own.split(made).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
             names.extend(names_in.map(|rest| rest.split(['"', ' ']).next().unwrap_or_default().to_owned()));
         }

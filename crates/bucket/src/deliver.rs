@@ -1,7 +1,5 @@
 //! From the claim of a job to its settlement, and what becomes of a dead replica's jobs.
 
-pub(crate) mod consumer;
-pub(crate) mod doorbell;
 pub(crate) mod heartbeat_watch;
 pub(crate) mod orphaned_claims;
 pub(crate) mod permit;
@@ -9,4 +7,3 @@ pub(crate) mod recover;
 pub(crate) mod replica;
 pub(crate) mod settle;
 pub(crate) mod take;
-pub(crate) mod take_size;

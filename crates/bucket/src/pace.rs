@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::{Rate, duration};
-use dripfeed_limit::{KeyIndex, Plan, Tier};
+use dripfeed_limit::{Plan, Tier};
 
 use crate::deliver::permit::PROMPT;
 use crate::settings::Leak;
@@ -36,11 +36,6 @@ pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
     }
     let plan = Plan::pace(tiers, key);
     Some(if leak.adaptive { plan.at_a_speed() } else { plan })
-}
-
-/// As a script takes it, its key among `keys`; empty: no pace.
-pub(crate) fn pack(plan: Option<&Plan>, keys: &mut KeyIndex) -> Vec<u8> {
-    plan.map(|plan| plan.pack(keys, now_us())).unwrap_or_default()
 }
 
 /// The clock of this machine, around which calendars are laid.

@@ -1,6 +1,5 @@
 //! What a bucket is set to: plain data, read and checked by the executable.
 
-pub(crate) mod effective_settings;
 pub(crate) mod limits;
 pub(crate) mod overrides;
 pub(crate) mod pace_tiers;

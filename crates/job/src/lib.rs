@@ -4,11 +4,10 @@
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
 //! a random draw receives it.
 
-pub mod bucket_name;
 pub mod fingerprint;
 pub mod forward;
-pub mod id;
 pub mod idempotency;
+pub mod names;
 pub mod options;
 pub mod outcome;
 pub mod path;
@@ -16,8 +15,7 @@ pub mod submission;
 mod units;
 mod wire;
 
-pub use bucket_name::BucketName;
-pub use id::JobId;
+pub use names::{BucketName, JobId};
 pub use outcome::answer::{UpstreamAnswer, Verdict};
 pub use outcome::retry::Retry;
 pub use outcome::state::JobState;

@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
-use dripfeed_bucket::{Claim, ClaimedJob, Feedback, Permit, Replica, Settled, Settlement};
-use dripfeed_job::{Ending, Job};
+use dripfeed_bucket::{BucketSettings, Claim, ClaimedJob, Feedback, Permit, Replica, Settled, Settlement};
+use dripfeed_job::{Ending, Job, Retry, UpstreamAnswer, Verdict};
 use futures::FutureExt;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use crate::call::request;
 use crate::call::{self, CallBounds, CallResult};
 use crate::lane_context::LaneContext;
-use crate::settlement;
 
 /// Takes one job to the end of this attempt.
 pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: ClaimedJob) {
@@ -70,8 +69,48 @@ fn judged(
     begun: Instant,
 ) -> (Settlement, Feedback) {
     context.metrics().attempted(called.class, begun.elapsed());
-    let feedback = settlement::feedback(&called.answer);
-    (settlement::settlement(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
+    let feedback = feedback(&called.answer);
+    (decide(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
+}
+
+/// What is to become of a job whose attempt ended so. `failures` are the attempts that failed before; `draw` is uniform
+/// in `[0, 1)`.
+fn decide(called: CallResult, job: &Job, failures: u32, bucket: &BucketSettings, draw: f64) -> Settlement {
+    let CallResult { answer, body, .. } = called;
+    let status = answer.status();
+    match answer.judge() {
+        // Only an answer with a status is a delivery.
+        Verdict::Delivered => Settlement::Complete { status: status.unwrap_or_default(), answer: body },
+        Verdict::Throttled { retry_after } => {
+            Settlement::Throttled { wait: retry_after.map(|wait| wait.min(bucket.leak.max_hold)) }
+        }
+        Verdict::Dead(reason) => Settlement::Bury { reason, status, answer: body, called: true },
+        Verdict::Failed(why) => {
+            let retry = retry_of(job, &bucket.retry);
+            match retry.after(failures.saturating_add(1), draw) {
+                Some(after) => Settlement::Retry { after },
+                None => Settlement::Bury { reason: last_of(&retry, &why), status, answer: body, called: true },
+            }
+        }
+    }
+}
+
+/// What the bucket is to know of its upstream besides.
+const fn feedback(answer: &UpstreamAnswer) -> Feedback {
+    Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for() }
+}
+
+/// A job that says how often it may be tried again overrides the bucket.
+fn retry_of(job: &Job, bucket: &Retry) -> Retry {
+    let attempts = job.retries.map_or(bucket.attempts, |retries| retries.saturating_add(1));
+    Retry { attempts, ..*bucket }
+}
+
+fn last_of(retry: &Retry, why: &str) -> String {
+    match retry.attempts {
+        0 | 1 => format!("{why}; it had one attempt"),
+        attempts => format!("{why}; that was the last of {attempts} attempts"),
+    }
 }
 
 /// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone. None:
@@ -121,14 +160,4 @@ async fn settle(context: &LaneContext, replica: &Replica, claim: Claim, settleme
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::panic, reason = "a panic is what is tested")]
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_is_a_failed_attempt() {
-        let called = unbroken(async { panic!("a bug") }).await.unwrap_or_else(CallResult::panicked);
-        assert_eq!(called.class, "panic");
-        assert!(matches!(called.answer.judge(), dripfeed_job::Verdict::Failed(_)));
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! A lane: takes the jobs of one bucket at its pace, and starts an attempt for each.
 //!
-//! pace → take (here) → call → judge → settle (`attempt`).
+//! pace → take (here) → call → decide → settle (`attempt`).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::attempt;
 use crate::consumer_name::ConsumerName;
-use crate::heartbeat;
 use crate::lane_context::LaneContext;
-use crate::outage_backoff::OutageBackoff;
+use crate::outage::OutageBackoff;
 use crate::settings::ProcessorSettings;
+use crate::upkeep;
 
 /// For requeuing what a drain left, and for leaving: together less than what a service manager gives beyond the
 /// drain.
@@ -59,7 +59,7 @@ impl Lane {
         let mut life = Life::First;
         while let Some(replica) = self.join(life).await {
             life = Life::Again;
-            let mut beats = pin!(heartbeat::until_fenced(&replica, self.bucket(), self.context.metrics()));
+            let mut beats = pin!(upkeep::until_fenced(&replica, self.bucket(), self.context.metrics()));
             let end = tokio::select! {
                 end = self.live(&replica, &mut attempts) => end,
                 () = &mut beats => LifeEnd::Fenced,

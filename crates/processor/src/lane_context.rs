@@ -7,7 +7,7 @@ use dripfeed_bucket::Bucket;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::LaneMetrics;
-use crate::shortage::ShortageBackoff;
+use crate::outage::ShortageBackoff;
 use crate::upstream::Upstream;
 use crate::upstream::connector::{Connector, HttpClient};
 

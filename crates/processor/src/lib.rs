@@ -1,7 +1,7 @@
 //! HTTP out: takes jobs at each bucket's pace, calls its upstream, and settles what came of it.
 //!
-//! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request and
-//! makes the `call`, and `settlement` decides what the answer means. A lane's `heartbeat` keeps its claims alive.
+//! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request, makes
+//! the `call`, decides what the answer means, and settles. A lane's `upkeep` keeps its claims alive.
 //!
 //! **Architecture invariants:** upstreams come from configuration, never from a job. One attempt is one request that
 //! the upstream could have seen. A job's end is decided in Redis alone: nothing is remembered here.
@@ -9,16 +9,13 @@
 mod attempt;
 mod call;
 mod consumer_name;
-mod heartbeat;
 mod lane;
 mod lane_context;
 mod metrics;
-mod outage_backoff;
+mod outage;
 mod processor;
-mod retention;
 mod settings;
-mod settlement;
-mod shortage;
+mod upkeep;
 mod upstream;
 
 pub use processor::Processor;

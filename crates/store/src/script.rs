@@ -25,7 +25,7 @@ struct JoinedScript {
 
 impl Script {
     /// The script of a verb: before it, all the fragments that it needs, each of which may need others. What a text
-    /// needs is said in the comment at its head: `-- needs: now, meter`. Where two tables have a fragment of one name,
+    /// needs is said in the comment at its head: `-- needs: now, counts`. Where two tables have a fragment of one name,
     /// the first counts.
     ///
     /// # Panics

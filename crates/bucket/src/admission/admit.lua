@@ -1,13 +1,13 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, meter, control, pace, eta, callers, caller_share, largest, rules/check, kind/jobs
+-- needs: now, counts, pace, eta, caller_share, rules/check, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in keep.lua  10… once (string), one per idempotency key, then where a pace has its
 --       state (string), the scopes of limits (string), then a stream's parked (zset) | where a list's takers are
 --       counted (hash)
--- ARGV  1 version of what is in force (control.lua)  2 '1' when this batch may have been admitted before
+-- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
 --       7 the most bytes of one caller  8 ms to keep idempotency keys after their jobs' end  9 the most of them
 --       10 ms to keep the token  11 which planning of its caller this is

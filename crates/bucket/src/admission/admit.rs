@@ -18,11 +18,10 @@ use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
-use crate::script::redis_bucket::RedisBucket;
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::EffectiveSettings;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admit.lua"));
 
@@ -158,8 +157,8 @@ impl RedisBucket {
                 next
             });
         }
+        let (keys, paced) = effective.pack_pace(keys);
         let mut keys = KeyIndex::after(keys);
-        let paced = pace::pack(effective.pace.as_ref(), &mut keys);
         let now_us = pace::now_us();
         let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
         let plans: Vec<Vec<u8>> =

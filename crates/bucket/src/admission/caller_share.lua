@@ -1,5 +1,5 @@
 -- The share of the room that one caller may hold, in jobs and in bytes.
--- needs: callers, eta
+-- needs: counts, eta
 local held_before = {}
 
 -- What a caller had in the bucket when the script began. Nobody has more than there is: somebody deleted jobs by hand.

@@ -1,13 +1,13 @@
 -- Makes a replica a member: its heartbeat begins, and it may take.
 --
--- needs: at_maxmemory, kind/consumers
+-- needs: at_maxmemory, kind/held
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string), then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life
 -- Result  'joined'
 local JOBS, REPLICAS, PACE, TIERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local consumer, is_first_life = ARGV[1], ARGV[2] == '1'
 
--- This one's clock can't know what has passed since others last looked at the throttle (spend.lua).
+-- This one's clock can't know what has passed since others last looked at the throttle (pace.lua).
 redis.call('HDEL', PACE, 'looked')
 enroll(JOBS, consumer)
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing

@@ -4,7 +4,7 @@
 -- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past
 -- half of their deliveries they are due one after the other.
 --
--- needs: at_maxmemory, constants, keep, record, bury, kind/consumers, kind/entry, kind/held
+-- needs: at_maxmemory, constants, keep, record, kind/entry, kind/held
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 takes (hash)  11 holders (hash)  12 keyed jobs (hash)
 --       13 key ends (zset)  14 notices (zset), then the kind's, as in settle.lua

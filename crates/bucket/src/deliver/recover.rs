@@ -5,8 +5,6 @@ use std::time::Instant;
 
 use redis::Value;
 
-use crate::bucket::Bucket;
-use crate::deliver::consumer::Consumer;
 use crate::deliver::heartbeat_watch::HeartbeatWatch;
 use crate::error::BucketError;
 use crate::script::constants::{BATCH_JOBS, PARKED_OWNER};
@@ -26,26 +24,6 @@ pub struct Recovery {
     pub recovered: u64,
     /// Jobs that were handed out too often without an end.
     pub poisoned: u64,
-}
-
-impl Bucket {
-    /// For a caller that knows that a replica is gone: its jobs are due at once for the others, not only after the
-    /// lease. None: its heart beat meanwhile, so it lives and keeps its jobs.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
-        let consumer = consumer.as_str();
-        // The owner of parked jobs is no replica: it never beats, and never dies.
-        if consumer == PARKED_OWNER {
-            return Ok(None);
-        }
-        let mut beats = redis::cmd("HGET");
-        beats.arg(self.redis_bucket.keys.replicas()).arg(consumer);
-        let seen: Option<String> = self.redis_bucket.store.command(&beats).await?;
-        let taken_over = self.redis_bucket.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
-        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
-    }
 }
 
 impl RedisBucket {

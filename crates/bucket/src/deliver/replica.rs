@@ -1,20 +1,21 @@
 //! A processor's membership in a bucket.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use dripfeed_store::Doorbell;
+
 use crate::bucket::Bucket;
-use crate::deliver::consumer::Consumer;
-use crate::deliver::doorbell::Doorbell;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::recover::Recovery;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
-use crate::deliver::take::{Claim, Idle, Take, TakeRequest};
-use crate::deliver::take_size::TakeSize;
+use crate::deliver::take::{Claim, Idle, Take, TakeRequest, TakeSize};
 use crate::error::BucketError;
+use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
@@ -23,6 +24,28 @@ static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 /// Between two tries to settle a job that Redis refuses to settle even alone.
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
+
+/// A replica's name in the group, unique per process and life.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Consumer(String);
+
+impl Consumer {
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// Whether a process is new in the group, or comes again after it was declared dead or Redis lost its membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +101,24 @@ impl Bucket {
             asked: Mutex::new(joined),
             expired: AtomicU64::new(0),
         })))
+    }
+
+    /// For a caller that knows that a replica is gone: its jobs are due at once for the others, not only after the
+    /// lease. None: its heart beat meanwhile, so it lives and keeps its jobs.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
+        let consumer = consumer.as_str();
+        // The owner of parked jobs is no replica: it never beats, and never dies.
+        if consumer == PARKED_OWNER {
+            return Ok(None);
+        }
+        let mut beats = redis::cmd("HGET");
+        beats.arg(self.redis_bucket.keys.replicas()).arg(consumer);
+        let seen: Option<String> = self.redis_bucket.store.command(&beats).await?;
+        let taken_over = self.redis_bucket.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
+        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
     }
 }
 
@@ -139,7 +180,8 @@ impl Replica {
         let redis_bucket = &self.0.redis_bucket;
         match &idle.bell {
             Some(last_id) => {
-                self.0.doorbell.wait(&redis_bucket.store, &redis_bucket.keys.jobs(), last_id, idle.wait).await;
+                let (connect, jobs) = (redis_bucket.store.dedicated(), redis_bucket.keys.jobs());
+                self.0.doorbell.wait(connect, &jobs, last_id, idle.wait).await;
             }
             None => tokio::time::sleep(idle.wait).await,
         }

@@ -1,13 +1,13 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, control, pace, spend, keep, record, kind/take
+-- needs: at_maxmemory, now, pace, keep, record, kind/take
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
 --       13 dead (stream)  14 letters (hash)  15 notices (zset), then where a pace has its state (string), then the
 --       kind's, as in settle.lua
--- ARGV  1 version of what is in force (control.lua)  2 consumer  3 the most jobs wanted
+-- ARGV  1 version of what is in force (pace.lua)  2 consumer  3 the most jobs wanted
 --       4 plan of the pace ('': none)  5 max in flight (0: none)
 --       6 µs since this replica joined or last asked, by its own clock, which nobody sets
 --       7 what is kept (keep.lua)  8 the longest hold in ms  9 number of this take

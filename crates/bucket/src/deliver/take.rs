@@ -1,23 +1,21 @@
 //! Pace and take, in one script: a token is got before a job is read.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{Job, JobId, Unreadable, element, entry};
-use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
 use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
 use crate::error::BucketError;
-use crate::pace;
 use crate::script::constants::BATCH_JOBS;
-use crate::script::redis_bucket::{RedisBucket, WaitFor};
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::EffectiveSettings;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_str!("take.lua"));
 
@@ -96,6 +94,35 @@ pub(crate) struct TakeRequest<'a> {
     pub(crate) lateness: &'a Lateness,
 }
 
+/// How many jobs a replica asks for. A take whose answer didn't come in time may have been too much to hand out in that
+/// time, and would be again: so the next one asks for less.
+#[derive(Debug)]
+pub(crate) struct TakeSize(AtomicUsize);
+
+impl Default for TakeSize {
+    fn default() -> Self {
+        Self(AtomicUsize::new(usize::MAX))
+    }
+}
+
+impl TakeSize {
+    /// What to ask for, of the `wanted`: at least one.
+    pub(crate) fn of(&self, wanted: usize) -> usize {
+        wanted.min(self.0.load(Ordering::Relaxed))
+    }
+
+    /// No answer came to a take of this many.
+    pub(crate) fn unanswered(&self, asked: usize) {
+        self.0.store((asked / 2).max(1), Ordering::Relaxed);
+    }
+
+    /// An answer came.
+    pub(crate) fn answered(&self) {
+        let bound = self.0.load(Ordering::Relaxed);
+        self.0.store(bound.saturating_mul(2), Ordering::Relaxed);
+    }
+}
+
 /// When a take was asked for, and how long the permits that come of it are good.
 struct PermitGrant<'a> {
     asked: Instant,
@@ -145,10 +172,8 @@ impl RedisBucket {
             keys.letters(),
             keys.notices(),
         ];
-        let mut index = KeyIndex::after(common);
-        let plan = pace::pack(effective.pace.as_ref(), &mut index);
-        let mut call =
-            SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(index.into_keys(), request.consumer));
+        let (all, plan) = effective.pack_pace(common);
+        let mut call = SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(all, request.consumer));
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(request.before.elapsed() + JITTER));
@@ -223,4 +248,27 @@ fn read_job(
         guard: open_claims.add(id.to_string().into()),
     };
     Ok(ClaimedJob { claim, permit, job })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_take_without_an_answer_is_followed_by_a_smaller_one_until_one_is_answered() {
+        let take_size = TakeSize::default();
+        assert_eq!(take_size.of(500), 500);
+        take_size.answered();
+        let mut asked = Vec::new();
+        for _ in 0..10 {
+            let of = take_size.of(50);
+            asked.push(of);
+            take_size.unanswered(of);
+        }
+        assert_eq!(asked, [50, 25, 12, 6, 3, 1, 1, 1, 1, 1]);
+        for doubled in [2, 4, 8, 16, 32, 50, 50] {
+            take_size.answered();
+            assert_eq!(take_size.of(50), doubled);
+        }
+    }
 }

@@ -1,6 +1,6 @@
--- Records how jobs ended: hash outcomes, job id → 'ms record'; zset ended, job id by ms; both bounded by time, number
--- and bytes, which the tally counts.
--- needs: now, meter, callers, keep
+-- How jobs end: what is recorded of each, and burying one as a dead letter. Hash outcomes, job id → 'ms record'; zset
+-- ended, job id by ms; both bounded by time, number and bytes, which the tally counts.
+-- needs: now, counts, keep, kind/entry, kind/held
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
 -- The key of the notices is a zset, job id → ms until which somebody waits for its end, and the name of the channel. A
@@ -88,4 +88,56 @@ local function record_exits(keys)
   publish_ends(keys.notices)
   count_bytes(keys, 'outcomes_bytes', recorded.bytes)
   forget_outcomes(keys, jobs)
+end
+
+-- Burying a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
+-- room.
+
+-- A foreign entry may have any number of fields: the letter has the first of them.
+local MOST_FIELDS = 100
+
+-- Reads all that burying takes and writes nothing, so that what fails here has changed nothing.
+local function letter_of(job, entry, outcome, reason)
+  local id = job_id(job)
+  local fields, own = { 'job', id, 'reason', reason, 'outcome', outcome }, letter_fields(entry)
+  for i = 1, math.min(#own, 2 * MOST_FIELDS) do fields[#fields + 1] = own[i] end
+  return {
+    job = job, id = id, outcome = outcome, fields = fields, bytes = letter_bytes(fields),
+    is_whole = #entry > 0, counted = counted_bytes(entry), caller = caller_of(entry),
+  }
+end
+
+local function bury(keys, letter)
+  withdraw(keys, { letter.job })
+  -- Of a job that somebody deleted by hand nothing is left but how it ended.
+  if letter.is_whole then
+    drop_letters(keys, 1, letter.bytes)
+    redis.call('HSET', keys.letters, letter.id, redis.call('XADD', keys.dead, '*', unpack(letter.fields)))
+    count_bytes(keys, 'dead_bytes', letter.bytes)
+  end
+  record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller)
+end
+
+-- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether
+-- it has left.
+local function bury_or_keep(keys, letter)
+  if dead_is_full(keys) then
+    keep_unburied(keys, letter.job, letter.outcome)
+    return false
+  end
+  bury(keys, letter)
+  return true
+end
+
+-- Both raise the error of a key that holds another type before anything is written: scripts don't roll back.
+local function check_letters(keys)
+  redis.call('XLEN', keys.dead)
+  redis.call('HLEN', keys.letters)
+end
+
+local function check_types(keys)
+  for _, hash in ipairs({ keys.tally, keys.meter, keys.outcomes, keys.holders }) do redis.call('HLEN', hash) end
+  redis.call('HLEN', keys.keyed_jobs)
+  redis.call('ZCARD', keys.key_ends)
+  redis.call('ZCARD', keys.ended)
 end

@@ -1,10 +1,10 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes.
 --
--- needs: now, meter, control, pace, eta, callers, caller_share, largest, keep, kind/entry, kind/jobs
+-- needs: now, counts, pace, eta, caller_share, keep, kind/entry, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
 --       8 holders (hash), then where a pace has its state (string), then a stream's parked (zset) | where a list's
 --       takers are counted (hash)
--- ARGV  1 version of what is in force (control.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
+-- ARGV  1 version of what is in force (pace.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
 --       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 the most bytes of one caller
 --       8 ms until the new job is due (0: at once)
 -- Result  { 'changed', … } | { 'absent' } | { 'admitted', new id, level, eta in ms }

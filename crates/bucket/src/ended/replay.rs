@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use dripfeed_job::{JobId, Rate};
-use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
 use crate::admission::{Admitted, RefusalReason, Refused};
 use crate::bucket::Bucket;
 use crate::ended::dead_letters::DeadFilter;
 use crate::error::BucketError;
-use crate::pace;
-use crate::script::redis_bucket::{RedisBucket, WaitFor};
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::EffectiveSettings;
 
 static REPLAY: PlannedScripts = PlannedScripts::new("replay", include_str!("replay.lua"));
 
@@ -108,9 +105,8 @@ impl RedisBucket {
             keys.letters(),
             keys.holders(),
         ];
-        let mut index = KeyIndex::after(common);
-        let plan = pace::pack(effective.pace.as_ref(), &mut index);
-        let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(index.into_keys()));
+        let (all, plan) = effective.pack_pace(common);
+        let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(all));
         call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call

@@ -1,9 +1,9 @@
 -- Counts a bucket at one moment.
 --
--- needs: now, control, pace, spend, kind/jobs, kind/census
+-- needs: now, pace, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
 --       where a pace has its state (string), then the kind's: parked (zset) | the list of each taker, takers (hash)
--- ARGV  1 version of what is in force (control.lua)  2 plan of the pace ('': none)
+-- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
 -- Result  { 'changed', … }
 --         { now in µs, level, parked, pending, dead, id of the oldest job or '', tokens free or -1, µs until
 --           there is one, hold until ms, thousandths of the rate that are left, and why,

@@ -4,20 +4,18 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use dripfeed_job::{Ending, JobId, Share};
-use dripfeed_limit::KeyIndex;
 use dripfeed_store::Call;
 
 use crate::admission::RefusalReason;
 use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::pace::{self, PaceTarget};
+use crate::pace::PaceTarget;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
-use crate::script::redis_bucket::{RedisBucket, WaitFor};
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
-use crate::settings::effective_settings::EffectiveSettings;
 use crate::settings::limits::BucketLimits;
 use crate::settings::overrides::Overrides;
 
@@ -108,9 +106,7 @@ impl RedisBucket {
         let keys = &self.keys;
         let common =
             vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
-        let mut index = KeyIndex::after(common);
-        let plan = pace::pack(effective.pace.as_ref(), &mut index);
-        let mut all = index.into_keys();
+        let (mut all, plan) = effective.pack_pace(common);
         match self.kind {
             Kind::Stream => all.push(keys.parked()),
             Kind::List => {
@@ -201,7 +197,7 @@ fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
     Ok(replicas)
 }
 
-/// Reads a series of meter.lua: `t0 c0 t1 c1 c`.
+/// Reads a series of counts.lua: `t0 c0 t1 c1 c`.
 #[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
 fn per_second(series: &str, now_us: u64) -> f64 {
     let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();

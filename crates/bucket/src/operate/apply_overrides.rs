@@ -1,4 +1,4 @@
-//! Changes settings at run time, under a new version (see `effective_settings`).
+//! Changes settings at run time, under a new version (see `script/redis_bucket.rs`).
 
 use dripfeed_store::Script;
 

@@ -1,7 +1,7 @@
 -- Reads jobs that are to be moved into another bucket, oldest first, as many as a script may read; and who takes jobs
 -- here.
 --
--- needs: at_maxmemory, constants, now, kind/consumers, kind/leaving
+-- needs: at_maxmemory, constants, now, kind/held, kind/leaving
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash), then a stream's parked (zset), attempts (hash) and unburied (hash) |
 --       where a list's takers are counted (hash)
 -- ARGV  1 where to begin: a stream's id after which, '' for the first | how many at the tail of a list stay there

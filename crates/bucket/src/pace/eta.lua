@@ -1,5 +1,5 @@
 -- How long until jobs have leaked, from the pace and the measured leak.
--- needs: now, meter, rules/eta, kind/jobs
+-- needs: now, counts, rules/eta, kind/jobs
 
 -- The pace as it is now, for the functions below.
 local function pace_look(pace, plan)

@@ -1,17 +1,22 @@
-//! What every verb of a bucket needs: Redis, the key names, the settings, and how a script is run with the effective
-//! settings.
+//! What every verb of a bucket needs: Redis, the key names, and the effective settings, with which scripts are run.
+//!
+//! Effective are the configured settings, and over them the changes that were made at run time. Changes are kept in
+//! Redis under a version. A script is given the settings as its caller knows them, and the version that this comes
+//! from; where the changes are others by now, it does nothing and answers them, and is asked again. So a change holds
+//! for all replicas from the moment it is written, and nobody asks for changes in vain.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use dripfeed_limit::ScopeKeys;
+use arc_swap::ArcSwap;
+use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
 use dripfeed_store::{Call, Store};
 use redis::Value;
 
 use crate::error::BucketError;
+use crate::pace;
 use crate::script::keys::Keys;
 use crate::script::reply::Reply;
-use crate::settings::effective_settings::{EffectiveSettings, SettingsCache};
 use crate::settings::limits::BucketLimits;
 use crate::settings::overrides::Overrides;
 use crate::settings::{BucketSettings, Kind};
@@ -27,12 +32,61 @@ pub(crate) enum WaitFor {
     Durability,
 }
 
+#[derive(Clone, Debug)]
+pub(crate) struct EffectiveSettings {
+    /// Of the changes. Empty: nothing was changed yet.
+    pub(crate) version: String,
+    pub(crate) overrides: Overrides,
+    configured: Arc<BucketSettings>,
+    /// The configured ones, changed.
+    pub(crate) settings: BucketSettings,
+    /// What lets calls pass. None: as fast as the upstream answers.
+    pub(crate) pace: Option<Plan>,
+    /// Where the state of the pace is.
+    pace_key: String,
+    configured_limits: BucketLimits,
+    /// The configured ones, or others that were set at run time.
+    pub(crate) limits: BucketLimits,
+}
+
+impl EffectiveSettings {
+    fn new(configured: BucketSettings, pace_key: String) -> Self {
+        let effective = Self {
+            version: String::new(),
+            overrides: Overrides::default(),
+            settings: configured.clone(),
+            configured: Arc::new(configured),
+            pace: None,
+            pace_key,
+            configured_limits: BucketLimits::default(),
+            limits: BucketLimits::default(),
+        };
+        effective.applied()
+    }
+
+    /// All that follows from what is configured and what was changed is worked out here.
+    fn applied(self) -> Self {
+        let (settings, limits) = self.overrides.over(&self.configured, &self.configured_limits);
+        let pace = pace::plan(&settings.leak, self.pace_key.clone());
+        Self { settings, pace, limits, ..self }
+    }
+
+    /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.
+    pub(crate) fn pack_pace(&self, keys: Vec<String>) -> (Vec<String>, Vec<u8>) {
+        let Some(pace) = &self.pace else { return (keys, Vec::new()) };
+        let mut index = KeyIndex::after(keys);
+        let packed = pace.pack(&mut index, pace::now_us());
+        (index.into_keys(), packed)
+    }
+}
+
 pub(crate) struct RedisBucket {
     pub(crate) store: Store,
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
     pub(crate) scopes: ScopeKeys,
-    pub(crate) settings_cache: SettingsCache,
+    /// As far as this process knows.
+    effective: ArcSwap<EffectiveSettings>,
     /// Where the next run of retention goes on in the keyed jobs.
     pub(crate) keyed_looked_at: AtomicU64,
 }
@@ -43,26 +97,26 @@ impl RedisBucket {
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
         let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str(), store.salt().clone());
         let store = store.for_key(&keys.jobs());
-        let settings_cache = SettingsCache::new(settings, keys.pace_tiers());
-        Self { store, keys, kind, scopes, settings_cache, keyed_looked_at: AtomicU64::new(0) }
+        let effective = ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers()));
+        Self { store, keys, kind, scopes, effective, keyed_looked_at: AtomicU64::new(0) }
     }
 
     /// As configured.
     pub(crate) fn settings(&self) -> Arc<BucketSettings> {
-        self.settings_cache.now().configured.clone()
+        self.effective.load().configured.clone()
     }
 
     pub(crate) fn effective_settings(&self) -> Arc<EffectiveSettings> {
-        self.settings_cache.now()
+        self.effective.load_full()
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {
-        let settings = Arc::new(settings);
-        self.settings_cache.set(|before| before.configured(settings.clone()));
+        let configured = Arc::new(settings);
+        self.set(|before| EffectiveSettings { configured: configured.clone(), ..before });
     }
 
     pub(crate) fn limit_by(&self, limits: &BucketLimits) {
-        self.settings_cache.set(|before| before.limited(limits.clone()));
+        self.set(|before| EffectiveSettings { configured_limits: limits.clone(), ..before });
     }
 
     /// Runs a script with the effective settings, and again when it answers that something was changed.
@@ -95,7 +149,11 @@ impl RedisBucket {
         let fields = reply.array()?.fields()?;
         let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
         let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields));
-        self.settings_cache.set(|before| before.changed(version.clone(), overrides.clone()));
+        self.set(|before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before });
         Ok(None)
+    }
+
+    fn set(&self, change: impl Fn(EffectiveSettings) -> EffectiveSettings) {
+        self.effective.rcu(|known| change(EffectiveSettings::clone(known)).applied());
     }
 }

@@ -36,25 +36,19 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
 }
 
 const FRAGMENTS: &Fragments = &[
-    ("adapt", include_str!("../pace/adapt.lua")),
     ("at_maxmemory", include_str!("at_maxmemory.lua")),
     ("budget", include_str!("budget.lua")),
-    ("bury", include_str!("../deliver/bury.lua")),
     ("caller_share", include_str!("../admission/caller_share.lua")),
-    ("callers", include_str!("../admission/callers.lua")),
     ("constants", CONSTANTS),
-    ("control", include_str!("../settings/control.lua")),
+    ("counts", include_str!("counts.lua")),
     ("each", include_str!("../inspect/doctor/each.lua")),
     ("eta", include_str!("../pace/eta.lua")),
     ("keep", include_str!("../ended/keep.lua")),
-    ("largest", include_str!("../admission/largest.lua")),
-    ("meter", include_str!("meter.lua")),
     ("now", include_str!("now.lua")),
     ("order", include_str!("../ended/order.lua")),
     ("pace", include_str!("../pace.lua")),
     ("pace_constants", PACE_CONSTANTS),
     ("record", include_str!("../ended/record.lua")),
-    ("spend", include_str!("../pace/spend.lua")),
     ("there", include_str!("../inspect/doctor/there.lua")),
 ];
 
@@ -62,7 +56,6 @@ const FRAGMENTS: &Fragments = &[
 
 const OF_STREAMS: &Fragments = &[
     ("kind/census", include_str!("../kind/stream/census.lua")),
-    ("kind/consumers", include_str!("../kind/stream/consumers.lua")),
     ("kind/entry", include_str!("../kind/stream/entry.lua")),
     ("kind/gone", include_str!("../kind/stream/gone.lua")),
     ("kind/held", include_str!("../kind/stream/held.lua")),
@@ -77,7 +70,6 @@ const OF_STREAMS: &Fragments = &[
 
 const OF_LISTS: &Fragments = &[
     ("kind/census", include_str!("../kind/list/census.lua")),
-    ("kind/consumers", include_str!("../kind/list/consumers.lua")),
     ("kind/entry", include_str!("../kind/list/entry.lua")),
     ("kind/gone", include_str!("../kind/list/gone.lua")),
     ("kind/held", include_str!("../kind/list/held.lua")),
@@ -105,6 +97,14 @@ impl Scripts {
     /// Of a verb that each kind has for itself.
     pub(crate) const fn of_kinds(name: &'static str, of_streams: &'static str, of_lists: &'static str) -> Self {
         Self::joined(Script::new(name, STREAM, of_streams), Script::new(name, LIST, of_lists))
+    }
+
+    /// Of a verb that decides by no plan, though it needs functions beside others that do.
+    pub(crate) const fn without_rules(name: &'static str, verb: &'static str) -> Self {
+        Self::joined(
+            Script::new(name, fragments_without_rules(Kind::Stream), verb),
+            Script::new(name, fragments_without_rules(Kind::List), verb),
+        )
     }
 
     const fn joined(stream: Script, list: Script) -> Self {
@@ -136,13 +136,7 @@ pub(crate) struct PlannedScripts {
 
 impl PlannedScripts {
     pub(crate) const fn new(name: &'static str, verb: &'static str) -> Self {
-        Self {
-            with_rules: Scripts::new(name, verb),
-            without: Scripts::joined(
-                Script::new(name, fragments_without_rules(Kind::Stream), verb),
-                Script::new(name, fragments_without_rules(Kind::List), verb),
-            ),
-        }
+        Self { with_rules: Scripts::new(name, verb), without: Scripts::without_rules(name, verb) }
     }
 
     pub(crate) fn of(&self, kind: Kind, has_plans: bool) -> &Script {

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::de::{self, Deserialize, Deserializer};
 
-use crate::id::JobId;
+use crate::names::JobId;
 use crate::submission::Submission;
 use crate::wire::entry::{self, FIELDS, Job, LAYOUT, Unreadable};
 

@@ -12,7 +12,7 @@ use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::forward::ForwardHeaders;
-use crate::id::JobId;
+use crate::names::JobId;
 use crate::path::UpstreamPath;
 use crate::submission::Submission;
 use crate::units::duration::ms_up;

@@ -23,7 +23,7 @@ use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service};
 
-use crate::shortage::shortage_of_files;
+use crate::outage::shortage_of_files;
 use crate::upstream::Upstream;
 use crate::upstream::ssrf::is_public;
 

@@ -1,4 +1,4 @@
-//! Which fragments of Lua a script is joined from: each names what it needs, in a line `-- needs: now, meter` of the
+//! Which fragments of Lua a script is joined from: each names what it needs, in a line `-- needs: now, counts` of the
 //! comment at its head.
 //!
 //! All of it is worked out while the program is compiled: one with a script that needs what nobody has doesn't compile.

@@ -24,7 +24,7 @@ const BYTES: &str = " bytes";
 #[derive(Default, PartialEq, Eq)]
 pub(super) struct JobCounts {
     bytes: u64,
-    /// The fields of `holders`, as admission/callers.lua names them.
+    /// The fields of `holders`, as script/counts.lua names them.
     held: HashMap<String, i64>,
     /// A job that moves meanwhile may be met twice.
     seen: HashSet<String>,

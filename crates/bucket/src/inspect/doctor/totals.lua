@@ -4,7 +4,7 @@
 -- needs: at_maxmemory, now, kind/jobs
 -- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 where a list's takers are counted (hash)
 -- ARGV  1 the moment at which the jobs were counted ('': they weren't)
---       2 the bytes that they count ('': leave these), then pairs: a field of callers.lua, by how much it is more
+--       2 the bytes that they count ('': leave these), then pairs: a field of counts.lua, by how much it is more
 --       than is counted
 -- Result  { this moment: the same text as long as no job comes, goes or, in a list, moves; bytes as they are counted
 --           jobs that are lost, 1 when this moment is still that of the count }

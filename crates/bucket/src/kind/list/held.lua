@@ -1,12 +1,26 @@
--- List kind: a job that a replica holds is an element of the replica's own list, the latest at its head. Scripts are
--- given the element.
+-- List kind: those who take jobs, and what they hold. The hash `takers` has how many each holds; a job that one holds is
+-- an element of its own list, the latest at its head. Scripts are given the element.
 --
 -- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something
 -- that needs no memory. That is why nothing here is an LMOVE.
--- needs: budget, kind/consumers, kind/entry
+-- needs: budget, kind/entry, kind/jobs
+
+-- Before `takers` in KEYS, and the first of ARGV, where a script is given what a replica holds.
 local TAKEN, HOLDER = KEYS[#KEYS - 1], ARGV[1]
 
--- As check_types in bury.lua.
+local function enroll(_, consumer)
+  redis.call('HSETNX', TAKERS, consumer, 0)
+end
+
+local function enrolled(_)
+  return redis.call('HKEYS', TAKERS)
+end
+
+local function dismiss(_, consumer)
+  redis.call('HDEL', TAKERS, consumer)
+end
+
+-- As check_types in record.lua.
 local function check_held()
   redis.call('LLEN', TAKEN)
   redis.call('HLEN', TAKERS)

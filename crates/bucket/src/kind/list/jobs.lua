@@ -1,5 +1,8 @@
 -- List kind: how many jobs there are, and one more.
--- needs: now, kind/consumers, kind/entry
+-- needs: now, kind/entry
+
+-- Hash: who takes jobs → how many each holds; the last of KEYS.
+local TAKERS = KEYS[#KEYS]
 
 -- The level, and what of it is in flight; in all, and { consumer, number }….
 local function count_jobs(jobs)

@@ -1,6 +1,6 @@
 -- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
--- needs: constants, now, budget, record, kind/consumers, kind/jobs, kind/entry
-local TAKEN = KEYS[#KEYS - 1]
+-- needs: constants, now, budget, record, kind/entry, kind/held, kind/jobs
+
 -- Nothing rings when a list gets an element, without taking it; so who waits looks again soon.
 local EMPTY_POLL = 50000
 

@@ -1,7 +1,6 @@
--- Stream kind: how a job that no replica holds leaves the bucket. Keys as of the scripts that cancel: 1 jobs, 10 parked
--- (zset), 11 attempts (hash), 12 unburied (hash).
--- needs: constants
-local JOBS, PARKED, ATTEMPTS, UNBURIED = KEYS[1], KEYS[10], KEYS[11], KEYS[12]
+-- Stream kind: how a job that no replica holds leaves the bucket. Keys as of the scripts that cancel: the jobs first.
+-- needs: constants, kind/held
+local JOBS = KEYS[1]
 
 -- What was counted of its attempts: a number as text, or false.
 local function leave(id)

@@ -1,9 +1,9 @@
 -- Cancels what waits or is parked, as much at a time as a script may read. What comes later stays.
 --
--- needs: at_maxmemory, constants, budget, keep, record, kind/entry, kind/leave, kind/pending
+-- needs: at_maxmemory, constants, budget, keep, record, kind/entry, kind/held, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
---       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
---       10 parked (zset)  11 attempts (hash)  12 unburied (hash)
+--       7 keyed jobs (hash)  8 key ends (zset)
+--       9 notices (zset), then parked (zset), attempts (hash), unburied (hash)
 -- ARGV  1 the last id that is to be purged ('' at first: the last one there is now)  2 the most jobs in this call
 --       3 what is kept (keep.lua)
 -- Result  { purged, the last id that is to be purged, or '' when all is done }

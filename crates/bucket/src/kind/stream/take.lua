@@ -1,5 +1,5 @@
 -- Stream kind: parked jobs that are due first, then new ones. One whose time has not come is parked on the way.
--- needs: constants, now, budget, keep, record, bury, kind/consumers, kind/entry, kind/held
+-- needs: constants, now, budget, keep, record, kind/entry, kind/held
 
 local function count_in_flight(jobs)
   make_group(jobs)

@@ -1,5 +1,8 @@
-//! A lack of what this machine gives its processes: open files, ports, memory for sockets. No call was made and the
-//! upstream isn't the cause, so no job pays for it with an attempt.
+//! While Redis or this machine refuses: retries with a growing backoff, logged once when that begins and once when it
+//! ends.
+//!
+//! This machine may lack what it gives its processes: open files, ports, memory for sockets. Then no call was made and
+//! the upstream isn't the cause, so no job pays for it with an attempt.
 
 use std::error::Error;
 use std::fs::File;
@@ -7,12 +10,56 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use dripfeed_job::BucketName;
 use nix::errno::Errno;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::outage_backoff::OutageBackoff;
+/// Short enough to be at work within seconds of Redis being back.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+
+/// What one loop has seen of an outage.
+pub(crate) struct OutageBackoff {
+    bucket: BucketName,
+    doing: &'static str,
+    begun: Option<(Instant, ExponentialBackoff)>,
+}
+
+impl OutageBackoff {
+    /// None yet. `doing` completes the sentence "this replica can't …".
+    pub(crate) const fn none_yet(bucket: BucketName, doing: &'static str) -> Self {
+        Self { bucket, doing, begun: None }
+    }
+
+    /// Notes a failure, and shows how long to wait before the next try.
+    pub(crate) fn failed(&mut self, error: &(dyn Error + 'static)) -> Duration {
+        let (_, waits) = self.begun.get_or_insert_with(|| {
+            let (bucket, doing) = (&self.bucket, self.doing);
+            tracing::warn!(%bucket, error, "This replica can't {doing}; it keeps trying");
+            (Instant::now(), waits())
+        });
+        waits.next().unwrap_or(LONGEST_WAIT)
+    }
+
+    /// Notes a success.
+    pub(crate) fn over(&mut self) {
+        if let Some((begun, _)) = self.begun.take() {
+            let seconds = begun.elapsed().as_secs_f64();
+            tracing::info!(bucket = %self.bucket, seconds, "This replica can {} again", self.doing);
+        }
+    }
+}
+
+fn waits() -> ExponentialBackoff {
+    ExponentialBuilder::new()
+        .with_min_delay(FIRST_WAIT)
+        .with_max_delay(LONGEST_WAIT)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
 
 /// A shortage that wasn't met for so long is over: while it lasts, some calls succeed and others don't.
 const OVER_AFTER: Duration = Duration::from_secs(5);
@@ -45,8 +92,8 @@ pub(crate) fn shortage_of_files() -> Option<io::Error> {
     File::open("/dev/null").err().filter(is_local_shortage)
 }
 
-/// What one lane has met of it: it waits longer from time to time before it takes again, and logs the begin and the
-/// end.
+/// What one lane has met of shortages: it waits longer from time to time before it takes again, and logs the begin and
+/// the end.
 pub(crate) struct ShortageBackoff(Mutex<ShortageState>);
 
 struct ShortageState {

@@ -1,19 +1,49 @@
-//! Forgets ended work in a bucket, also while nothing ends in it, and reports dead letters that were dropped.
+//! What a replica does periodically: it shows the others that it lives, and requeues the jobs of dead ones; and it
+//! forgets ended work in the bucket, also while nothing ends in it, and reports dead letters that were dropped.
 
 use std::convert::Infallible;
 use std::time::Duration;
 
-use dripfeed_bucket::Bucket;
+use dripfeed_bucket::{Bucket, Replica};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::outage_backoff::OutageBackoff;
+use crate::metrics::LaneMetrics;
+use crate::outage::OutageBackoff;
 
-const EVERY: Duration = Duration::from_secs(2);
+/// Between two times that ended work is forgotten.
+const RETENTION: Duration = Duration::from_secs(2);
 /// Between two lines about dropped letters.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
-pub(crate) async fn keep(bucket: &Bucket) -> Infallible {
-    let mut ticks = interval(EVERY);
+/// Until this replica has itself been declared dead.
+pub(crate) async fn until_fenced(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
+    tokio::select! {
+        () = beat(replica, bucket, metrics) => {}
+        never = forget_ended(bucket) => match never {},
+    }
+}
+
+async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
+    let mut ticks = interval(replica.beat_interval());
+    // After a pause the beats go on as before: catching up on those that were missed would say nothing to the others.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "show that it lives");
+    loop {
+        ticks.tick().await;
+        match replica.beat().await {
+            Ok(recovery) if recovery.fenced => return,
+            Ok(recovery) => {
+                outage.over();
+                metrics.recovered(&recovery);
+            }
+            // The next beat is the next try.
+            Err(error) => drop(outage.failed(&error)),
+        }
+    }
+}
+
+async fn forget_ended(bucket: &Bucket) -> Infallible {
+    let mut ticks = interval(RETENTION);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "forget ended work");
     let mut report = DroppedReport::default();

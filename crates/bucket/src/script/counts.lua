@@ -1,0 +1,87 @@
+-- What is counted as jobs come and go: rates, what each caller has in the bucket, and the largest job.
+-- needs: now
+
+-- Rates as they are measured. A series is one hash field 't0 c0 t1 c1 c': the count c now, and two checkpoints of time
+-- (µs) and count. The checkpoints move on when the younger one is older than METER_WINDOW, so that (c - c0) / (now -
+-- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
+local METER_WINDOW = 5000000
+-- Of the bucket's meter, as they were read or written last.
+local meter_series = {}
+
+local function meter_read(key, series)
+  if meter_series[series] ~= nil then return meter_series[series] or nil end
+  local text = redis.call('HGET', key, series)
+  local t0, c0, t1, c1, c = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  meter_series[series] = t0
+    and { t0 = tonumber(t0), c0 = tonumber(c0), t1 = tonumber(t1), c1 = tonumber(c1), c = tonumber(c) } or false
+  return meter_series[series] or nil
+end
+
+local function meter_write(key, series, m)
+  local text = table.concat({ whole(m.t0), whole(m.c0), whole(m.t1), whole(m.c1), whole(m.c) }, ' ')
+  redis.call('HSET', key, series, text)
+  meter_series[series] = m
+end
+
+local function meter_count(key, series, events)
+  local m = meter_read(key, series) or { t0 = now_us, c0 = 0, t1 = now_us, c1 = 0, c = 0 }
+  -- A clock that was set back starts the measurement again.
+  if now_us < m.t1 then m.t0, m.c0, m.t1, m.c1 = now_us, m.c, now_us, m.c end
+  if now_us - m.t1 >= METER_WINDOW then m.t0, m.c0, m.t1, m.c1 = m.t1, m.c1, now_us, m.c end
+  m.c = m.c + events
+  meter_write(key, series, m)
+end
+
+-- A bucket that was empty begins to leak again: what it did before says nothing about now.
+local function meter_restart(key, series)
+  local m = meter_read(key, series) or { c = 0 }
+  meter_write(key, series, { t0 = now_us, c0 = m.c, t1 = now_us, c1 = m.c, c = m.c })
+end
+
+-- What each caller has in the bucket: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (no caller has
+-- a space in it), each only while there are some. A job without a caller is nobody's, nor is one that counts no bytes:
+-- somebody added it by hand.
+local held_more = {}
+
+-- Jobs and bytes more for a caller, or less.
+local function count_held(caller, jobs, bytes)
+  if not caller or caller == '' then return end
+  local more = held_more[caller] or { jobs = 0, bytes = 0 }
+  more.jobs, more.bytes = more.jobs + jobs, more.bytes + bytes
+  held_more[caller] = more
+end
+
+local function bytes_of(caller)
+  return caller .. ' bytes'
+end
+
+local function add_held(holders, field, more)
+  if more ~= 0 and redis.call('HINCRBY', holders, field, whole(more)) < 1 then redis.call('HDEL', holders, field) end
+end
+
+-- To be called once, last: two writes for each caller, however many jobs.
+local function write_holders(holders)
+  for caller, more in pairs(held_more) do
+    add_held(holders, caller, more.jobs)
+    add_held(holders, bytes_of(caller), more.bytes)
+  end
+end
+
+-- The largest job that was admitted since the bucket was empty, by which a take knows how many it may read at once:
+-- field `largest` of the tally, in bytes as the bucket counts them. Missing: not known.
+
+-- `text`: the field as it was read.
+local function read_largest(text)
+  return { bytes = tonumber(text or nil), changed = false }
+end
+
+-- A job of `size` bytes comes; `level` are there. Of what came before the field was there nothing is known.
+local function note_largest(largest, level, size)
+  if level == 0 and largest.bytes ~= size or largest.bytes and size > largest.bytes then
+    largest.bytes, largest.changed = size, true
+  end
+end
+
+local function write_largest(tally, largest)
+  if largest.changed then redis.call('HSET', tally, 'largest', whole(largest.bytes)) end
+end
