@@ -1,5 +1,5 @@
--- List kind: those who take jobs, and what they hold. The hash `takers` has how many each holds; a job that one holds is
--- an element of its own list, the latest at its head. Scripts are given the element.
+-- List kind: those who take jobs, and what they hold. The hash `takers` has how many each holds; a job that one holds
+-- is an element of its own list, the latest at its head. Scripts are given the element.
 --
 -- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something
 -- that needs no memory. That is why nothing here is an LMOVE.
