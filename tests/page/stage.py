@@ -36,7 +36,7 @@ upstream = "{echo}?delay=3s"
 capacity = 20
 leak = { rate = "1/s" }
 [buckets.throttled]
-upstream = "{echo}?status=429&retry_after=400"
+upstream = "{echo}?status=429&retry_after=2000"
 capacity = 50
 leak = { rate = "10/s" }
 """
@@ -68,7 +68,11 @@ class Stage:
         arguments += ["--data", folder / "data", "--processors", self.processors]
         command = [os.environ["DRIPFEED"], *map(str, arguments)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log, cwd=folder)
-        self.until(self.is_ready, "it isn't ready")
+        try:
+            self.until(self.is_ready, "it isn't ready")
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):

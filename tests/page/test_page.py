@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import signal
 import unittest
 from pathlib import Path
@@ -92,6 +93,7 @@ class Pages(unittest.TestCase):
         ]
 
     def test_every_page_is_accessible_in_light_and_dark_and_fits(self):
+        wrong = []
         for scheme in ("light", "dark"):
             with Watched(self.stage, color_scheme=scheme, reduced_motion="reduce") as page:
                 for path in self.paths():
@@ -101,12 +103,13 @@ class Pages(unittest.TestCase):
                     for width in WIDTHS:
                         page.set_viewport_size({"width": width, "height": 800})
                         wide = page.evaluate("document.documentElement.scrollWidth")
-                        self.assertLessEqual(wide, width, f"{path} at {width}")
+                        wrong += [f"{path} at {width}: {wide}"] if wide > width else []
                     # By the protocol of the tools, which the page's policy doesn't concern.
                     page.evaluate(AXE)
                     found = page.evaluate("axe.run().then(({ violations }) => violations)")
-                    said = [f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in found]
-                    self.assertEqual(said, [], f"{path} {scheme}")
+                    for one in found:
+                        wrong.append(f"{path} {scheme} {one['id']}: {[node['html'] for node in one['nodes']]}")
+        self.assertEqual(wrong, [])
 
     def test_a_stored_script_is_text(self):
         with Watched(self.stage) as page:
@@ -130,7 +133,9 @@ class Pages(unittest.TestCase):
 
     def test_a_frame_shifts_nothing(self):
         with Watched(self.stage) as page:
-            page.goto(self.stage.address)
+            # While it is nearly full a notice says so.
+            self.stage.until_state("demo", lambda state: state["level"] < 80)
+            page.goto(self.stage.address + "/buckets/demo")
             live(page)
             page.evaluate(
                 """() => { window.shift = 0; const add = (entry) => { window.shift += entry.value; };
@@ -211,7 +216,8 @@ class Actions(unittest.TestCase):
             expect(page.locator("#attention")).to_contain_text("full and refuses jobs")
             expect(page.locator("#overview .badge")).to_contain_text("throttled")
             page.get_by_role("button", name="normal").click()
-            expect(page.locator("#overview .badge")).to_contain_text("leaking")
+            # Its rate was cut meanwhile, and grows back.
+            expect(page.locator("#overview .badge")).to_contain_text(re.compile("leaking|slowed"))
 
     def test_the_keyboard_is_enough(self):
         with Watched(self.stage) as page:
@@ -231,7 +237,7 @@ class Actions(unittest.TestCase):
 
 class Live(unittest.TestCase):
     def test_a_killed_processor_and_a_lost_intake_are_seen(self):
-        with Stage(extra=("--set", "processor.lease=2s")) as stage, Watched(stage) as page:
+        with Stage(extra=("--set", "processor.lease=3s")) as stage, Watched(stage) as page:
             page.goto(stage.address + "/buckets/orders")
             live(page)
             stage.submit("orders", 10)

@@ -8,7 +8,8 @@ class LiveChart extends HTMLElement {
   connectedCallback() {
     if (this.seen) return;
     this.seen = [];
-    const title = document.createElement("h3");
+    const title = document.createElement("p");
+    title.className = "title";
     title.textContent = this.dataset.title;
     this.value = document.createElement("span");
     title.append(" ", this.value);
