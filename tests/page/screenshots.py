@@ -30,6 +30,7 @@ def pages(stage, job, letter):
 
 
 def shoot(page, folder, name):
+    page.mouse.move(0, 0)
     page.screenshot(path=folder / f"{name}.png", full_page=True)
 
 

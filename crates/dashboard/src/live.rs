@@ -3,6 +3,8 @@
 //! The events of the API come in, the parts of the page that look otherwise than before go out. So a page has one way
 //! to draw itself, and a bucket in which nothing happens costs nothing.
 
+mod pulse;
+
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -15,6 +17,7 @@ use http::{Method, header};
 use maud::Markup;
 use serde_json::json;
 
+use self::pulse::Pulse;
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Frame;
 use crate::web::api::escaped;
@@ -46,6 +49,7 @@ pub(crate) async fn events(
         frames: answer.into_body().into_data_stream(),
         read: BytesMut::new(),
         draw: Box::new(draw),
+        pulse: Pulse::default(),
         sent: HashMap::new(),
     };
     let fields = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
@@ -57,6 +61,7 @@ struct Live {
     /// An event of which the end hasn't come yet.
     read: BytesMut,
     draw: Draw,
+    pulse: Pulse,
     /// Hashes of what the page shows, by id.
     sent: HashMap<String, u64>,
 }
@@ -65,7 +70,10 @@ impl Live {
     fn events(self) -> impl Stream<Item = Result<Bytes, axum::Error>> {
         stream::unfold(self, |mut live| async move {
             let event = match live.frame().await? {
-                Ok(frame) => Ok(live.event(&frame)),
+                Ok(mut frame) => {
+                    live.pulse.take(&mut frame);
+                    Ok(live.event(&frame))
+                }
                 Err(error) => Err(error),
             };
             Some((event, live))

@@ -57,8 +57,11 @@ fn body(visitor: &Visitor, bucket: &Bucket, around: &Around, done: &Done) -> Mar
         h1 { (bucket.name) }
         (listing::tabs(&bucket.name, ""))
         (done.show())
-        (around.panel)
-        @for (_, part) in parts(visitor, bucket) { (part) }
+        @for (id, part) in parts(visitor, bucket) {
+            (part)
+            // What needs a person comes first.
+            @if id == "attention" { (around.panel) }
+        }
         @if bucket.totals.accepted == 0 {
             section.teach { h2 { "Submit a first job" } (teach::submit(visitor, &around.address, &bucket.name)) }
         }

@@ -75,19 +75,24 @@ fn layer(class: &str, (top, height): (f64, f64)) -> Markup {
 fn inflow(row: &Row) -> Markup {
     html! {
         text.rate x="70" y="12" { (numbers::per_second(row.accepted_per_s)) " in" }
-        g.drops.falls[row.accepted_per_s > 0.0] { path d="M70 20v12" {} }
+        g.drops.falls[flows(row.accepted_per_s)] { path d="M70 20v12" {} }
     }
 }
 
 fn outflow(row: &Row) -> Markup {
     html! {
-        g.drops.falls[row.settled_per_s > 0.0] { path d="M70 132v14" {} }
+        g.drops.falls[flows(row.settled_per_s)] { path d="M70 132v14" {} }
         text.rate x="70" y="164" { (numbers::per_second(row.settled_per_s)) " out" }
     }
 }
 
+/// Less is shown as 0.
+fn flows(per_s: f64) -> bool {
+    per_s >= 0.05
+}
+
 fn spill(row: &Row) -> Markup {
-    let spills = row.refused_per_s > 0.0;
+    let spills = flows(row.refused_per_s);
     html! {
         g.spill data-on=[spills.then_some("")] {
             path d="M17 42q-8 2-9 22M123 42q8 2 9 22" {}

@@ -20,7 +20,7 @@ const fn state(shape: &'static str, word: &'static str, mood: &'static str) -> S
 impl State {
     pub(crate) fn of(bucket: &Row) -> Self {
         match bucket.reason.as_str() {
-            "paused" => state("⏸", "paused", "look"),
+            "paused" => state("‖", "paused", "look"),
             "dead_full" => state("■", "stopped", "bad"),
             _ if bucket.replicas == 0 && bucket.level > 0 => state("■", "no processor", "bad"),
             "held" => state("◆", "throttled", "look"),

@@ -48,7 +48,7 @@ pub(crate) fn charts(bucket: &Bucket) -> Markup {
     html! {
         section.charts #charts aria-label="Since this page was opened" {
             live-chart data-title="level" data-a=(bucket.level) data-line=(capacity)
-                data-legend="jobs; the line: capacity" {}
+                data-legend="jobs, since you opened this page; the line: capacity" {}
             live-chart data-title="in and refused" data-a=(rate(bucket.accepted_per_s))
                 data-b=(rate(bucket.refused_per_s)) data-legend="accepted/s; red: refused/s" {}
             live-chart data-title="out" data-a=(rate(bucket.settled_per_s)) data-line=[ceiling]
