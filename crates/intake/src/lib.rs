@@ -7,13 +7,17 @@
 //! ends before Redis is queried.
 
 mod buckets;
+mod events;
 mod index;
+mod installation;
 mod intake;
 mod jobs;
 pub mod metrics;
 mod openapi;
 pub mod probes;
 mod problem;
+mod readings;
+mod redis_servers;
 mod request;
 mod router;
 mod services;
@@ -22,5 +26,6 @@ mod submit;
 mod wait_limit;
 
 pub use intake::Intake;
+pub use redis_servers::RedisServers;
 pub use router::openapi;
 pub use settings::IntakeSettings;

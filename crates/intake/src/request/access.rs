@@ -23,10 +23,7 @@ impl<P: Permission> FromRequestParts<Intake> for Allowed<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
-        let unknown = || {
-            Problem::new(Code::Unauthenticated, "send a valid key as `Authorization: Bearer …` or `Dripfeed-Key: …`")
-        };
-        let caller = intake.keys().caller(&parts.headers).ok_or_else(unknown)?;
+        let caller = intake.keys().caller(&parts.headers).ok_or_else(Problem::unauthenticated)?;
         if P::CHANGES && !is_same_origin(&parts.headers) {
             return Err(Problem::new(Code::Forbidden, "requests from pages of another origin can't change anything"));
         }

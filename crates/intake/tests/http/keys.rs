@@ -51,6 +51,8 @@ async fn without_a_valid_key_every_request_gets_the_same_401() {
         stage.ask("POST /v1/buckets/b/jobs?key=sender&api_key=sender", &[], "x").await,
         stage.ask("POST /v1/buckets/nope/jobs", &[], "x").await,
         stage.ask("GET /v1/buckets", &[], "").await,
+        stage.ask("GET /v1/events", &[], "").await,
+        stage.ask("GET /v1/key", &[], "").await,
     ]
     .iter()
     .map(|answer| {
@@ -74,6 +76,10 @@ async fn every_operation_requires_its_scope() {
         ("GET /v1/buckets/b/proxy/x", "sender"),
         ("GET /metrics", "reader"),
         ("GET /v1/buckets", "reader"),
+        ("GET /v1/redis", "reader"),
+        ("GET /v1/services", "reader"),
+        ("GET /v1/buckets/b/audit", "reader"),
+        ("GET /v1/buckets/b/doctor", "reader"),
         ("GET /v1/buckets/b", "reader"),
         ("GET /v1/buckets/b/jobs", "reader"),
         ("GET /v1/buckets/b/jobs/1-1", "reader"),
@@ -102,6 +108,44 @@ async fn every_operation_requires_its_scope() {
                 answer.refuses(403, "forbidden");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn without_inspect_no_payload_and_no_answer_leaves() {
+    let keys = vec![
+        key("sender", &[Scope::Submit], None),
+        key("reader", &[Scope::Read, Scope::Operate], None),
+        key("inspector", &[Scope::Read, Scope::Inspect], None),
+    ];
+    let stage = Stage::with(vec![settings("b")], keys, &[]).await;
+    let submit = async || stage.ask(JOBS, &[("dripfeed-key", "sender")], "a secret payload").await.json();
+    let delivered_job = submit().await["id"].as_str().unwrap().to_owned();
+    stage.settle(delivered(200, "text/plain", b"a secret answer")).await;
+    let dead_job = submit().await["id"].as_str().unwrap().to_owned();
+    let answer = dripfeed_job::outcome::AnswerBody::new(None, b"a secret answer", false);
+    let reason = "gone".to_owned();
+    stage
+        .settle(dripfeed_bucket::Settlement::Bury { reason, status: Some(410), answer: Some(answer), called: true })
+        .await;
+    for path in [
+        format!("jobs/{delivered_job}"),
+        "jobs?state=delivered".to_owned(),
+        "jobs?state=dead".to_owned(),
+        "outcomes".to_owned(),
+        "dead".to_owned(),
+        format!("dead/{dead_job}"),
+    ] {
+        let line = format!("GET /v1/buckets/b/{path}");
+        let ask = async |key| {
+            let answer = stage.ask(&line, &[("dripfeed-key", key)], "").await;
+            assert_eq!(answer.status, 200, "{line}: {answer:?}");
+            String::from_utf8(answer.body.to_vec()).unwrap()
+        };
+        let (theirs, whole) = (ask("reader").await, ask("inspector").await);
+        assert!(!theirs.contains("secret"), "{line}: {theirs}");
+        assert!(theirs.contains(r#""body":null"#), "{line}: {theirs}");
+        assert!(whole.contains("a secret answer"), "{line}: {whole}");
     }
 }
 
