@@ -23,6 +23,8 @@ async fn the_page_may_have_another_address_or_none() {
 
     let apart = service.role("intake", &["intake.dashboard=127.0.0.1:0"]).await;
     assert!(!Reader::of(&apart).text("/").await.contains("<main"));
+    let named = async || apart.log().contains("the page is at http://");
+    dripfeed_tests::service::until("the log names the page's address", named).await;
     let log = apart.log();
     let page = log.split("the page is at http://").nth(1).and_then(|rest| rest.lines().next()).expect("an address");
     let client = dripfeed_tests::client::Client::to(page.trim().parse().expect("an address"));

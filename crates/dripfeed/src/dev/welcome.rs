@@ -22,7 +22,9 @@ impl Welcome<'_> {
     pub(super) fn print(&self) {
         let Self { intake, echo, settings, files, .. } = self;
         let intake = self.address(*intake);
-        let page = self.page.map_or_else(String::new, |page| format!("  page      {}/\n", self.address(page)));
+        let page = self.page.map(|page| self.address(page));
+        let page = page.map(|page| format!("  page      {page}/         see the buckets fill and leak\n"));
+        let page = page.unwrap_or_default();
         let names: Vec<&str> = settings.buckets.keys().map(|name| name.as_str()).collect();
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
