@@ -7,7 +7,7 @@ use axum::response::Response;
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
@@ -160,10 +160,7 @@ pub(crate) async fn replay(State(page): State<Dashboard>, Path(name): Path<Strin
 }
 
 async fn replayed(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
-    let mut filter: Map<String, Value> = ["reason", "caller", "rate"]
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), json!(action.field(name)?))))
-        .collect();
+    let mut filter = action.members(&["reason", "caller", "rate"]);
     if let Some(status) = action.field("status").and_then(|status| status.parse::<u16>().ok()) {
         filter.insert("status".to_owned(), json!(status));
     }

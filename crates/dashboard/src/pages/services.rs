@@ -5,7 +5,7 @@ use axum::response::Response;
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt as _;
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
@@ -142,10 +142,7 @@ pub(crate) async fn check(
 }
 
 async fn tried(page: &Dashboard, action: &Action, service: &str) -> Result<Tried, Failure> {
-    let mut request: Map<String, Value> = ["method", "path", "caller"]
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), json!(action.field(name)?))))
-        .collect();
+    let mut request = action.members(&["method", "path", "caller"]);
     if let Some(cost) = action.field("cost").and_then(|cost| cost.parse::<u64>().ok()) {
         request.insert("cost".to_owned(), json!(cost));
     }

@@ -7,6 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::response::Response;
 use dripfeed_auth::is_same_origin;
 use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
 
 use crate::dashboard::Dashboard;
 use crate::parts::action::TOKEN;
@@ -26,6 +27,11 @@ impl Action {
     /// A field that isn't empty.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// Those of these fields that aren't empty, as members of a request to the API.
+    pub(crate) fn members(&self, names: &[&str]) -> Map<String, Value> {
+        names.iter().filter_map(|name| Some(((*name).to_owned(), self.field(name)?.into()))).collect()
     }
 
     /// # Errors
