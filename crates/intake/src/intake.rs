@@ -8,6 +8,7 @@ use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use crate::caller_turns::CallerTurns;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::readings::Readings;
@@ -27,6 +28,7 @@ struct IntakeState {
     metrics: IntakeMetrics,
     exporter: MetricsExporter,
     body_budget: BodyBudget,
+    turns: CallerTurns,
     waits: WaitLimit,
     streams: WaitLimit,
     readings: Readings,
@@ -58,6 +60,7 @@ impl Intake {
             metrics,
             exporter,
             body_budget,
+            turns: CallerTurns::default(),
             waits,
             streams,
             readings,
@@ -88,6 +91,10 @@ impl Intake {
 
     pub(crate) fn body_budget(&self) -> &BodyBudget {
         &self.0.body_budget
+    }
+
+    pub(crate) fn turns(&self) -> &CallerTurns {
+        &self.0.turns
     }
 
     pub(crate) fn waits(&self) -> &WaitLimit {

@@ -7,6 +7,7 @@
 //! ends before Redis is queried.
 
 mod buckets;
+mod caller_turns;
 mod events;
 mod index;
 mod installation;

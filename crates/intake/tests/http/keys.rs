@@ -1,11 +1,15 @@
 use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
+use dripfeed_bucket::BucketSettings;
+use futures::future::join_all;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::stage::{Stage, delivered, settings};
+use crate::stage::{Stage, ask, delivered, request, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
+const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> ApiKey {
     let (buckets, services) = match bucket {
@@ -216,4 +220,29 @@ async fn old_and_new_key_of_a_caller_are_valid_together() {
     stage.keys.replace([successor]);
     stage.ask(JOBS, &[("dripfeed-key", "sender")], "x").await.refuses(401, "unauthenticated");
     assert_eq!(stage.ask(JOBS, &[("dripfeed-key", "new")], "x").await.status, 202);
+}
+
+#[tokio::test]
+async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others() {
+    let roomy = BucketSettings { capacity: 1_000_000, capacity_bytes: 1 << 30, ..settings("b") };
+    let keys = ["flooder", "tenant"].map(|id| key(id, &[Scope::Submit], None));
+    let stage = Stage::with(vec![roomy], Vec::from(keys), &[]).await;
+    let flooder = [("authorization", &*bearer("flooder")), ("content-type", "application/json")];
+    let tenant = [("authorization", &*bearer("tenant"))];
+    let batch: Vec<_> = (0..200).map(|body| json!({ "body": body })).collect();
+    let router = stage.intake.router();
+    // Of batches, no more than a hundred jobs of each are on their way.
+    for (line, body, many, most) in [(JOBS, "x".to_owned(), 1000, 32), (BATCH, json!(batch).to_string(), 6, 200)] {
+        let before = stage.length("b").await;
+        // Until all of them are read.
+        stage.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(300)).await.unwrap();
+        let flood: Vec<_> =
+            (0..many).map(|_| tokio::spawn(ask(router.clone(), request(line, &flooder, body.clone())))).collect();
+        for _ in 0..many {
+            tokio::task::yield_now().await;
+        }
+        let level = ask(router.clone(), request(JOBS, &tenant, "y")).await.json()["level"].as_u64().unwrap();
+        assert!(level <= before + most + 1, "behind {} others", level - before - 1);
+        join_all(flood).await;
+    }
 }
