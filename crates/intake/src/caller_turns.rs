@@ -20,7 +20,7 @@ pub(crate) struct CallerTurns(Arc<Mutex<Turns>>);
 type Turns = HashMap<Waiter, Arc<Semaphore>>;
 
 impl CallerTurns {
-    /// Waits for the turn of a job or a check, or of a batch of so many jobs, in the order in which this caller asked.
+    /// Waits for the turn of a job or a check, or of a batch of `many` jobs, in the order in which this caller asked.
     /// It lasts until it is dropped.
     pub(crate) async fn take(&self, caller: Waiter, many: usize) -> Turn {
         let many = u32::try_from(many).unwrap_or(BATCH).min(BATCH);
@@ -72,12 +72,12 @@ mod tests {
         let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
         let batch = turns.take(acme.clone(), 1000).now_or_never().unwrap();
         let jobs: Vec<_> = (0..16).map(|_| turns.take(acme.clone(), 1).now_or_never().unwrap()).collect();
-        let mut more = pin!(turns.take(acme.clone(), 1));
+        let mut more = pin!(turns.take(acme, 1));
         assert!(more.as_mut().now_or_never().is_none());
         let of_other = turns.take(other, 1).now_or_never().unwrap();
         drop(batch);
         drop((more.now_or_never().unwrap(), jobs, of_other));
-        assert!(locked(&turns.0).is_empty(), "who has none is forgotten");
+        assert!(locked(&turns.0).is_empty(), "a caller without a turn is forgotten");
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
         let turns = CallerTurns::default();
         let acme = Waiter::new(Some("acme"), None);
         let all = [(); 2].map(|()| turns.take(acme.clone(), 16).now_or_never().unwrap());
-        let mut waiting = Box::pin(turns.take(acme.clone(), 1));
+        let mut waiting = Box::pin(turns.take(acme, 1));
         assert!(waiting.as_mut().now_or_never().is_none());
         // It has its turn, and ends before it learns that.
         drop(all);
