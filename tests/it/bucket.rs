@@ -1,5 +1,6 @@
 //! One bucket in both kinds, over a private Redis.
 
+mod cancel_many;
 mod journey;
 mod list_kind;
 mod max_share;

@@ -198,6 +198,19 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Cancel the job").click()
             expect(page.locator(".timeline")).to_contain_text("cancelled")
 
+    def test_jobs_that_match_are_cancelled(self):
+        self.stage.submit("orders", 5, delay="10m")
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders/jobs?state=waiting")
+            page.locator("summary", has_text="Cancel all that match").click()
+            expect(page.locator("select[name=state]")).to_have_value("waiting")
+            page.locator("select[name=state]").select_option("")
+            page.get_by_label("older than").fill("0s")
+            page.get_by_label("Type orders to confirm").fill("orders")
+            page.get_by_role("button", name="Cancel all that match").click()
+            expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
+            self.assertEqual(self.stage.state("orders")["level"], 0)
+
     def test_a_request_is_tried_against_rules(self):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
         with Watched(self.stage) as page:

@@ -60,6 +60,8 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
 
     let cancelled = submit(bucket, buckets::job("cancelled")).await;
     assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), Cancel::Cancelled);
+    submit(bucket, buckets::job("matches")).await;
+    assert_eq!(bucket.cancel_many(&CancelFilter::default()).await.unwrap(), 1);
     submit(bucket, buckets::job("purged")).await;
     assert_eq!(bucket.purge().await.unwrap(), 1);
 

@@ -45,6 +45,7 @@ pub use inspect::served::{
 };
 pub use operate::audit::AuditEntry;
 pub use operate::cancel::Cancel;
+pub use operate::cancel_many::CancelFilter;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
 pub use pace::PaceTarget;
 pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};

@@ -20,6 +20,7 @@ impl Dashboard {
             .route("/buckets/{bucket}/purge", post(bucket::purge))
             .route("/buckets/{bucket}/change", get(change::preview).post(change::apply))
             .route("/buckets/{bucket}/jobs", get(jobs::show))
+            .route("/buckets/{bucket}/jobs/cancel", post(jobs::cancel))
             .route("/buckets/{bucket}/jobs/{id}", get(job::show))
             .route("/buckets/{bucket}/jobs/{id}/cancel", post(job::cancel))
             .route("/buckets/{bucket}/dead", get(dead::show))

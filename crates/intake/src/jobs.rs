@@ -1,6 +1,7 @@
 //! Inspecting, cancelling and replaying jobs.
 
 pub(crate) mod cancel;
+pub(crate) mod cancel_many;
 pub(crate) mod dead_letters;
 pub(crate) mod job;
 pub(crate) mod list;

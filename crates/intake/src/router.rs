@@ -21,7 +21,7 @@ use crate::buckets::{audit, change, doctor, list as buckets, pause, purge};
 use crate::events;
 use crate::installation::{key, redis};
 use crate::intake::Intake;
-use crate::jobs::{cancel, dead_letters, job, list as jobs, outcomes, replay, report};
+use crate::jobs::{cancel, cancel_many, dead_letters, job, list as jobs, outcomes, replay, report};
 use crate::openapi::document;
 use crate::problem::{Code, Problem};
 use crate::services::{check, list as services, rules};
@@ -144,6 +144,7 @@ fn calls() -> OpenApiRouter<Intake> {
     OpenApiRouter::with_openapi(ApiDescription::openapi())
         .routes(routes!(single::submit, jobs::jobs))
         .routes(routes!(batch::batch))
+        .routes(routes!(cancel_many::cancel_many))
         .routes(routes!(job::job, cancel::cancel))
         .routes(routes!(buckets::buckets))
         .routes(routes!(buckets::bucket, change::change))

@@ -5,11 +5,12 @@ use super::reader::{Reader, key};
 
 const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 /// Every action of a bucket's pages, with fields that it accepts.
-const ACTIONS: [(&str, &str); 8] = [
+const ACTIONS: [(&str, &str); 9] = [
     ("/buckets/b/pause", ""),
     ("/buckets/b/resume", ""),
     ("/buckets/b/purge", "confirm=b"),
     ("/buckets/b/change", "capacity=7"),
+    ("/buckets/b/jobs/cancel", "state=waiting&confirm=b"),
     ("/buckets/b/jobs/1-1/cancel", ""),
     ("/buckets/b/dead/replay", ""),
     ("/buckets/b/dead/1-1/replay", ""),
@@ -78,6 +79,20 @@ async fn actions_do_what_they_say() {
     let refused = reader.post("/buckets/b/change", &format!("{token}leak.rate=never")).await;
     assert_eq!(refused.status, 422);
 
+    let cancel = async |fields: &str| reader.post("/buckets/b/jobs/cancel", &format!("{token}{fields}")).await;
+    for unconfirmed in ["older_than=0s", "older_than=0s&confirm=c", "confirm=b", "caller=&state=&confirm=b"] {
+        assert_eq!(cancel(unconfirmed).await.status, 422, "{unconfirmed}");
+    }
+    let none = cancel("caller=nobody&state=waiting&confirm=b").await;
+    assert_eq!(none.headers["location"], "/buckets/b/jobs?done=purged&count=0");
+    assert_eq!(state(&reader).await["level"], 3);
+    let all = cancel("older_than=0s&confirm=b").await;
+    assert_eq!(all.headers["location"], "/buckets/b/jobs?done=purged&count=3");
+    assert!(reader.text("/buckets/b/jobs?done=purged&count=3").await.contains("Cancelled 3 jobs"));
+
+    for _ in 0..3 {
+        assert_eq!(intake.client().submit("b", "x").await.expect("an answer").status, 202);
+    }
     assert_eq!(reader.post("/buckets/b/purge", &format!("{token}confirm=c")).await.status, 422);
     assert_eq!(state(&reader).await["level"], 3);
     let purged = reader.post("/buckets/b/purge", &format!("{token}confirm=b")).await;

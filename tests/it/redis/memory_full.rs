@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
+use dripfeed_job::Submission;
 use dripfeed_store::{Durability, ErrorKind, RedisSettings, Store};
 use dripfeed_tests::buckets::{
     self, DELIVERED, buried, changed, job, join, settle, submit, take, take_one, takes_nothing,
@@ -57,6 +58,9 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     for n in 0..10 {
         ids.push(submit(&bucket, job(n.to_string())).await.id);
     }
+    for _ in 0..2 {
+        submit(&bucket, Submission { caller: Some("shop".to_owned()), ..job("x") }).await;
+    }
     let letter = take_one(&dying).await;
     let letter_id = letter.claim.id();
     settle(&dying, letter, buried("no luck")).await;
@@ -88,6 +92,8 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     assert_eq!(settle(&heir, take_one(&heir).await, buried("no luck")).await, Settled::Recorded);
 
     assert_eq!(bucket.cancel(*ids.last().unwrap()).await.unwrap(), Cancel::Cancelled);
+    let of_shop = CancelFilter { caller: Some("shop".to_owned()), ..CancelFilter::default() };
+    assert_eq!(bucket.cancel_many(&of_shop).await.unwrap(), 2);
     assert!(bucket.delete_dead(letter_id).await.unwrap());
     let left = level(&bucket).await;
     let leaver = join(&bucket, "leaver").await;

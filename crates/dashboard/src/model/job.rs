@@ -54,6 +54,12 @@ pub(crate) struct Replayed {
     pub(crate) left: u64,
 }
 
+/// How a bulk cancel ended.
+#[derive(Deserialize)]
+pub(crate) struct Cancelled {
+    pub(crate) cancelled: u64,
+}
+
 #[derive(Deserialize)]
 pub(crate) struct Purged {
     pub(crate) purged: u64,

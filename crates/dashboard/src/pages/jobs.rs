@@ -2,17 +2,21 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use maud::{Markup, html};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
-use crate::model::job::Job;
+use crate::model::job::{Cancelled, Job};
+use crate::pages::done::{Done, after};
 use crate::parts::layout::{self, Page};
-use crate::parts::{listing, numbers, teach, when};
+use crate::parts::{action, listing, numbers, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
 const STATES: [(&str, &str); 8] = [
@@ -39,6 +43,7 @@ pub(crate) async fn show(
     visitor: Visitor,
     Path(name): Path<String>,
     Query(wanted): Query<JobsQuery>,
+    Query(done): Query<Done>,
     headers: HeaderMap,
 ) -> Response {
     let path = format!("/buckets/{}/jobs", escaped(&name));
@@ -49,19 +54,24 @@ pub(crate) async fn show(
     match page.api().get::<List<Job>>(&visitor, &format!("/v1{path}{query}")).await {
         Ok(jobs) => {
             let teach = teach::submit(&visitor, &teach::address(&headers), &name);
-            let body = body(&name, &path, wanted.state.as_deref().unwrap_or_default(), &jobs, &teach);
+            let state = wanted.state.as_deref().unwrap_or_default();
+            let body = html! {
+                h1 { "Jobs of " (name) }
+                (listing::tabs(&name, "/jobs"))
+                (done.show())
+                (list(&path, state, &jobs, &teach))
+                @if visitor.may("operate") { (cancel_form(&visitor, &name, &path, state)) }
+            };
             layout::show(&visitor, &Page { title: &format!("Jobs of {name}"), section: "/", live: None, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
 }
 
-fn body(name: &str, path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
+fn list(path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
     let shown = numbers::counted(jobs.items.len() as u64, "job", "jobs");
     let next = jobs.next.as_deref().map(|next| listing::query(&[("state", Some(state)), ("cursor", Some(next))]));
     html! {
-        h1 { "Jobs of " (name) }
-        (listing::tabs(name, "/jobs"))
         div.toolbar {
             nav.chips aria-label="State" {
                 @for (value, label) in STATES {
@@ -112,4 +122,36 @@ fn row(path: &str, job: &Job) -> Markup {
 
 pub(crate) fn label(state: &str) -> String {
     state.replace('_', " ")
+}
+
+/// The fields are those of the API's filter.
+fn cancel_form(visitor: &Visitor, name: &str, path: &str, state: &str) -> Markup {
+    let fields = html! {
+        p { "Cancels waiting and parked jobs that match all of this, for good. Jobs in flight go on." }
+        label {
+            "state"
+            select name="state" {
+                @for (value, label) in [("", "waiting or parked"), ("waiting", "waiting"), ("parked", "parked")] {
+                    option value=(value) selected[value == state] { (label) }
+                }
+            }
+        }
+        label { "caller" input name="caller" placeholder="of any caller" autocomplete="off" spellcheck="false"; }
+        label { "older than" input name="older_than" placeholder="of any age, or such as 10m" autocomplete="off"; }
+    };
+    let form = action::confirmed_with(visitor, &format!("{path}/cancel"), "Cancel all that match…", name, &fields);
+    html! { section { h2 { "Cancel many" } (form) } }
+}
+
+pub(crate) async fn cancel(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
+    after(&action.visitor, cancelled(&page, &action, &name).await)
+}
+
+async fn cancelled(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
+    action.confirms(name)?;
+    let path = format!("/buckets/{}/jobs", escaped(name));
+    let filter = Value::Object(action.members(&["state", "caller", "older_than"]));
+    let body = page.api().call(&action.visitor, Method::POST, &format!("/v1{path}/cancel"), Some(&filter)).await?;
+    let Cancelled { cancelled } = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
+    Ok(format!("{path}?done=purged&count={cancelled}"))
 }

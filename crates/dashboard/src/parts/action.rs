@@ -44,12 +44,17 @@ pub(crate) fn quiet(visitor: &Visitor, path: &str, label: &str) -> Markup {
 
 /// Something that can't be undone: the visitor types a word first.
 pub(crate) fn confirmed(visitor: &Visitor, path: &str, label: &str, what: &str, word: &str) -> Markup {
+    confirmed_with(visitor, path, label, word, &html! { p { (what) } })
+}
+
+/// As [`confirmed`], with more than a text before the word.
+pub(crate) fn confirmed_with(visitor: &Visitor, path: &str, label: &str, word: &str, fields: &Markup) -> Markup {
     html! {
         details.confirm {
             summary.button.danger { (label) }
             form.panel method="post" action=(path) {
                 (token(visitor))
-                p { (what) }
+                (fields)
                 label {
                     "Type " strong { (word) } " to confirm"
                     input name="confirm" required autocomplete="off" spellcheck="false" pattern=(word);

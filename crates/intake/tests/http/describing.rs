@@ -27,6 +27,7 @@ async fn every_operation_of_the_contract_is_described() {
         "GET /v1/buckets/{bucket}/jobs/{id}",
         "GET /v1/buckets/{bucket}/jobs",
         "DELETE /v1/buckets/{bucket}/jobs/{id}",
+        "POST /v1/buckets/{bucket}/jobs/cancel",
         "GET /v1/buckets",
         "GET /v1/buckets/{bucket}",
         "PATCH /v1/buckets/{bucket}",

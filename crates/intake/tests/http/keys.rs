@@ -96,6 +96,7 @@ async fn every_operation_requires_its_scope() {
         ("POST /v1/buckets/b/resume", "operator"),
         ("POST /v1/buckets/b/purge", "operator"),
         ("DELETE /v1/buckets/b/jobs/1-1", "operator"),
+        ("POST /v1/buckets/b/jobs/cancel", "operator"),
         ("DELETE /v1/buckets/b/dead/1-1", "operator"),
         ("POST /v1/buckets/b/dead/1-1/replay", "operator"),
         ("POST /v1/buckets/b/dead/replay", "operator"),

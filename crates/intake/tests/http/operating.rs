@@ -25,6 +25,37 @@ async fn a_purge_cancels_waiting_jobs() {
 }
 
 #[tokio::test]
+async fn a_bulk_cancel_takes_a_filter_and_cancels_what_matches() {
+    let stage = Stage::set().await;
+    let cancel = async |filter: &str| stage.ask("POST /v1/buckets/b/jobs/cancel", &[], filter.to_owned()).await;
+    let ids = [stage.submit("x").await, stage.submit("y").await];
+    for nothing in ["{}", r#"{"state": null, "caller": null, "older_than": null}"#] {
+        let problem = cancel(nothing).await.refuses(422, "bad_member");
+        assert!(problem["detail"].as_str().unwrap().contains("at least one of"), "{problem}");
+    }
+    for (filter, member) in [
+        (r#"{"state": "in_flight"}"#, "state"),
+        (r#"{"caller": ""}"#, "caller"),
+        (r#"{"older_than": "10"}"#, "older_than"),
+        (r#"{"older_than": 10}"#, "older_than"),
+        (r#"{"status": 500}"#, "status"),
+    ] {
+        assert_eq!(cancel(filter).await.refuses(422, "bad_member")["member"], member);
+    }
+    cancel("").await.refuses(400, "bad_json");
+    assert_eq!(cancel(r#"{"caller": "nobody"}"#).await.json(), json!({"cancelled": 0}));
+    assert_eq!(cancel(r#"{"state": "parked"}"#).await.json(), json!({"cancelled": 0}));
+    let all = cancel(r#"{"state": "waiting", "older_than": "0s"}"#).await;
+    assert_eq!((all.status.as_u16(), all.json()), (200, json!({"cancelled": 2})));
+    for id in ids {
+        assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["outcome"]["reason"], "bulk cancel");
+    }
+    let trail = stage.get("/v1/buckets/b/audit").await.json();
+    let last = &trail["items"][0];
+    assert_eq!((&last["action"], &last["detail"]), (&json!("cancel"), &json!("2 jobs: waiting, older than 0s")));
+}
+
+#[tokio::test]
 async fn only_waiting_and_parked_jobs_can_be_cancelled() {
     let stage = Stage::set().await;
     let cancel = async |id: &str| stage.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;

@@ -1,12 +1,13 @@
 use crate::stage::Stage;
 
 /// Every operation that changes something.
-const CHANGES: [&str; 16] = [
+const CHANGES: [&str; 17] = [
     "POST /v1/buckets/b/jobs",
     "POST /v1/buckets/b/jobs/batch",
     "POST /v1/buckets/b/proxy/x",
     "GET /v1/buckets/b/proxy/x",
     "DELETE /v1/buckets/b/jobs/1-1",
+    "POST /v1/buckets/b/jobs/cancel",
     "PATCH /v1/buckets/b",
     "POST /v1/buckets/b/pause",
     "POST /v1/buckets/b/resume",
@@ -79,7 +80,7 @@ async fn without_keys_an_unknown_host_name_is_refused() {
 async fn safe_methods_change_nothing() {
     let stage = Stage::set().await;
     let id = stage.submit("x").await;
-    for path in ["jobs/batch", "pause", "resume", "purge", "dead/1-1/replay"] {
+    for path in ["jobs/batch", "jobs/cancel", "pause", "resume", "purge", "dead/1-1/replay"] {
         for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT"] {
             let answer = stage.ask(&format!("{method} /v1/buckets/b/{path}"), &[], "").await;
             assert_eq!(answer.status, 405, "{method} {path}: {answer:?}");

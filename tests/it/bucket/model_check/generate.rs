@@ -1,6 +1,7 @@
 //! Random histories: each step is one that makes sense after those before it.
 
 use dripfeed_bucket::Life;
+use dripfeed_job::JobState;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -35,6 +36,7 @@ impl ReferenceStateMachine for Histories {
             (24, vec(offer(), 1..5).prop_map(Step::Admit).boxed()),
             (2, prop_oneof![Just(Life::First), Just(Life::Again)].prop_map(Step::Join).boxed()),
             (1, Just(Step::Purge).boxed()),
+            (1, cancel_many().boxed()),
             (2, prop_oneof![Just(Step::Pause), Just(Step::Resume)].boxed()),
             (2, option::of(1..=MOST_ADMITTED).prop_map(Step::SetCapacity).boxed()),
             (1, option::of(30..300u64).prop_map(Step::SetCapacityBytes).boxed()),
@@ -131,6 +133,12 @@ fn offer() -> impl Strategy<Value = Offer> {
         delayed,
         ephemeral: false,
     })
+}
+
+fn cancel_many() -> impl Strategy<Value = Step> {
+    let states = vec![None, Some(JobState::Waiting), Some(JobState::Parked), Some(JobState::InFlight)];
+    (select(states), option::of(select(vec!['x', 'y'])))
+        .prop_map(|(state, caller)| Step::CancelMany { state, caller })
 }
 
 fn ephemeral() -> impl Strategy<Value = Offer> {

@@ -131,6 +131,7 @@ impl Model {
             Step::Leave(replica) => self.end_membership(*replica, false),
             Step::Die(replica) => self.end_membership(*replica, true),
             Step::Cancel(job) => StepResult::Cancel(self.cancel(*job)),
+            Step::CancelMany { state, caller } => self.cancel_many(*state, *caller),
             Step::Purge => self.purge(),
             Step::Replay(job) => StepResult::Replay(self.replay(*job)),
             Step::Forget(job) => self.forget(*job),

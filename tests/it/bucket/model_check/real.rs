@@ -127,6 +127,10 @@ impl Real {
                 Err(error) => Err(error),
             },
             Step::Cancel(job) => self.bucket.cancel(self.jobs[*job]).await.map(StepResult::Cancel),
+            Step::CancelMany { state, caller } => {
+                let filter = CancelFilter { state: *state, caller: caller.map(String::from), older_than: None };
+                self.bucket.cancel_many(&filter).await.map(StepResult::Purged)
+            }
             Step::Purge => self.bucket.purge().await.map(StepResult::Purged),
             Step::Replay(job) => self.replay(*job).await,
             Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(StepResult::Forgotten),

@@ -1,6 +1,7 @@
 //! What can happen to a bucket, and what it answers.
 
 use dripfeed_bucket::{Cancel, Life, RefusalReason};
+use dripfeed_job::JobState;
 
 /// Jobs are known by the order in which they came into the stream, replicas by the order in which they joined.
 pub type JobNumber = usize;
@@ -25,6 +26,10 @@ pub enum Step {
     /// The replica is declared dead; its process may not know.
     Die(ReplicaNumber),
     Cancel(JobNumber),
+    CancelMany {
+        state: Option<JobState>,
+        caller: Option<char>,
+    },
     Purge,
     Replay(JobNumber),
     Forget(JobNumber),

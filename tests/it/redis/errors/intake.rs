@@ -12,11 +12,12 @@ use http::Method;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 16] = [
+pub const SCRIPTS: [&str; 17] = [
     "admit",
     "heartbeat",
     "await_outcome",
     "cancel",
+    "cancel_many",
     "census",
     "apply_overrides",
     "delete",
@@ -32,12 +33,13 @@ pub const SCRIPTS: [&str; 16] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 18] = [
+const CALLS: [(&str, &str); 19] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
     ("list", "GET /v1/buckets/b/jobs"),
     ("cancel", "DELETE /v1/buckets/b/jobs/{waiting}"),
+    ("cancel_many", "POST /v1/buckets/other/jobs/cancel {\"state\": \"waiting\"}"),
     ("census", "GET /v1/buckets/b"),
     ("outcomes", "GET /v1/buckets/b/outcomes"),
     ("report", "GET /v1/buckets/b/report?window=1h"),

@@ -1,5 +1,5 @@
 use dripfeed_bucket::{Cancel, RefusalReason};
-use dripfeed_job::Ending;
+use dripfeed_job::{Ending, JobState};
 
 use super::super::step::{JobNumber, StepResult, Verdict};
 use super::{Job, Model, Place};
@@ -17,11 +17,18 @@ impl Model {
     }
 
     pub(super) fn purge(&mut self) -> StepResult {
-        let all = [self.waiting(), self.parked()].concat();
-        for number in &all {
+        self.cancel_many(None, None)
+    }
+
+    pub(super) fn cancel_many(&mut self, state: Option<JobState>, caller: Option<char>) -> StepResult {
+        let mut wanted = [(JobState::Waiting, self.waiting()), (JobState::Parked, self.parked())].to_vec();
+        wanted.retain(|(of, _)| state.is_none_or(|state| state == *of));
+        let mut numbers = wanted.into_iter().flat_map(|(_, numbers)| numbers).collect::<Vec<_>>();
+        numbers.retain(|number| caller.is_none_or(|caller| self.jobs[number].caller == Some(caller)));
+        for number in &numbers {
             self.cancel(*number);
         }
-        StepResult::Purged(all.len() as u64)
+        StepResult::Purged(numbers.len() as u64)
     }
 
     pub(super) fn replay(&mut self, number: JobNumber) -> Option<Verdict> {

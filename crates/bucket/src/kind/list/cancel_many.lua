@@ -1,0 +1,53 @@
+-- Cancels jobs that match, newest first, in a part of the list at a time. What comes later stays, and so does what
+-- somebody else has put there: it has no id before a replica takes it.
+--
+-- needs: at_maxmemory, now, budget, keep, record, kind/entry, kind/view
+-- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
+--       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
+-- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all
+--       4 the last id that may match ('' at first: by the age, or the last one that was given)
+--       5 where to begin: elements behind the head  6 how many were cancelled so far
+--       7 the most jobs to cancel in this call
+-- Result  { cancelled, the last id that may match, where to go on or -1 at the end,
+--           jobs that have ended so far, but for those that were cancelled by this }
+local keys = {
+  meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[1]),
+}
+local JOBS, wanted, age_ms, last = KEYS[1], ARGV[2], ARGV[3], ARGV[4]
+local at, before, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+
+if last == '' and age_ms ~= '' then
+  -- No id of that millisecond has a later second part.
+  last = whole(math.max(0, now_ms - tonumber(age_ms))) .. '-999999999999999'
+elseif last == '' then
+  -- Ids grow: all that are there are at most the last one that was given.
+  last = redis.call('HGET', keys.tally, 'last_id') or '0-0'
+end
+local bound = read_head('{"id":"' .. last .. '",')
+local ended_otherwise = math.max(0, tonumber(ended_so_far(keys.tally)) - before)
+
+local cancelled, at_end = 0, false
+for _ = 1, LOOKED_AT do
+  if cancelled >= most or not may_read() then break end
+  local element = redis.call('LINDEX', JOBS, at)
+  if not element then
+    at_end = true
+    break
+  end
+  count_read(element)
+  local head = read_head(element)
+  local entry = head and entry_of(JOBS, element)
+  local caller = entry and caller_of(entry)
+  if head and not comes_after(head, bound) and (wanted == '' or caller == wanted) then
+    redis.call('LREM', JOBS, 1, element)
+    local outcome = outcome_of('cancelled', 'bulk cancel', 0, caller)
+    record(keys, head.id, outcome, 'cancelled', counted_bytes(entry), caller)
+    cancelled = cancelled + 1
+  else
+    at = at + 1
+  end
+end
+
+record_exits(keys)
+return { cancelled, last, at_end and -1 or at, whole(ended_otherwise) }

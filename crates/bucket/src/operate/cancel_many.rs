@@ -1,0 +1,98 @@
+//! Bulk cancel: takes back all that match and that nobody holds.
+
+use std::time::Duration;
+
+use dripfeed_job::JobState;
+use dripfeed_job::duration::ms_up;
+use dripfeed_store::Call;
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::kind::list::ListScan;
+use crate::script::constants::BATCH_JOBS;
+use crate::script::redis_bucket::RedisBucket;
+use crate::script::reply::Reply;
+use crate::script::scripts::Scripts;
+use crate::settings::Kind;
+
+static SCRIPTS: Scripts = Scripts::of_kinds(
+    "cancel_many",
+    include_str!("../kind/stream/cancel_many.lua"),
+    include_str!("../kind/list/cancel_many.lua"),
+);
+
+/// Which jobs are cancelled: those that have all that is named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CancelFilter {
+    /// Of other states than waiting and parked, nothing is cancelled.
+    pub state: Option<JobState>,
+    pub caller: Option<String>,
+    /// Since the admission.
+    pub older_than: Option<Duration>,
+}
+
+impl CancelFilter {
+    fn allows(&self, state: JobState) -> bool {
+        self.state.is_none_or(|wanted| wanted == state)
+    }
+}
+
+impl Bucket {
+    /// Cancels what matches and waits or is parked, of all that was there when it began; returns how many. A job that
+    /// was put into a list by somebody else stays: it has neither an id nor an age before a replica takes it.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
+    pub async fn cancel_many(&self, filter: &CancelFilter) -> Result<u64, BucketError> {
+        match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.cancel_in_stream(filter).await,
+            Kind::List if filter.allows(JobState::Waiting) => self.redis_bucket.cancel_in_list(filter).await,
+            Kind::List => Ok(0),
+        }
+    }
+}
+
+impl RedisBucket {
+    async fn cancel_in_stream(&self, filter: &CancelFilter) -> Result<u64, BucketError> {
+        let (mut cancelled, mut last) = (0, String::new());
+        // What waits may be parked meanwhile; what is parked never waits again.
+        for state in [JobState::Waiting, JobState::Parked].into_iter().filter(|state| filter.allows(*state)) {
+            let mut after = String::new();
+            loop {
+                let mut call = self.cancel_call(filter, &last);
+                call.arg(state.as_str()).arg(&after).arg(BATCH_JOBS);
+                let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
+                cancelled += reply.count()?;
+                last = reply.text()?;
+                let at_end = reply.count()? == 1;
+                after = reply.text()?;
+                if at_end {
+                    break;
+                }
+            }
+        }
+        Ok(cancelled)
+    }
+
+    async fn cancel_in_list(&self, filter: &CancelFilter) -> Result<u64, BucketError> {
+        let (mut cancelled, mut last) = (0, String::new());
+        let mut scan = ListScan::of_jobs(&self.keys);
+        while let Some(at) = scan.at() {
+            let mut call = self.cancel_call(filter, &last);
+            call.arg(at).arg(cancelled).arg(BATCH_JOBS);
+            let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
+            cancelled += reply.count()?;
+            last = reply.text()?;
+            scan.looked(&mut reply)?;
+        }
+        Ok(cancelled)
+    }
+
+    /// With the arguments that both kinds have.
+    fn cancel_call(&self, filter: &CancelFilter, last: &str) -> Call<'static> {
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel());
+        call.arg(self.settings().keep.packed()).arg(filter.caller.as_deref().unwrap_or_default());
+        call.arg(filter.older_than.map_or_else(String::new, |age| ms_up(age).to_string())).arg(last);
+        call
+    }
+}

@@ -1,0 +1,100 @@
+//! `POST …/jobs/cancel`: cancels all waiting and parked jobs that match.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use dripfeed_auth::Operate;
+use dripfeed_bucket::CancelFilter;
+use dripfeed_job::{JobState, duration};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+use crate::buckets::audit;
+use crate::intake::Intake;
+use crate::openapi::{formats, parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::BucketAccess;
+use crate::request::{body, json};
+
+/// Cancels all waiting and parked jobs that match: at least one member is needed, and a job has to match all of them.
+/// Jobs in flight are not affected.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/jobs/cancel", tag = "jobs", params(parameters::Bucket),
+    request_body = CancelRequest,
+    responses((status = 200, description = "Done", body = CancelSummary), responses::OfChange)
+)]
+pub(crate) async fn cancel_many(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    body: Body,
+) -> Result<Json<CancelSummary>, Problem> {
+    let body = body::read(body, &intake).await?;
+    let filter = body::parse(body, |body| json::read::<CancelRequest>(body)?.filter()).await?;
+    let cancelled = bucket.cancel_many(&filter).await?;
+    audit::record(&bucket, &caller, "cancel", &format!("{cancelled} jobs: {}", described(&filter))).await;
+    Ok(Json(CancelSummary { cancelled }))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CancelFilter)]
+pub(crate) struct CancelRequest {
+    /// Only jobs in this state.
+    state: Option<CancellableState>,
+    /// Only jobs of this caller.
+    #[schema(min_length = 1)]
+    caller: Option<String>,
+    /// Only jobs that were accepted at least this long ago, such as `10m`.
+    #[serde(default, deserialize_with = "age")]
+    #[schema(value_type = Option<formats::Duration>, inline)]
+    older_than: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum CancellableState {
+    Waiting,
+    Parked,
+}
+
+fn age<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.map(|text| duration::parse(&text).map_err(D::Error::custom)).transpose()
+}
+
+impl CancelRequest {
+    /// A misspelt or forgotten filter must not cancel everything.
+    fn filter(self) -> Result<CancelFilter, Problem> {
+        if self.caller.as_deref() == Some("") {
+            return Err(Problem::bad_member("caller", "is empty: name a caller, or leave it out"));
+        }
+        let state = self.state.map(|state| match state {
+            CancellableState::Waiting => JobState::Waiting,
+            CancellableState::Parked => JobState::Parked,
+        });
+        let filter = CancelFilter { state, caller: self.caller, older_than: self.older_than };
+        if filter == CancelFilter::default() {
+            let detail = "name at least one of state, caller and older_than; …/purge cancels everything";
+            return Err(Problem::new(Code::BadMember, detail));
+        }
+        Ok(filter)
+    }
+}
+
+/// For the audit trail: `waiting, of shop, older than 10m`.
+fn described(filter: &CancelFilter) -> String {
+    let state = filter.state.map(|state| state.to_string());
+    let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));
+    let age = filter.older_than.map(|age| format!("older than {}", duration::show(age)));
+    [state, caller, age].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Cancelled)]
+pub(crate) struct CancelSummary {
+    /// The number of cancelled jobs.
+    cancelled: u64,
+}
