@@ -3,7 +3,6 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, Method};
-use http_body_util::BodyExt as _;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -147,11 +146,10 @@ async fn tried(page: &Dashboard, action: &Action, service: &str) -> Result<Tried
         request.insert("cost".to_owned(), json!(cost));
     }
     let path = format!("/v1/services/{}/check", escaped(service));
-    let answer = page.api().send(&action.visitor, Method::POST, &path, Some(&Value::Object(request))).await?;
-    let (parts, body) = answer.into_parts();
-    let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+    let request = Value::Object(request);
+    let (status, body) = page.api().answer(&action.visitor, Method::POST, &path, Some(&request)).await?;
     let verdict: Value = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
-    let Some(allowed) = verdict["allowed"].as_bool() else { return Err(Failure::of(parts.status, &body)) };
+    let Some(allowed) = verdict["allowed"].as_bool() else { return Err(Failure::of(status, &body)) };
     let answer = serde_json::to_string_pretty(&verdict).map_err(|_| Failure::unreadable())?;
     Ok(Tried { service: service.to_owned(), allowed, answer })
 }

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
@@ -43,13 +43,23 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Bytes, Failure> {
-        let answer = self.send(visitor, method, path, body).await?;
-        let (parts, body) = answer.into_parts();
-        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
-        if parts.status.is_success() { Ok(body) } else { Err(Failure::of(parts.status, &body)) }
+        let (status, body) = self.answer(visitor, method, path, body).await?;
+        if status.is_success() { Ok(body) } else { Err(Failure::of(status, &body)) }
     }
 
-    /// The answer, however it is.
+    /// The whole answer, however it is.
+    pub(crate) async fn answer(
+        &self,
+        visitor: &Visitor,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Bytes), Failure> {
+        let (parts, body) = self.send(visitor, method, path, body).await?.into_parts();
+        Ok((parts.status, body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes()))
+    }
+
+    /// The answer as it comes.
     pub(crate) async fn send(
         &self,
         visitor: &Visitor,
