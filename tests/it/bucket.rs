@@ -8,5 +8,6 @@ mod model_check;
 mod overrides;
 mod pace;
 mod pagination;
+mod replays;
 mod run_time_settings;
 mod take;

@@ -4,5 +4,6 @@ mod doctor;
 mod installation;
 /// Real payloads, pushed through a small bucket.
 mod push;
+mod replays;
 /// Processors asked to end while a call hangs.
 mod shutdown;

@@ -1,5 +1,6 @@
 //! The page as a browser without scripts sees it, over a real intake: sessions, forms, and text that others wrote.
 
+mod dead;
 mod escaping;
 mod forms;
 mod links;

@@ -184,9 +184,26 @@ class Actions(unittest.TestCase):
             with page.expect_download() as download:
                 page.get_by_text("Export as NDJSON").click()
             self.assertEqual(len(Path(download.value.path()).read_text().splitlines()), 3)
+            page.locator("summary", has_text="Delete these").click()
+            page.get_by_label("Type delete to confirm").fill("delete")
             page.get_by_role("button", name="Delete these").click()
             expect(page.get_by_text("Deleted 3")).to_be_visible()
             self.assertEqual(self.stage.state("broken")["dead"], 0)
+
+    def test_a_replay_shows_its_progress_and_is_stopped(self):
+        self.stage.submit("broken", 3)
+        self.stage.until_state("broken", lambda state: state["dead"] == 3)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/broken/dead")
+            page.get_by_label("rate, such as 10/s").fill("1/h")
+            page.get_by_role("button", name="Replay all").click()
+            live(page)
+            expect(page.locator("#replays")).to_contain_text("1 of 3")
+            page.reload()
+            expect(page.locator("#replays")).to_contain_text("1 of 3")
+            page.get_by_role("button", name="Stop").click()
+            expect(page.get_by_text("The replay has stopped")).to_be_visible()
+            expect(page.locator("#replays")).to_contain_text("cancelled")
 
     def test_a_job_is_found_and_cancelled(self):
         job = self.stage.submit("demo", 1, delay="10m")[0]

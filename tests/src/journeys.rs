@@ -48,6 +48,20 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     settle(&replica, again, buried("no luck")).await;
     assert!(bucket.dead_letter(id).await.unwrap().is_some());
     assert!(bucket.delete_dead(id).await.unwrap());
+    submit(bucket, buckets::job("replayed")).await;
+    settle(&replica, take_one(&replica).await, buried("no luck")).await;
+    let replay = bucket.start_replay(DeadFilter::default(), None, None).await.unwrap().expect("none is running");
+    bucket.go_on_with_replays().await.unwrap();
+    let replayed = loop {
+        match replica.take(1).await.unwrap() {
+            Take::Jobs(mut jobs) => break jobs.pop().expect("a job"),
+            Take::Idle(idle) => replica.wait(&idle).await,
+            Take::Fenced => panic!("it lives"),
+        }
+    };
+    assert!(bucket.cancel_replay(replay).await.unwrap());
+    settle(&replica, replayed, buried("no luck")).await;
+    assert_eq!(bucket.delete_dead_many(&DeadFilter::default()).await.unwrap(), 1);
 
     submit(bucket, buckets::job("returned")).await;
     settle(&replica, take_one(&replica).await, Settlement::Requeue).await;

@@ -3,6 +3,8 @@
 pub(crate) mod await_outcome;
 pub(crate) mod dead_letters;
 pub(crate) mod ended_job;
+pub(crate) mod forget;
 pub(crate) mod outcomes;
 pub(crate) mod replay;
+pub(crate) mod replays;
 pub(crate) mod retention;

@@ -33,6 +33,7 @@ pub use ended::dead_letters::{DeadFilter, DeadLetter};
 pub use ended::ended_job::EndedJob;
 pub use ended::outcomes::{Latency, Report};
 pub use ended::replay::{Replayed, ReplayedMany};
+pub use ended::replays::replay_task::{ReplayId, ReplayState, ReplayTask};
 pub use ended::retention::Retention;
 pub use error::BucketError;
 pub use inspect::census::{Census, Pace, ReplicaCensus};

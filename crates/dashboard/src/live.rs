@@ -13,7 +13,8 @@ use std::hash::{Hash as _, Hasher as _};
 use axum::body::{Body, BodyDataStream};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures::{Stream, StreamExt as _, stream};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use http::{Method, header};
 use maud::Markup;
 use serde_json::json;
@@ -30,17 +31,17 @@ use crate::web::identity::Visitor;
 pub(crate) type Part = (String, Markup);
 
 /// Draws a frame. None: the page has other elements now, and is to be loaded again.
-type Draw = Box<dyn Fn(&Frame) -> Option<Vec<Part>> + Send>;
+type Draw = Box<dyn Fn(&Frame) -> BoxFuture<'static, Option<Vec<Part>>> + Send>;
 
 /// Events for as long as the visitor looks. `states`: the buckets whose whole state is drawn.
 ///
 /// # Errors
 /// When the API refuses a stream.
-pub(crate) async fn events(
+pub(crate) async fn events<D: Future<Output = Option<Vec<Part>>> + Send + 'static>(
     page: &Dashboard,
     visitor: &Visitor,
     states: &[String],
-    draw: impl Fn(&Frame) -> Option<Vec<Part>> + Send + 'static,
+    draw: impl Fn(&Frame) -> D + Send + 'static,
 ) -> Result<Response, Failure> {
     let path = format!("/v1/events?states={}", escaped(&states.join(",")));
     let answer = page.api().send(visitor, Method::GET, &path, None).await?;
@@ -50,7 +51,7 @@ pub(crate) async fn events(
     let drawn = Live {
         frames: answer.into_body().into_data_stream(),
         read: EventBuffer::default(),
-        draw: Box::new(draw),
+        draw: Box::new(move |frame: &Frame| draw(frame).boxed()),
         pulse: Pulse::default(),
         sent: HashMap::new(),
     };
@@ -73,7 +74,7 @@ impl Live {
             let event = match live.frame().await? {
                 Ok(mut frame) => {
                     live.pulse.take(&mut frame);
-                    Ok(live.event(&frame))
+                    Ok(live.event(&frame).await)
                 }
                 Err(error) => Err(error),
             };
@@ -84,7 +85,7 @@ impl Live {
     /// The next frame of the API. None: the stream has ended.
     async fn frame(&mut self) -> Option<Result<Frame, axum::Error>> {
         loop {
-            if let Some(event) = self.read.next() {
+            if let Some(event) = self.read.take_event() {
                 let mut lines = event[..].split(|byte| *byte == b'\n');
                 let data = lines.find_map(|line| line.strip_prefix(b"data: "));
                 if let Some(frame) = data.and_then(|data| serde_json::from_slice(data).ok()) {
@@ -99,8 +100,9 @@ impl Live {
         }
     }
 
-    fn event(&mut self, frame: &Frame) -> Bytes {
-        let Some(parts) = (self.draw)(frame) else { return Bytes::from_static(b"event: reload\ndata:\n\n") };
+    async fn event(&mut self, frame: &Frame) -> Bytes {
+        let drawn = (self.draw)(frame);
+        let Some(parts) = drawn.await else { return Bytes::from_static(b"event: reload\ndata:\n\n") };
         let changed: Vec<(String, String)> = parts
             .into_iter()
             .map(|(id, part)| (id, part.into_string()))

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod bucket;
 pub(crate) mod job;
 pub(crate) mod redis;
+pub(crate) mod replay;
 pub(crate) mod services;
 
 use serde::Deserialize;

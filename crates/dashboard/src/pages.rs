@@ -11,5 +11,6 @@ pub(crate) mod jobs;
 pub(crate) mod letter;
 pub(crate) mod playground;
 pub(crate) mod redis;
+pub(crate) mod replays;
 pub(crate) mod services;
 pub(crate) mod sign_in;

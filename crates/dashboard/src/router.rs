@@ -4,7 +4,9 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use crate::dashboard::Dashboard;
-use crate::pages::{bucket, buckets, change, dead, export, job, jobs, letter, playground, redis, services, sign_in};
+use crate::pages::{
+    bucket, buckets, change, dead, export, job, jobs, letter, playground, redis, replays, services, sign_in,
+};
 use crate::web::assets;
 
 impl Dashboard {
@@ -25,7 +27,9 @@ impl Dashboard {
             .route("/buckets/{bucket}/jobs/{id}/cancel", post(job::cancel))
             .route("/buckets/{bucket}/dead", get(dead::show))
             .route("/buckets/{bucket}/dead/export", get(export::export))
-            .route("/buckets/{bucket}/dead/replay", post(dead::replay))
+            .route("/live/buckets/{bucket}/dead", get(replays::live))
+            .route("/buckets/{bucket}/dead/replay", post(replays::start))
+            .route("/buckets/{bucket}/dead/replays/{id}/cancel", post(replays::cancel))
             .route("/buckets/{bucket}/dead/delete", post(dead::delete))
             .route("/buckets/{bucket}/dead/{id}", get(letter::show))
             .route("/buckets/{bucket}/dead/{id}/replay", post(letter::replay))

@@ -8,6 +8,7 @@ pub(crate) mod intake;
 pub(crate) mod processor;
 mod redis_monitor;
 mod reload;
+mod replays;
 mod retention;
 pub(crate) mod served;
 

@@ -3,8 +3,10 @@
 pub(crate) mod cancel;
 pub(crate) mod cancel_many;
 pub(crate) mod dead_letters;
+pub(crate) mod delete_dead;
 pub(crate) mod job;
 pub(crate) mod list;
 pub(crate) mod outcomes;
 pub(crate) mod replay;
+pub(crate) mod replays;
 pub(crate) mod report;

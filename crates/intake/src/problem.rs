@@ -61,6 +61,10 @@ impl Problem {
         Self::new(Code::UnknownJob, "the bucket has no dead letter with this id")
     }
 
+    pub(crate) fn unknown_replay() -> Self {
+        Self::new(Code::UnknownReplay, "the bucket knows no replay with this id; it keeps the latest ten")
+    }
+
     pub(crate) fn unknown_service() -> Self {
         Self::new(Code::UnknownService, "no service with this name is registered; PUT its rules first")
     }

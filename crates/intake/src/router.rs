@@ -21,7 +21,7 @@ use crate::buckets::{audit, change, doctor, list as buckets, pause, purge};
 use crate::events;
 use crate::installation::{key, redis};
 use crate::intake::Intake;
-use crate::jobs::{cancel, cancel_many, dead_letters, job, list as jobs, outcomes, replay, report};
+use crate::jobs::{cancel, cancel_many, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report};
 use crate::openapi::document;
 use crate::problem::{Code, Problem};
 use crate::services::{check, list as services, rules};
@@ -156,10 +156,12 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(pause::pause))
         .routes(routes!(pause::resume))
         .routes(routes!(purge::purge))
-        .routes(routes!(dead_letters::dead_letters))
+        .routes(routes!(dead_letters::dead_letters, delete_dead::delete_many))
         .routes(routes!(dead_letters::dead_letter, dead_letters::delete))
         .routes(routes!(replay::replay))
         .routes(routes!(replay::replay_many))
+        .routes(routes!(replays::start, replays::replays))
+        .routes(routes!(replays::replay, replays::cancel))
         .routes(routes!(outcomes::outcomes))
         .routes(routes!(report::report))
         .routes(routes!(services::services))

@@ -13,8 +13,14 @@ use dripfeed_tests::redis_server::TestRedis;
 const BODY: usize = 1 << 20;
 /// More than one script may read, several times.
 const JOBS: usize = 20;
-const NO_FILTER: DeadFilter =
-    DeadFilter { reason: None, status: None, caller: None, died_since_ms: None, died_until_ms: None };
+const NO_FILTER: DeadFilter = DeadFilter {
+    reason: None,
+    exact_reason: false,
+    status: None,
+    caller: None,
+    died_since_ms: None,
+    died_until_ms: None,
+};
 
 fn of_kind(kind: Kind) -> BucketSettings {
     BucketSettings { kind, capacity: 10_000, ..buckets::settings("b") }

@@ -5,7 +5,7 @@ use super::reader::{Reader, key};
 
 const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 /// Every action of a bucket's pages, with fields that it accepts.
-const ACTIONS: [(&str, &str); 9] = [
+const ACTIONS: [(&str, &str); 11] = [
     ("/buckets/b/pause", ""),
     ("/buckets/b/resume", ""),
     ("/buckets/b/purge", "confirm=b"),
@@ -13,6 +13,8 @@ const ACTIONS: [(&str, &str); 9] = [
     ("/buckets/b/jobs/cancel", "state=waiting&confirm=b"),
     ("/buckets/b/jobs/1-1/cancel", ""),
     ("/buckets/b/dead/replay", ""),
+    ("/buckets/b/dead/replays/0000000000000abc/cancel", ""),
+    ("/buckets/b/dead/delete", "reason=x&confirm=delete"),
     ("/buckets/b/dead/1-1/replay", ""),
     ("/buckets/b/dead/1-1/delete", "confirm=delete"),
 ];

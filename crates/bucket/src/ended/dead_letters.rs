@@ -2,17 +2,15 @@
 
 use bytes::Bytes;
 use dripfeed_job::{JobId, Outcome, element};
-use dripfeed_store::Script;
 use redis::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
-use crate::script::scripts::{SHARED, Scripts};
-
-static FORGET: Script = Script::new("forget", SHARED, include_str!("forget.lua"));
+use crate::script::scripts::Scripts;
 
 static LIST_DEAD: Scripts = Scripts::new("list_dead", include_str!("list_dead.lua"));
 
@@ -41,10 +39,13 @@ pub struct DeadLetter {
     pub body: Bytes,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeadFilter {
-    /// Only reasons that contain this text.
+    /// Only reasons that contain this text;
     pub reason: Option<String>,
+    /// or that are this text.
+    pub exact_reason: bool,
     /// Only with this last status.
     pub status: Option<u16>,
     pub caller: Option<String>,
@@ -54,7 +55,7 @@ pub struct DeadFilter {
 
 impl DeadFilter {
     /// Where those that match begin, as XRANGE writes it.
-    fn first(&self) -> String {
+    pub(super) fn first(&self) -> String {
         self.died_since_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string())
     }
 }
@@ -116,17 +117,6 @@ impl Bucket {
         let mut letter = found.array()?;
         Ok(read(letter.parse()?, &letter.array()?.pairs()?))
     }
-
-    /// Whether there was such a letter.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
-        let keys = &self.redis_bucket.keys;
-        let mut call = FORGET.on(&[keys.dead(), keys.letters(), keys.tally()]);
-        call.arg(id.to_string());
-        Ok(self.redis_bucket.store.run_durably::<u8>(&call).await? == 1)
-    }
 }
 
 impl RedisBucket {
@@ -145,6 +135,7 @@ impl RedisBucket {
         call.arg(filter.status.map_or_else(String::new, |status| status.to_string()));
         call.arg(filter.caller.as_deref().unwrap_or_default());
         call.arg(filter.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
+        call.arg(u8::from(filter.exact_reason));
         Reply::new("list_dead", self.store.run::<Value>(&call.with_large_reply()).await?)
     }
 
@@ -153,16 +144,28 @@ impl RedisBucket {
         let mut ids = Vec::new();
         let mut from = filter.first();
         loop {
-            let mut reply = self.letters(filter, &from, MOST_IDS, 0, LetterContent::Ids).await?;
-            let last = reply.text()?;
-            while !reply.is_empty() {
-                ids.extend(reply.shown()?.parse::<JobId>().ok());
-            }
+            let (page, last) = self.dead_ids_from(filter, &from).await?;
+            ids.extend(page);
             if last.is_empty() {
                 return Ok(ids);
             }
             from = format!("({last}");
         }
+    }
+
+    /// A part of them, and the last letter that was looked at for it; '' at the end.
+    pub(super) async fn dead_ids_from(
+        &self,
+        filter: &DeadFilter,
+        from: &str,
+    ) -> Result<(Vec<JobId>, String), BucketError> {
+        let mut reply = self.letters(filter, from, MOST_IDS, 0, LetterContent::Ids).await?;
+        let last = reply.text()?;
+        let mut ids = Vec::new();
+        while !reply.is_empty() {
+            ids.extend(reply.shown()?.parse::<JobId>().ok());
+        }
+        Ok((ids, last))
     }
 }
 

@@ -1,15 +1,23 @@
--- Deletes a dead letter for good.
+-- Deletes dead letters for good, as many as a script may read.
 --
--- needs: at_maxmemory, keep
+-- needs: at_maxmemory, budget, keep
 -- KEYS  1 dead (stream)  2 letters (hash)  3 tally (hash)
--- ARGV  1 id of the job that died
--- Result  1, or 0 when there is no such letter
+-- ARGV  1… ids of the jobs that died
+-- Result  { how many letters there were, how many of the ids were looked at }
 local keys = { dead = KEYS[1], letters = KEYS[2], tally = KEYS[3] }
-local job = ARGV[1]
-local letter = redis.call('HGET', keys.letters, job)
-if not letter then return 0 end
-redis.call('HDEL', keys.letters, job)
-local found = redis.call('XRANGE', keys.dead, letter, letter)[1]
-if not found then return 0 end
-delete_letter(keys, letter, found[2])
-return 1
+local deleted, looked_at = 0, 0
+for _, job in ipairs(ARGV) do
+  if not may_read() then break end
+  looked_at = looked_at + 1
+  local letter = redis.call('HGET', keys.letters, job)
+  if letter then
+    redis.call('HDEL', keys.letters, job)
+    local found = redis.call('XRANGE', keys.dead, letter, letter)[1]
+    if found then
+      count_read(found[2])
+      delete_letter(keys, letter, found[2])
+      deleted = deleted + 1
+    end
+  end
+end
+return { deleted, looked_at }

@@ -8,6 +8,7 @@ use dripfeed_store::Call;
 use crate::admission::{Admitted, RefusalReason, Refused};
 use crate::bucket::Bucket;
 use crate::ended::dead_letters::DeadFilter;
+use crate::ended::replays::replay_task::ReplayId;
 use crate::error::BucketError;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::scripts::PlannedScripts;
@@ -35,7 +36,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
-        self.redis_bucket.replay(id, Duration::ZERO).await
+        Ok(self.redis_bucket.replay(id, Duration::ZERO, None).await?.unwrap_or(Replayed::Unknown))
     }
 
     /// Those that match, oldest first, as far as there is room, at most at `rate`: the n-th is due after n of its
@@ -53,7 +54,7 @@ impl Bucket {
             let delay = rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
             });
-            match self.redis_bucket.replay(*id, delay).await? {
+            match self.redis_bucket.replay(*id, delay, None).await?.unwrap_or(Replayed::Unknown) {
                 Replayed::As(_) => done.replayed += 1,
                 // Others may still have theirs.
                 Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. }) => done.left += 1,
@@ -70,17 +71,25 @@ impl Bucket {
 }
 
 impl RedisBucket {
-    /// The new job is due after `delay`.
-    async fn replay(&self, id: JobId, delay: Duration) -> Result<Replayed, BucketError> {
+    /// The new job is due after `delay`. None: the replay of many that this is part of has ended.
+    pub(super) async fn replay(
+        &self,
+        id: JobId,
+        delay: Duration,
+        part_of: Option<ReplayId>,
+    ) -> Result<Option<Replayed>, BucketError> {
         let (effective, mut reply) = self
-            .run_with_settings("replay", WaitFor::Durability, |effective| self.replay_call(effective, id, delay))
+            .run_with_settings("replay", WaitFor::Durability, |effective| {
+                self.replay_call(effective, id, delay, part_of)
+            })
             .await?;
         let capacity = effective.settings.capacity;
-        match reply.text()?.as_str() {
-            "absent" => Ok(Replayed::Unknown),
+        let replayed = match reply.text()?.as_str() {
+            "ended" => return Ok(None),
+            "absent" => Replayed::Unknown,
             "admitted" => {
                 let (id, level, eta) = (reply.parse()?, reply.count()?, Duration::from_millis(reply.count()?));
-                Ok(Replayed::As(Admitted { id, level, capacity, eta, repeated: false }))
+                Replayed::As(Admitted { id, level, capacity, eta, repeated: false })
             }
             word => {
                 let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp]
@@ -88,12 +97,19 @@ impl RedisBucket {
                     .find(|reason| reason.word() == word);
                 let Some(reason) = known else { return reply.unknown(word) };
                 let retry_after = Some(Duration::from_millis(reply.count()?));
-                Ok(Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity }))
+                Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity })
             }
-        }
+        };
+        Ok(Some(replayed))
     }
 
-    fn replay_call(&self, effective: &EffectiveSettings, id: JobId, delay: Duration) -> Call<'static> {
+    fn replay_call(
+        &self,
+        effective: &EffectiveSettings,
+        id: JobId,
+        delay: Duration,
+        part_of: Option<ReplayId>,
+    ) -> Call<'static> {
         let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
             keys.jobs(),
@@ -104,11 +120,13 @@ impl RedisBucket {
             keys.dead(),
             keys.letters(),
             keys.holders(),
+            keys.replays(),
         ];
         let (all, plan) = effective.pack_pace(common);
         let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(all));
         call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call.arg(part_of.map_or_else(String::new, |replay| replay.to_string()));
         call
     }
 }

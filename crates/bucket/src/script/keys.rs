@@ -170,6 +170,11 @@ impl Keys {
         self.of("dead:letters")
     }
 
+    /// Hash: `<id>:<name>` → what is known of replays of many.
+    pub(crate) fn replays(&self) -> String {
+        self.of("dead:replays")
+    }
+
     /// Hash: job id → its record, of jobs that wait for room among the dead letters.
     pub(crate) fn unburied(&self) -> String {
         self.of("dead:waiting")

@@ -17,7 +17,7 @@ const LETTER: u64 = 5 << 10;
 const IDEMPOTENCY_KEY: u64 = 1280;
 /// One letter is kept, however large. No script moves a larger job.
 const LARGEST: u64 = 4 << 20;
-/// Counters, members, changes, the audit trail.
+/// Counters, members, changes, the audit trail, replays of many.
 const BUCKET: u64 = 128 << 10;
 
 /// What an installation takes beside its buckets: Redis itself, its connections, and the answers to batches, which are

@@ -18,7 +18,7 @@ impl EventBuffer {
     }
 
     /// The next event that is whole, with its end.
-    pub(super) fn next(&mut self) -> Option<BytesMut> {
+    pub(super) fn take_event(&mut self) -> Option<BytesMut> {
         // The last byte that was looked at may begin an end.
         let from = self.searched.saturating_sub(END.len() - 1);
         let Some(end) = self.read[from..].windows(END.len()).position(|bytes| bytes == END) else {
@@ -41,7 +41,7 @@ mod tests {
             let (mut buffer, mut events) = (EventBuffer::default(), Vec::new());
             for part in stream.chunks(size) {
                 buffer.extend(part);
-                events.extend(std::iter::from_fn(|| buffer.next()));
+                events.extend(std::iter::from_fn(|| buffer.take_event()));
             }
             let expected = ["data: 1\n\n", "data: {\"a\":\"b\"}\nid: 7\n\n", "\n\n", "data: 2\n\n"];
             assert_eq!(events, expected, "parts of {size} bytes");

@@ -47,17 +47,16 @@ pub(crate) struct Receipt {
     pub(crate) id: String,
 }
 
-/// How a replay of many ended.
-#[derive(Deserialize)]
-pub(crate) struct Replayed {
-    pub(crate) replayed: u64,
-    pub(crate) left: u64,
-}
-
 /// How a bulk cancel ended.
 #[derive(Deserialize)]
 pub(crate) struct Cancelled {
     pub(crate) cancelled: u64,
+}
+
+/// How a deletion of many dead letters ended.
+#[derive(Deserialize)]
+pub(crate) struct Deleted {
+    pub(crate) deleted: u64,
 }
 
 #[derive(Deserialize)]

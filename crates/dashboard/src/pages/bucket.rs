@@ -1,5 +1,7 @@
 //! `/buckets/{b}`: one bucket, its numbers, its pace, and what can be done.
 
+use std::future::ready;
+
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::{HeaderMap, Method};
@@ -94,7 +96,7 @@ fn parts(visitor: &Visitor, bucket: &Bucket) -> Vec<Part> {
 
 pub(crate) async fn live(State(page): State<Dashboard>, visitor: Visitor, Path(name): Path<String>) -> Response {
     let viewer = visitor.clone();
-    let draw = move |frame: &Frame| frame.states.first().map(|bucket| parts(&viewer, bucket));
+    let draw = move |frame: &Frame| ready(frame.states.first().map(|bucket| parts(&viewer, bucket)));
     match live::events(&page, &visitor, &[name], draw).await {
         Ok(events) => events,
         Err(failure) => layout::failed(Some(&visitor), &failure),

@@ -1,5 +1,7 @@
 //! `/`: all buckets, and what needs a person first.
 
+use std::future::ready;
+
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, Method, header};
@@ -175,10 +177,10 @@ async fn stream(page: &Dashboard, visitor: &Visitor) -> Result<Response, Failure
     let names = listed(page, visitor).await?.names();
     let others = of_redis(page, visitor).await;
     if names.len() > MOST_CARDS {
-        return live::events(page, visitor, &[], move |frame| rows(frame, &names, &others)).await;
+        return live::events(page, visitor, &[], move |frame| ready(rows(frame, &names, &others))).await;
     }
     let states = names.clone();
-    live::events(page, visitor, &states, move |frame| cards(frame, &names, &others)).await
+    live::events(page, visitor, &states, move |frame| ready(cards(frame, &names, &others))).await
 }
 
 fn cards(frame: &Frame, names: &[String], others: &[Notice]) -> Option<Vec<Part>> {

@@ -7,14 +7,15 @@ use axum::response::Response;
 use http::Method;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
-use crate::model::job::{DeadLetter, Replayed};
+use crate::model::job::{DeadLetter, Deleted};
+use crate::model::replay::Replay;
 use crate::pages::done::{Done, after};
+use crate::pages::replays;
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, listing, numbers, when};
+use crate::parts::{self, action, listing, numbers, when};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -23,20 +24,35 @@ use crate::web::identity::Visitor;
 #[derive(Clone, Default, Deserialize)]
 pub(crate) struct DeadQuery {
     reason: Option<String>,
+    exact_reason: Option<String>,
     status: Option<String>,
     caller: Option<String>,
     cursor: Option<String>,
 }
 
 impl DeadQuery {
-    pub(crate) fn pairs(&self) -> [(&'static str, Option<&str>); 3] {
-        [("reason", self.reason.as_deref()), ("status", self.status.as_deref()), ("caller", self.caller.as_deref())]
+    pub(crate) fn pairs(&self) -> [(&'static str, Option<&str>); 4] {
+        [
+            ("reason", self.reason.as_deref()),
+            ("exact_reason", self.exact_reason.as_deref()),
+            ("status", self.status.as_deref()),
+            ("caller", self.caller.as_deref()),
+        ]
     }
 
     /// Of a page of the list.
     pub(crate) fn page(&self, cursor: Option<&str>) -> String {
-        let [reason, status, caller] = self.pairs();
-        listing::query(&[reason, status, caller, ("cursor", cursor)])
+        let [reason, exact_reason, status, caller] = self.pairs();
+        listing::query(&[reason, exact_reason, status, caller, ("cursor", cursor)])
+    }
+
+    fn group(reason: &str, status: Option<&str>) -> Self {
+        Self {
+            reason: Some(reason.to_owned()),
+            exact_reason: Some("true".to_owned()),
+            status: status.map(str::to_owned),
+            ..Self::default()
+        }
     }
 
     fn is_filtered(&self) -> bool {
@@ -55,13 +71,18 @@ pub(crate) async fn show(
     let query = wanted.page(wanted.cursor.as_deref());
     match page.api().get::<List<DeadLetter>>(&visitor, &format!("/v1{path}{query}")).await {
         Ok(letters) => {
+            // The letters matter more than that replays can't be read.
+            let replays = replays::read(&page, &visitor, &name).await.unwrap_or_default();
+            let live = replays.iter().any(Replay::is_running).then(|| format!("/live{path}"));
             let body = html! {
                 h1 { "Dead letters of " (name) }
                 (listing::tabs(&name, "/dead"))
                 (done.show())
+                (parts::replays::of(&visitor, &path, &replays))
                 (list(&visitor, &path, &wanted, &letters))
             };
-            layout::show(&visitor, &Page { title: &format!("Dead letters of {name}"), section: "/", live: None, body })
+            let title = format!("Dead letters of {name}");
+            layout::show(&visitor, &Page { title: &title, section: "/", live: live.as_deref(), body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
@@ -105,26 +126,37 @@ fn groups(visitor: &Visitor, path: &str, letters: &List<DeadLetter>) -> Markup {
         ul.groups {
             @for ((status, reason), count) in &groups {
                 @let status = status.map(|status| status.to_string());
-                @let query = listing::query(&[("reason", Some(*reason)), ("status", status.as_deref())]);
+                @let group = DeadQuery::group(reason, status.as_deref());
                 li {
-                    a href={ (path) (query) } { strong { (status.as_deref().unwrap_or("no answer")) } " " (reason) }
+                    a href={ (path) (group.page(None)) } {
+                        strong { (status.as_deref().unwrap_or("no answer")) } " " (reason)
+                    }
                     span.count { (numbers::count(*count)) @if letters.next.is_some() { " of this page" } }
-                    @if visitor.may("operate") { (group_actions(visitor, path, reason, status.as_deref())) }
+                    @if visitor.may("operate") { (group_actions(visitor, path, &group)) }
                 }
             }
         }
     }
 }
 
-fn group_actions(visitor: &Visitor, path: &str, reason: &str, status: Option<&str>) -> Markup {
+fn group_actions(visitor: &Visitor, path: &str, group: &DeadQuery) -> Markup {
+    let fields = html! {
+        p { "Deletes all letters of this reason and status, also those that aren't on this page, for good." }
+        (hidden(group))
+    };
     html! {
         form.inline method="post" action={ (path) "/replay" } {
             (action::token(visitor))
-            input type="hidden" name="reason" value=(reason);
-            input type="hidden" name="status" value=(status.unwrap_or_default());
+            (hidden(group))
             button type="submit" { "Replay these" }
-            button type="submit" formaction={ (path) "/delete" } { "Delete these" }
         }
+        (action::confirmed_with(visitor, &format!("{path}/delete"), "Delete these…", "delete", &fields))
+    }
+}
+
+fn hidden(wanted: &DeadQuery) -> Markup {
+    html! {
+        @for (name, value) in wanted.pairs() { input type="hidden" name=(name) value=(value.unwrap_or_default()); }
     }
 }
 
@@ -132,7 +164,7 @@ fn replay_form(visitor: &Visitor, path: &str, wanted: &DeadQuery) -> Markup {
     html! {
         form.inline method="post" action={ (path) "/replay" } {
             (action::token(visitor))
-            @for (name, value) in wanted.pairs() { input type="hidden" name=(name) value=(value.unwrap_or_default()); }
+            (hidden(wanted))
             label {
                 "at "
                 input.short name="rate" placeholder="its rate" autocomplete="off" aria-label="rate, such as 10/s";
@@ -155,36 +187,17 @@ fn row(path: &str, letter: &DeadLetter) -> Markup {
     }
 }
 
-pub(crate) async fn replay(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
-    after(&action.visitor, replayed(&page, &action, &name).await)
-}
-
-async fn replayed(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
-    let mut filter = action.members(&["reason", "caller", "rate"]);
-    if let Some(status) = action.field("status").and_then(|status| status.parse::<u16>().ok()) {
-        filter.insert("status".to_owned(), json!(status));
-    }
-    let path = format!("/buckets/{}/dead", escaped(name));
-    let filter = Value::Object(filter);
-    let body = page.api().call(&action.visitor, Method::POST, &format!("/v1{path}/replay"), Some(&filter)).await?;
-    let Replayed { replayed, left } = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
-    Ok(format!("{path}?done=replayed&count={replayed}&left={left}"))
-}
-
-/// Deletes the letters of a group that its first page has.
 pub(crate) async fn delete(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
     after(&action.visitor, deleted(&page, &action, &name).await)
 }
 
 async fn deleted(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
+    action.confirms("delete")?;
     let path = format!("/buckets/{}/dead", escaped(name));
     let wanted = |name| action.field(name).map(str::to_owned);
-    let query = DeadQuery { reason: wanted("reason"), status: wanted("status"), ..DeadQuery::default() }.page(None);
-    let letters: List<DeadLetter> = page.api().get(&action.visitor, &format!("/v1{path}{query}")).await?;
-    let mut count = 0;
-    for letter in &letters.items {
-        page.api().call(&action.visitor, Method::DELETE, &format!("/v1{path}/{}", letter.id), None).await?;
-        count += 1;
-    }
-    Ok(format!("{path}?done=deleted&count={count}"))
+    let [reason, exact_reason, status] = ["reason", "exact_reason", "status"].map(wanted);
+    let query = DeadQuery { reason, exact_reason, status, ..DeadQuery::default() }.page(None);
+    let body = page.api().call(&action.visitor, Method::DELETE, &format!("/v1{path}{query}"), None).await?;
+    let Deleted { deleted } = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
+    Ok(format!("{path}?done=deleted&count={deleted}"))
 }

@@ -14,7 +14,6 @@ use crate::web::identity::Visitor;
 pub(crate) struct Done {
     done: Option<String>,
     count: Option<u64>,
-    left: Option<u64>,
 }
 
 impl Done {
@@ -27,10 +26,9 @@ impl Done {
             Some("changed") => "Changed. It holds at once, also for queued jobs.".to_owned(),
             Some("purged") => format!("Cancelled {count} jobs. Those in flight go on."),
             Some("cancelled") => "Cancelled.".to_owned(),
-            Some("replayed") => match self.left.unwrap_or(0) {
-                0 => format!("Replayed {count}: each is a new job now."),
-                left => format!("Replayed {count}; {left} stay, because the bucket is full."),
-            },
+            Some("replayed") => format!("Replayed {count}: each is a new job now."),
+            Some("replaying") => "The replay has begun. It goes on when you leave this page.".to_owned(),
+            Some("stopped") => "The replay has stopped. What it hasn't replayed stays.".to_owned(),
             Some("deleted") => format!("Deleted {count}."),
             _ => return html! {},
         };

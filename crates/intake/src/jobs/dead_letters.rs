@@ -29,6 +29,9 @@ use crate::request::time;
 pub(crate) struct DeadLettersQuery {
     /// Only reasons that contain this text.
     reason: Option<String>,
+    /// `true`: only reasons that are this text.
+    #[param(value_type = Option<bool>)]
+    exact_reason: Option<String>,
     /// Only with this last status of the upstream.
     #[param(value_type = Option<u16>, minimum = 100, maximum = 599)]
     status: Option<String>,
@@ -47,10 +50,11 @@ pub(crate) struct DeadLettersQuery {
 }
 
 impl DeadLettersQuery {
-    fn filter(&self) -> Result<DeadFilter, Problem> {
+    pub(super) fn filter(&self) -> Result<DeadFilter, Problem> {
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         Ok(DeadFilter {
             reason: text(&self.reason),
+            exact_reason: pagination::parsed("exact_reason", self.exact_reason.as_deref())?.unwrap_or(false),
             status: pagination::param("status", self.status.as_deref(), |text| {
                 let status = text.parse().ok().filter(|status| (100..600).contains(status));
                 status.ok_or_else(|| "use 100 to 599".to_owned())
@@ -59,6 +63,20 @@ impl DeadLettersQuery {
             died_since_ms: pagination::time_ms("since", self.since.as_deref())?,
             died_until_ms: pagination::time_ms("until", self.until.as_deref())?,
         })
+    }
+
+    /// What the letters that are to be deleted have. One page of them, or none, is a mistake.
+    pub(super) fn filter_of_deletion(&self) -> Result<DeadFilter, Problem> {
+        for (name, given) in [("limit", &self.limit), ("cursor", &self.cursor)] {
+            if given.is_some() {
+                return Err(pagination::bad(name, "all that match are deleted, not a page of them"));
+            }
+        }
+        let filter = self.filter()?;
+        if filter == DeadFilter::default() {
+            return Err(pagination::bad("reason", "name at least one of reason, status, caller, since and until"));
+        }
+        Ok(filter)
     }
 }
 

@@ -59,16 +59,22 @@ pub(crate) async fn replay_many(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     body: Body,
 ) -> Result<Json<ReplaySummary>, Problem> {
-    let body = body::read(body, &intake).await?;
+    let (filter, rate) = read(body, &intake).await?;
+    let replayed = bucket.replay_many(&filter, rate).await?;
+    audit::record(&bucket, &caller, "replay", &format!("{} dead letters", replayed.replayed)).await;
+    Ok(Json(replayed.into()))
+}
+
+/// Which letters, and how fast.
+pub(super) async fn read(body: Body, intake: &Intake) -> Result<(DeadFilter, Option<Rate>), Problem> {
+    let body = body::read(body, intake).await?;
     let read = |body: &Bytes| {
         let all = body.is_empty() || body.trim_ascii() == b"null";
         if all { Ok(ReplayRequest::default()) } else { json::read(body) }
     };
     let request = body::parse(body, read).await?;
     let rate = request.rate;
-    let replayed = bucket.replay_many(&request.into(), rate).await?;
-    audit::record(&bucket, &caller, "replay", &format!("{} dead letters", replayed.replayed)).await;
-    Ok(Json(replayed.into()))
+    Ok((request.into(), rate))
 }
 
 #[derive(Default, Deserialize, ToSchema)]
@@ -77,6 +83,9 @@ pub(crate) async fn replay_many(
 pub(crate) struct ReplayRequest {
     /// Only reasons that contain this text.
     reason: Option<String>,
+    /// Only reasons that are this text.
+    #[serde(default)]
+    exact_reason: bool,
     /// Only with this last status of the upstream.
     #[serde(default, deserialize_with = "status")]
     #[schema(minimum = 100, maximum = 599)]
@@ -109,6 +118,7 @@ impl From<ReplayRequest> for DeadFilter {
     fn from(request: ReplayRequest) -> Self {
         Self {
             reason: request.reason,
+            exact_reason: request.exact_reason,
             status: request.status,
             caller: request.caller,
             died_since_ms: request.since,

@@ -32,6 +32,14 @@ pub(crate) struct Job {
 }
 
 #[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Replay {
+    /// The replay's id, from the 202 response.
+    #[param(pattern = "^[0-9a-f]{16}$", example = "00c0ffee00c0ffee")]
+    id: String,
+}
+
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct Options {
     /// At most one job per key: a repeated request with the same content returns the same job.

@@ -70,9 +70,14 @@ operations! {
     OfCancel: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, InFlight,
         JobEnded;
     OfDeletion: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfBulkDeletion: UnknownBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
     OfReplay: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
         CallerLimit, DeadlineUnreachable;
+    OfReplayStart: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded,
+        ManyReplays;
+    OfReplayRead: UnknownBucket, UnknownReplay, Unsupported;
+    OfReplayCancel: UnknownBucket, UnknownReplay, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge,
         Overloaded, IdempotencyConflict, IdempotencyKeysFull, BucketFull, CallerLimit, DeadlineUnreachable;
     OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded,

@@ -16,6 +16,7 @@ pub(crate) enum Code {
     NotFound,
     UnknownBucket,
     UnknownJob,
+    UnknownReplay,
     UnknownService,
     MethodNotAllowed,
     BodyTimeout,
@@ -35,6 +36,7 @@ pub(crate) enum Code {
     CallerLimit,
     IdempotencyKeysFull,
     DeadlineUnreachable,
+    ManyReplays,
     ManyStreams,
     HeadersTooLarge,
     Internal,
@@ -45,7 +47,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 36] = [
+    pub(crate) const ALL: [Self; 38] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -56,6 +58,7 @@ impl Code {
         Self::NotFound,
         Self::UnknownBucket,
         Self::UnknownJob,
+        Self::UnknownReplay,
         Self::UnknownService,
         Self::MethodNotAllowed,
         Self::BodyTimeout,
@@ -75,6 +78,7 @@ impl Code {
         Self::CallerLimit,
         Self::IdempotencyKeysFull,
         Self::DeadlineUnreachable,
+        Self::ManyReplays,
         Self::ManyStreams,
         Self::HeadersTooLarge,
         Self::Internal,
@@ -97,6 +101,7 @@ impl Code {
             Self::NotFound => (404, "not_found", "Not found"),
             Self::UnknownBucket => (404, "unknown_bucket", "Unknown bucket"),
             Self::UnknownJob => (404, "unknown_job", "Unknown job"),
+            Self::UnknownReplay => (404, "unknown_replay", "Unknown replay"),
             Self::UnknownService => (404, "unknown_service", "Unknown service"),
             Self::MethodNotAllowed => (405, "method_not_allowed", "Method not allowed"),
             Self::BodyTimeout => (408, "body_timeout", "Timeout while reading the body"),
@@ -118,6 +123,7 @@ impl Code {
             Self::CallerLimit => (429, "caller_limit", "Rate limit exceeded"),
             Self::IdempotencyKeysFull => (429, "idempotency_keys_full", "Too many idempotency keys"),
             Self::DeadlineUnreachable => (429, "deadline_unreachable", "The job would expire before delivery"),
+            Self::ManyReplays => (429, "many_replays", "Too many replays are running"),
             Self::ManyStreams => (429, "many_streams", "Too many event streams are open"),
             Self::HeadersTooLarge => (431, "headers_too_large", "Request headers are too large"),
             Self::Internal => (500, "internal", "Internal error"),

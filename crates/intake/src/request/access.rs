@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use dripfeed_auth::{Caller, Permission, Scope, is_same_origin};
-use dripfeed_bucket::Bucket;
+use dripfeed_bucket::{Bucket, ReplayId};
 use dripfeed_job::JobId;
 use dripfeed_limit::ServiceName;
 use http::request::Parts;
@@ -89,6 +89,18 @@ impl FromRequestParts<Intake> for JobInPath {
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
         let id = path_param(parts, intake, "id").await;
         id.and_then(|id| id.parse().ok()).map(Self).ok_or_else(Problem::unknown_job)
+    }
+}
+
+/// The id of a replay in the path, as [`JobInPath`].
+pub(crate) struct ReplayInPath(pub(crate) ReplayId);
+
+impl FromRequestParts<Intake> for ReplayInPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let id = path_param(parts, intake, "id").await;
+        id.and_then(|id| id.parse().ok()).map(Self).ok_or_else(Problem::unknown_replay)
     }
 }
 

@@ -1,3 +1,4 @@
+use dripfeed_tests::service::until;
 use serde_json::json;
 
 use crate::stage::{Stage, buried, delivered};
@@ -89,4 +90,73 @@ async fn a_dead_letter_is_deleted_permanently() {
     assert_eq!(stage.ask(&delete, &[], "").await.status, 204);
     stage.ask(&delete, &[], "").await.refuses(404, "unknown_job");
     stage.get(&format!("/v1/buckets/b/dead/{id}")).await.refuses(404, "unknown_job");
+}
+
+#[tokio::test]
+async fn all_dead_letters_that_match_are_deleted_and_no_others() {
+    let stage = Stage::set().await;
+    for (reason, status) in [("gone", 410), ("gone", 410), ("gone for ever", 410), ("gone", 404), ("x", 404)] {
+        stage.submit("x").await;
+        stage.settle(buried(reason, status)).await;
+    }
+    let delete = async |query: &str| stage.ask(&format!("DELETE /v1/buckets/b/dead{query}"), &[], "").await;
+    for (refused, member) in [
+        ("", "reason"),
+        ("?reason=", "reason"),
+        ("?status=410&limit=1", "limit"),
+        ("?status=410&cursor=x", "cursor"),
+        ("?status=9", "status"),
+        ("?reason=gone&exact_reason=yes", "exact_reason"),
+    ] {
+        assert_eq!(delete(refused).await.refuses(422, "bad_query")["member"], member, "{refused}");
+    }
+    delete("?reasn=gone").await.refuses(422, "bad_query");
+    assert_eq!(delete("?reason=gone&exact_reason=true&status=410").await.json(), json!({"deleted": 2}));
+    assert_eq!(delete("?reason=gone").await.json(), json!({"deleted": 2}));
+    assert_eq!(delete("?reason=gone").await.json(), json!({"deleted": 0}));
+    let left = stage.get("/v1/buckets/b/dead").await.json();
+    assert_eq!((&left["items"][0]["outcome"]["reason"], &left["items"][1]), (&json!("x"), &json!(null)));
+    assert_eq!(stage.get("/v1/buckets/b").await.json()["dead"], 1);
+    let trail = stage.get("/v1/buckets/b/audit").await.json();
+    assert_eq!(trail["items"][1]["detail"], "2 dead letters");
+}
+
+#[tokio::test]
+async fn a_replay_of_many_is_started_shown_and_cancelled() {
+    let stage = Stage::set().await;
+    for status in [404, 404, 410] {
+        stage.submit("x").await;
+        stage.settle(buried("x", status)).await;
+    }
+    let start = async |body: &'static str| stage.ask("POST /v1/buckets/b/dead/replays", &[], body).await;
+    for wrong in [r#"{"stat": 404}"#, r#"{"rate": "10"}"#, r#"{"status": 99}"#] {
+        start(wrong).await.refuses(422, "bad_member");
+    }
+    let long = format!(r#"{{"reason": "{}"}}"#, "x".repeat(1025));
+    let long = stage.ask("POST /v1/buckets/b/dead/replays", &[], long).await;
+    assert_eq!(long.refuses(422, "bad_member")["member"], "reason");
+    assert_eq!(stage.get("/v1/buckets/b/dead/replays").await.json(), json!({"items": [], "next": null}));
+
+    let started = start(r#"{"status": 404, "reason": "x", "exact_reason": true, "rate": "1/h"}"#).await;
+    assert_eq!(started.status, 202, "{started:?}");
+    let path = started.header("location").unwrap().to_owned();
+    until("the first is replayed", async || stage.get(&path).await.json()["done"] == 1).await;
+    let replay = stage.get(&path).await.json();
+    assert_eq!(replay["id"], path.rsplit('/').next().unwrap());
+    let filter = json!({
+        "reason": "x", "exact_reason": true, "status": 404, "caller": null, "since": null, "until": null
+    });
+    assert_eq!((&replay["filter"], &replay["rate"], &replay["bucket"]), (&filter, &json!("1/h"), &json!("b")));
+    let numbers = [&replay["state"], &replay["total"], &replay["done"], &replay["failed"], &replay["ended_at"]];
+    assert_eq!(numbers, [&json!("running"), &json!(2), &json!(1), &json!(0), &json!(null)]);
+    for _ in 0..2 {
+        assert_eq!(stage.ask(&format!("DELETE {path}"), &[], "").await.status, 204);
+    }
+    let list = stage.get("/v1/buckets/b/dead/replays").await.json();
+    assert_eq!((&list["items"][0]["state"], &list["items"][1]), (&json!("cancelled"), &json!(null)));
+    assert!(list["items"][0]["ended_at"].is_string(), "{list}");
+    assert_eq!(stage.get("/v1/buckets/b").await.json()["dead"], 2);
+    for unknown in ["0000000000000abc", "abc", "replay"] {
+        stage.get(&format!("/v1/buckets/b/dead/replays/{unknown}")).await.refuses(404, "unknown_replay");
+    }
 }

@@ -1,7 +1,7 @@
 use crate::stage::Stage;
 
 /// Every operation that changes something.
-const CHANGES: [&str; 17] = [
+const CHANGES: [&str; 20] = [
     "POST /v1/buckets/b/jobs",
     "POST /v1/buckets/b/jobs/batch",
     "POST /v1/buckets/b/proxy/x",
@@ -14,6 +14,9 @@ const CHANGES: [&str; 17] = [
     "POST /v1/buckets/b/purge",
     "POST /v1/buckets/b/dead/1-1/replay",
     "POST /v1/buckets/b/dead/replay",
+    "POST /v1/buckets/b/dead/replays",
+    "DELETE /v1/buckets/b/dead?status=404",
+    "DELETE /v1/buckets/b/dead/replays/0000000000000abc",
     "DELETE /v1/buckets/b/dead/1-1",
     "HEAD /v1/buckets/b/proxy/x",
     "PUT /v1/services/s/rules",

@@ -9,11 +9,13 @@ use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{PATIENCE, Service, until};
 use futures::future::join_all;
 use http::Method;
+use serde_json::Value;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 17] = [
+pub const SCRIPTS: [&str; 19] = [
     "admit",
+    "advance_replay",
     "heartbeat",
     "await_outcome",
     "cancel",
@@ -30,10 +32,11 @@ pub const SCRIPTS: [&str; 17] = [
     "put",
     "replay",
     "report",
+    "start_replay",
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 19] = [
+const CALLS: [(&str, &str); 20] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -49,6 +52,7 @@ const CALLS: [(&str, &str); 19] = [
     ("XRANGE", "GET /v1/buckets/other/dead/{dead}"),
     ("HGET", "GET /v1/buckets/other/dead/{dead}"),
     ("replay", "POST /v1/buckets/other/dead/{dead}/replay"),
+    ("start_replay", "POST /v1/buckets/other/dead/replays {\"reason\": \"of none\"}"),
     ("forget", "DELETE /v1/buckets/other/dead/{dead}"),
     ("HKEYS", "GET /v1/buckets/list"),
     ("put", "PUT /v1/services/shop/rules {\"policies\": []}"),
@@ -335,6 +339,35 @@ async fn rules_of_services_are_followed_all_the_same() {
     let log = harness.intake.log();
     assert!(!log.contains("panicked"), "{log}");
     assert!(log.lines().count() <= most_lines(begun.elapsed().as_secs()), "{log}");
+}
+
+/// A caller that starts one may get no answer; what is started comes to its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replays_go_on_all_the_same() {
+    const AT_ONCE: usize = 8;
+    let harness = Harness::start().await;
+    let client = harness.intake.client();
+    let path = "/v1/buckets/other/dead/replays";
+    for faults in faults().collect::<Vec<_>>().chunks(AT_ONCE) {
+        let dead = harness.dead().await;
+        for fault in faults {
+            harness.proxy.plan("advance_replay", *fault, 1);
+            client.post(path, "").await.expect("an answer");
+            harness.proxy.done("advance_replay").await;
+        }
+        until("all replays are done", async || {
+            let list = client.get(path).await.expect("an answer");
+            list.status == 200 && list.json()["items"].as_array().is_some_and(|all| all.iter().all(is_done))
+        })
+        .await;
+        let gone = client.get(&format!("/v1/buckets/other/dead/{dead}")).await.expect("an answer");
+        assert_eq!(gone.status, 404, "{gone:?}");
+    }
+    assert!(!harness.intake.log().contains("panicked"), "{}", harness.intake.log());
+}
+
+fn is_done(replay: &Value) -> bool {
+    replay["state"] == "done"
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,57 @@
+//! Deletes dead letters for good.
+
+use dripfeed_job::JobId;
+use dripfeed_store::Script;
+
+use crate::bucket::Bucket;
+use crate::ended::dead_letters::DeadFilter;
+use crate::error::BucketError;
+use crate::script::constants::BATCH_JOBS;
+use crate::script::redis_bucket::RedisBucket;
+use crate::script::scripts::SHARED;
+
+static FORGET: Script = Script::new("forget", SHARED, include_str!("forget.lua"));
+
+impl Bucket {
+    /// Whether there was such a letter.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
+        Ok(self.redis_bucket.forget(&[id]).await? == 1)
+    }
+
+    /// Deletes those that match; returns how many.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was deleted until then is gone.
+    pub async fn delete_dead_many(&self, filter: &DeadFilter) -> Result<u64, BucketError> {
+        let mut deleted = 0;
+        let mut from = filter.first();
+        loop {
+            let (ids, last) = self.redis_bucket.dead_ids_from(filter, &from).await?;
+            deleted += self.redis_bucket.forget(&ids).await?;
+            if last.is_empty() {
+                return Ok(deleted);
+            }
+            from = format!("({last}");
+        }
+    }
+}
+
+impl RedisBucket {
+    async fn forget(&self, ids: &[JobId]) -> Result<u64, BucketError> {
+        let (mut deleted, mut rest) = (0, ids);
+        while !rest.is_empty() {
+            let mut call = FORGET.on(&[self.keys.dead(), self.keys.letters(), self.keys.tally()]);
+            for id in &rest[..rest.len().min(BATCH_JOBS)] {
+                call.arg(id.to_string());
+            }
+            let (gone, looked_at): (u64, usize) = self.store.run_durably(&call).await?;
+            deleted += gone;
+            // The first one is always looked at.
+            rest = rest.get(looked_at.max(1)..).unwrap_or_default();
+        }
+        Ok(deleted)
+    }
+}

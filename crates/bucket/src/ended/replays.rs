@@ -1,0 +1,84 @@
+//! Replays of many dead letters in the background: what was asked for and how far it is stands in Redis, so that every
+//! intake shows it, and another one goes on where one died.
+//!
+//! A letter is replayed by one script, which counts it (`replay.lua`): none is replayed or counted twice, also when two
+//! processes carry the replay out for a moment. Letters of jobs that die after the start are not part of it: what is
+//! replayed and dies again isn't replayed for ever.
+
+mod progress;
+mod replay_run;
+pub(crate) mod replay_task;
+
+use std::collections::HashMap;
+
+use dripfeed_job::Rate;
+use dripfeed_store::Script;
+
+use self::progress::{Lease, Progress};
+use self::replay_run::ReplayRun;
+use self::replay_task::{ReplayId, ReplayState, ReplayTask, WantedReplay};
+use crate::bucket::Bucket;
+use crate::ended::dead_letters::DeadFilter;
+use crate::error::BucketError;
+use crate::script::scripts::SHARED;
+
+static START: Script = Script::new("start_replay", SHARED, include_str!("replays/start_replay.lua"));
+
+/// Of a bucket: running ones, and the latest that have ended.
+const MOST_REPLAYS: usize = 10;
+
+impl Bucket {
+    /// Begins to replay the letters that match now, oldest first, at most at `rate`, and as there is room. `key`: who
+    /// wants it. None: too many are running.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn start_replay(
+        &self,
+        filter: DeadFilter,
+        rate: Option<Rate>,
+        key: Option<&str>,
+    ) -> Result<Option<ReplayId>, BucketError> {
+        let total = self.redis_bucket.dead_ids(&filter).await?.len();
+        let wanted = WantedReplay { filter, rate, key: key.map(str::to_owned) };
+        let wanted = serde_json::to_string(&wanted).unwrap_or_default();
+        let id = ReplayId::random();
+        let mut call = START.on(&[self.redis_bucket.keys.replays()]);
+        call.arg(id.to_string()).arg(wanted).arg(total).arg(MOST_REPLAYS);
+        let started = self.redis_bucket.store.run_durably::<u8>(&call).await? == 1;
+        Ok(started.then_some(id))
+    }
+
+    /// The latest first.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn replays(&self) -> Result<Vec<ReplayTask>, BucketError> {
+        let mut all = redis::cmd("HGETALL");
+        all.arg(self.redis_bucket.keys.replays());
+        let fields: HashMap<String, String> = self.redis_bucket.store.command(&all).await?;
+        Ok(ReplayTask::read_all(&fields))
+    }
+
+    /// From then on it replays nothing more. False: there is no such replay. One that has ended stays what it is.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn cancel_replay(&self, id: ReplayId) -> Result<bool, BucketError> {
+        let ending = Progress { ending: Some(ReplayState::Cancelled), ..Progress::default() };
+        Ok(self.redis_bucket.advance_replay(id, None, &ending).await? != Lease::Absent)
+    }
+
+    /// Goes on with replays that no process carries out. To be called after a start, and periodically.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn go_on_with_replays(&self) -> Result<(), BucketError> {
+        for task in self.replays().await?.into_iter().filter(|task| task.state == ReplayState::Running) {
+            if let Some(run) = ReplayRun::claim(self.redis_bucket.clone(), task).await? {
+                tokio::spawn(run.carry_out());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! Carries out a replay of many, for as long as this process has its lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dripfeed_job::JobId;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::progress::{Lease, Progress};
+use super::replay_task::{ReplayState, ReplayTask};
+use crate::admission::{RefusalReason, Refused};
+use crate::ended::dead_letters::DeadFilter;
+use crate::ended::replay::Replayed;
+use crate::error::BucketError;
+use crate::script::redis_bucket::RedisBucket;
+
+/// Between two renewals of the lease, which is also how soon a wait notices that the replay was cancelled.
+const RENEW: Duration = Duration::from_secs(2);
+/// After an error of Redis.
+const AGAIN: Duration = Duration::from_millis(500);
+/// While the bucket is full: as the hint says, within these.
+const FULL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// A replay, and the lease of it.
+pub(super) struct ReplayRun {
+    redis_bucket: Arc<RedisBucket>,
+    task: ReplayTask,
+    filter: DeadFilter,
+    owner: String,
+    /// When the next letter may go.
+    due: Instant,
+    renewed: Instant,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    /// It has ended, or another process has it.
+    Stop,
+}
+
+impl ReplayRun {
+    /// None: it has ended, or another process has it.
+    pub(super) async fn claim(redis_bucket: Arc<RedisBucket>, task: ReplayTask) -> Result<Option<Self>, BucketError> {
+        let until = task.filter.died_until_ms.map_or(task.started_ms, |until| until.min(task.started_ms));
+        let filter = DeadFilter { died_until_ms: Some(until), ..task.filter.clone() };
+        let (owner, now) = (format!("{:016x}", fastrand::u64(..)), Instant::now());
+        let mut run = Self { redis_bucket, task, filter, owner, due: now, renewed: now };
+        Ok((run.advance(&Progress::default()).await? == Next::GoOn).then_some(run))
+    }
+
+    /// Until all is done, or the lease is lost.
+    pub(super) async fn carry_out(mut self) {
+        loop {
+            match self.page().await {
+                Ok(Next::GoOn) => {}
+                Ok(Next::Stop) => return,
+                Err(error) => {
+                    tracing::debug!(
+                        bucket = %self.redis_bucket.settings().name, replay = %self.task.id,
+                        error = &error as &dyn std::error::Error, "a replay waits for Redis"
+                    );
+                    sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Some letters. What is not noted of them because of an error is looked at again: those that were replayed are
+    /// gone by then.
+    async fn page(&mut self) -> Result<Next, BucketError> {
+        // First of all, so that one whose other calls fail stops when another process has the lease.
+        if self.keep_lease().await? == Next::Stop {
+            return Ok(Next::Stop);
+        }
+        let from = self.task.position.as_ref().map_or_else(|| self.filter.first(), |last| format!("({last}"));
+        let (ids, last) = self.redis_bucket.dead_ids_from(&self.filter, &from).await?;
+        let mut left = self.task.left;
+        for id in ids {
+            match self.replay(id).await? {
+                None => return Ok(Next::Stop),
+                Some(stays) => left += u64::from(stays),
+            }
+        }
+        let at_end = last.is_empty();
+        let last = if at_end { self.task.position.clone().unwrap_or_else(|| "0-0".to_owned()) } else { last };
+        let ending = at_end.then_some(ReplayState::Done);
+        let next = self.advance(&Progress { ending, position: Some((last.clone(), left)) }).await?;
+        (self.task.position, self.task.left) = (Some(last), left);
+        Ok(if at_end { Next::Stop } else { next })
+    }
+
+    /// Whether the letter stays. None: the replay has ended, or another process has it.
+    async fn replay(&mut self, id: JobId) -> Result<Option<bool>, BucketError> {
+        loop {
+            if self.wait().await? == Next::Stop {
+                return Ok(None);
+            }
+            match self.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id)).await? {
+                None => return Ok(None),
+                Some(Replayed::As(_)) => {
+                    self.due = self.due.max(Instant::now()) + self.period();
+                    return Ok(Some(false));
+                }
+                // Somebody else replayed or deleted it meanwhile.
+                Some(Replayed::Unknown) => return Ok(Some(false)),
+                // Others may still have theirs.
+                Some(Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. })) => return Ok(Some(true)),
+                Some(Replayed::Refused(Refused { retry_after, .. })) => {
+                    self.due = Instant::now() + retry_after.unwrap_or(FULL.1).clamp(FULL.0, FULL.1);
+                }
+            }
+        }
+    }
+
+    fn period(&self) -> Duration {
+        self.task.rate.map_or(Duration::ZERO, |rate| Duration::from_micros(rate.period_us().div_ceil(rate.limit())))
+    }
+
+    /// Until the next letter may go.
+    async fn wait(&mut self) -> Result<Next, BucketError> {
+        loop {
+            if self.keep_lease().await? == Next::Stop {
+                return Ok(Next::Stop);
+            }
+            if self.due <= Instant::now() {
+                return Ok(Next::GoOn);
+            }
+            sleep_until(self.due.min(self.renewed + RENEW)).await;
+        }
+    }
+
+    async fn keep_lease(&mut self) -> Result<Next, BucketError> {
+        if self.renewed.elapsed() < RENEW { Ok(Next::GoOn) } else { self.advance(&Progress::default()).await }
+    }
+
+    /// Renews the lease, too.
+    async fn advance(&mut self, progress: &Progress) -> Result<Next, BucketError> {
+        let now = Instant::now();
+        let lease = self.redis_bucket.advance_replay(self.task.id, Some(&self.owner), progress).await?;
+        self.renewed = now;
+        Ok(if lease == Lease::Kept { Next::GoOn } else { Next::Stop })
+    }
+}

@@ -1,0 +1,30 @@
+//! A replay of many dead letters.
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(crate) struct Replay {
+    pub(crate) id: String,
+    pub(crate) state: String,
+    pub(crate) rate: Option<String>,
+    pub(crate) filter: Filter,
+    pub(crate) total: u64,
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    pub(crate) started_at: String,
+    pub(crate) key: Option<String>,
+}
+
+/// What was asked for.
+#[derive(Deserialize)]
+pub(crate) struct Filter {
+    pub(crate) reason: Option<String>,
+    pub(crate) status: Option<u16>,
+    pub(crate) caller: Option<String>,
+}
+
+impl Replay {
+    pub(crate) fn is_running(&self) -> bool {
+        self.state == "running"
+    }
+}

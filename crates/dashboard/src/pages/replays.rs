@@ -1,0 +1,70 @@
+//! Replays of many dead letters, on the page of the dead letters: started, watched, and stopped.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::dashboard::Dashboard;
+use crate::live;
+use crate::model::List;
+use crate::model::bucket::Frame;
+use crate::model::replay::Replay;
+use crate::pages::done::after;
+use crate::parts::{layout, replays};
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::form::Action;
+use crate::web::identity::Visitor;
+
+pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, name: &str) -> Result<Vec<Replay>, Failure> {
+    let path = format!("/v1/buckets/{}/dead/replays", escaped(name));
+    page.api().get::<List<Replay>>(visitor, &path).await.map(|list| list.items)
+}
+
+/// Until the last one has ended: then the letters are other ones, and the page is loaded again.
+pub(crate) async fn live(State(page): State<Dashboard>, visitor: Visitor, Path(name): Path<String>) -> Response {
+    let (dashboard, viewer, bucket) = (page.clone(), visitor.clone(), name.clone());
+    let draw = move |_: &Frame| {
+        let (dashboard, viewer, bucket) = (dashboard.clone(), viewer.clone(), bucket.clone());
+        async move {
+            let Ok(all) = read(&dashboard, &viewer, &bucket).await else { return Some(Vec::new()) };
+            let path = format!("/buckets/{}/dead", escaped(&bucket));
+            let part = ("replays".to_owned(), replays::of(&viewer, &path, &all));
+            all.iter().any(Replay::is_running).then(|| vec![part])
+        }
+    };
+    match live::events(&page, &visitor, &[name], draw).await {
+        Ok(events) => events,
+        Err(failure) => layout::failed(Some(&visitor), &failure),
+    }
+}
+
+pub(crate) async fn start(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
+    after(&action.visitor, started(&page, &action, &name).await)
+}
+
+async fn started(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
+    let mut filter = action.members(&["reason", "caller", "rate"]);
+    if let Some(status) = action.field("status").and_then(|status| status.parse::<u16>().ok()) {
+        filter.insert("status".to_owned(), json!(status));
+    }
+    if action.field("exact_reason") == Some("true") {
+        filter.insert("exact_reason".to_owned(), json!(true));
+    }
+    let path = format!("/buckets/{}/dead", escaped(name));
+    let filter = Value::Object(filter);
+    page.api().call(&action.visitor, Method::POST, &format!("/v1{path}/replays"), Some(&filter)).await?;
+    Ok(format!("{path}?done=replaying"))
+}
+
+pub(crate) async fn cancel(
+    State(page): State<Dashboard>,
+    Path((name, id)): Path<(String, String)>,
+    action: Action,
+) -> Response {
+    let path = format!("/buckets/{}/dead", escaped(&name));
+    let replay = format!("/v1{path}/replays/{}", escaped(&id));
+    let cancelled = page.api().call(&action.visitor, Method::DELETE, &replay, None).await;
+    after(&action.visitor, cancelled.map(|_| format!("{path}?done=stopped")))
+}

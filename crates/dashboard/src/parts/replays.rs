@@ -1,0 +1,57 @@
+//! Replays of many dead letters, and how far each is.
+
+use maud::{Markup, html};
+
+use crate::model::replay::{Filter, Replay};
+use crate::parts::{action, numbers, when};
+use crate::web::identity::Visitor;
+
+/// Those that have ended beside those that are running: the latest.
+const MOST_SHOWN: usize = 3;
+
+/// `path`: of the dead letters' page.
+pub(crate) fn of(visitor: &Visitor, path: &str, replays: &[Replay]) -> Markup {
+    let shown = replays.iter().enumerate().filter(|(number, replay)| *number < MOST_SHOWN || replay.is_running());
+    html! {
+        section #replays {
+            @if !replays.is_empty() {
+                h2 { "Replays" }
+                ul.groups { @for (_, replay) in shown { (one(visitor, path, replay)) } }
+            }
+        }
+    }
+}
+
+fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
+    let looked_at = replay.done + replay.failed;
+    html! {
+        li {
+            span.what {
+                strong { (replay.state) } ": " (what(&replay.filter))
+                @if let Some(rate) = &replay.rate { ", at " (rate) }
+                span.faint {
+                    ", started " (when::ago(&replay.started_at))
+                    @if let Some(key) = &replay.key { " by " (key) }
+                }
+            }
+            progress max=(replay.total.max(1)) value=(looked_at) aria-label={ "Replay " (replay.id) } {}
+            span.count {
+                (numbers::count(replay.done)) " of " (numbers::count(replay.total))
+                @if replay.failed > 0 {
+                    span.faint { "; " (numbers::count(replay.failed)) " stay: their callers have their share" }
+                }
+            }
+            @if replay.is_running() && visitor.may("operate") {
+                (action::button(visitor, &format!("{path}/replays/{}/cancel", replay.id), "Stop"))
+            }
+        }
+    }
+}
+
+/// `gone, status 410, of shop`.
+fn what(filter: &Filter) -> String {
+    let status = filter.status.map(|status| format!("status {status}"));
+    let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));
+    let parts: Vec<String> = [filter.reason.clone(), status, caller].into_iter().flatten().collect();
+    if parts.is_empty() { "all dead letters".to_owned() } else { parts.join(", ") }
+}

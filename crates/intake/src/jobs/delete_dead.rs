@@ -1,0 +1,36 @@
+//! `DELETE …/dead`: deletes all dead letters that match.
+
+use axum::Json;
+use dripfeed_auth::Operate;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::buckets::audit;
+use crate::jobs::dead_letters::DeadLettersQuery;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::body::Unused;
+use crate::request::pagination::Params;
+
+/// Deletes all dead letters that match, permanently: at least one parameter is needed.
+#[utoipa::path(
+    delete, path = "/v1/buckets/{bucket}/dead", tag = "dead letters", params(parameters::Bucket, DeadLettersQuery),
+    responses((status = 200, description = "Done", body = DeletionSummary), responses::OfBulkDeletion)
+)]
+pub(crate) async fn delete_many(
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    Params(query): Params<DeadLettersQuery>,
+    _: Unused,
+) -> Result<Json<DeletionSummary>, Problem> {
+    let deleted = bucket.delete_dead_many(&query.filter_of_deletion()?).await?;
+    audit::record(&bucket, &caller, "delete", &format!("{deleted} dead letters")).await;
+    Ok(Json(DeletionSummary { deleted }))
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Deleted)]
+pub(crate) struct DeletionSummary {
+    /// The number of deleted dead letters.
+    deleted: u64,
+}

@@ -1,0 +1,180 @@
+//! `POST …/dead/replays`, `GET …/dead/replays`, `GET …/dead/replays/{id}`, `DELETE …/dead/replays/{id}`: replays of
+//! many dead letters in the background.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use dripfeed_auth::{Operate, Read};
+use dripfeed_bucket::{Bucket, BucketError, ReplayId, ReplayTask};
+use dripfeed_job::{BucketName, Rate};
+use http::{StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::buckets::audit;
+use crate::intake::Intake;
+use crate::jobs::replay::{self, ReplayRequest};
+use crate::openapi::{formats, parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::{BucketAccess, ReplayInPath};
+use crate::request::body::Unused;
+use crate::request::pagination::List;
+use crate::request::time;
+
+/// In bytes, of a text of the filter: it is kept with the replay.
+const LONGEST_TEXT: usize = 1024;
+
+/// Starts a replay of all dead letters that match the filter now. It goes on in the background at the given rate, and
+/// waits while the bucket is full; jobs that die again are not part of it. The latest ten of a bucket are kept.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/dead/replays", tag = "dead letters", params(parameters::Bucket),
+    request_body(content = Option<ReplayRequest>, description = "The filter; all when omitted or null"),
+    responses(
+        (status = 202, description = "Started", body = Replay,
+            headers(("Location" = String, description = "The replay"))),
+        responses::OfReplayStart,
+    )
+)]
+pub(crate) async fn start(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (filter, rate) = replay::read(body, &intake).await?;
+    for (name, text) in [("reason", &filter.reason), ("caller", &filter.caller)] {
+        if text.as_ref().is_some_and(|text| text.len() > LONGEST_TEXT) {
+            return Err(Problem::bad_member(name, &format!("use at most {LONGEST_TEXT} bytes")));
+        }
+    }
+    let many = || Problem::new(Code::ManyReplays, "wait until one of them is done, or cancel one");
+    let id = bucket.start_replay(filter, rate, caller.id()).await?.ok_or_else(many)?;
+    // Where this fails, what looks for abandoned replays begins with it.
+    let carried_out = bucket.go_on_with_replays().await;
+    if let Err(error) = carried_out {
+        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "a replay begins later");
+    }
+    let started = find(&bucket, id).await?;
+    audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}", started.total)).await;
+    let location = format!("/v1/buckets/{}/dead/replays/{id}", bucket.name());
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started)).into_response())
+}
+
+/// Lists the replays of a bucket: the latest ten, the newest first.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/dead/replays", tag = "dead letters", params(parameters::Bucket),
+    responses((status = 200, description = "The replays", body = List<Replay>), responses::OfBucket)
+)]
+pub(crate) async fn replays(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Replay>>, Problem> {
+    Ok(Json(List { items: all(&bucket).await?, next: None }))
+}
+
+/// Returns a replay and how far it is.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/dead/replays/{id}", tag = "dead letters",
+    params(parameters::Bucket, parameters::Replay),
+    responses((status = 200, description = "The replay", body = Replay), responses::OfReplayRead)
+)]
+pub(crate) async fn replay(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    ReplayInPath(id): ReplayInPath,
+) -> Result<Json<Replay>, Problem> {
+    find(&bucket, id).await.map(Json)
+}
+
+/// Cancels a replay: the letters that it hasn't replayed yet stay. One that has ended stays what it is.
+#[utoipa::path(
+    delete, path = "/v1/buckets/{bucket}/dead/replays/{id}", tag = "dead letters",
+    params(parameters::Bucket, parameters::Replay),
+    responses((status = 204, description = "Cancelled, or ended before"), responses::OfReplayCancel)
+)]
+pub(crate) async fn cancel(
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    ReplayInPath(id): ReplayInPath,
+    _: Unused,
+) -> Result<StatusCode, Problem> {
+    if !bucket.cancel_replay(id).await? {
+        return Err(Problem::unknown_replay());
+    }
+    audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A replay of many dead letters.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Replay {
+    #[schema(value_type = String, pattern = "^[0-9a-f]{16}$")]
+    id: String,
+    #[schema(value_type = String)]
+    bucket: BucketName,
+    /// `running`, `done` or `cancelled`.
+    state: &'static str,
+    /// The rate of the replay; null: as fast as there is room.
+    #[schema(value_type = Option<formats::Rate>, inline, required)]
+    rate: Option<Rate>,
+    /// What was asked for: null members let all letters pass.
+    filter: ReplayFilter,
+    /// Letters that matched when it was started.
+    total: u64,
+    /// Letters that became new jobs.
+    done: u64,
+    /// Letters that stay, because their callers have reached their share of the bucket.
+    failed: u64,
+    started_at: String,
+    #[schema(required)]
+    ended_at: Option<String>,
+    /// The id of the key that started it. Null: no keys were configured.
+    #[schema(required)]
+    key: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ReplayFilter {
+    #[schema(required)]
+    reason: Option<String>,
+    exact_reason: bool,
+    #[schema(required)]
+    status: Option<u16>,
+    #[schema(required)]
+    caller: Option<String>,
+    #[schema(required)]
+    since: Option<String>,
+    #[schema(required)]
+    until: Option<String>,
+}
+
+impl Replay {
+    fn of(bucket: &BucketName, task: ReplayTask) -> Self {
+        let filter = task.filter;
+        Self {
+            id: task.id.to_string(),
+            bucket: bucket.clone(),
+            state: task.state.as_str(),
+            rate: task.rate,
+            filter: ReplayFilter {
+                reason: filter.reason,
+                exact_reason: filter.exact_reason,
+                status: filter.status,
+                caller: filter.caller,
+                since: filter.died_since_ms.map(time::show),
+                until: filter.died_until_ms.map(time::show),
+            },
+            total: task.total,
+            done: task.done,
+            failed: task.left,
+            started_at: time::show(task.started_ms),
+            ended_at: task.ended_ms.map(time::show),
+            key: task.key,
+        }
+    }
+}
+
+async fn all(bucket: &Bucket) -> Result<Vec<Replay>, BucketError> {
+    let tasks = bucket.replays().await?;
+    Ok(tasks.into_iter().map(|task| Replay::of(bucket.name(), task)).collect())
+}
+
+async fn find(bucket: &Bucket, id: ReplayId) -> Result<Replay, Problem> {
+    let wanted = id.to_string();
+    all(bucket).await?.into_iter().find(|replay| replay.id == wanted).ok_or_else(Problem::unknown_replay)
+}

@@ -1,0 +1,177 @@
+//! Replays of many dead letters: each letter once, as there is room.
+
+use std::collections::BTreeSet;
+
+use dripfeed_bucket::*;
+use dripfeed_job::{JobId, Rate, Submission};
+use dripfeed_tests::buckets::{self, DELIVERED, buried, join, open, settle, submit, take_one};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::until;
+
+const ALL: DeadFilter = DeadFilter {
+    reason: None,
+    exact_reason: false,
+    status: None,
+    caller: None,
+    died_since_ms: None,
+    died_until_ms: None,
+};
+
+fn settings(kind: Kind, capacity: u64) -> BucketSettings {
+    BucketSettings { kind, capacity, ..buckets::settings(kind.as_str()) }
+}
+
+fn seldom() -> Option<Rate> {
+    Some("1/h".parse().expect("a rate"))
+}
+
+/// Jobs of this caller die, one after the other.
+async fn die(bucket: &Bucket, jobs: usize, caller: &str) -> BTreeSet<JobId> {
+    let replica = join(bucket, "undertaker").await;
+    let mut died = BTreeSet::new();
+    for n in 0..jobs {
+        let job = Submission { caller: Some(caller.to_owned()), ..buckets::job(n.to_string()) };
+        died.insert(submit(bucket, job).await.id);
+        settle(&replica, take_one(&replica).await, buried("no luck")).await;
+    }
+    replica.leave().await.expect("Redis answers");
+    died
+}
+
+async fn letters(bucket: &Bucket) -> BTreeSet<JobId> {
+    let page = bucket.dead_letters(&ALL, None, 1000).await.expect("Redis answers");
+    page.items.into_iter().map(|letter| letter.id).collect()
+}
+
+async fn start(bucket: &Bucket, filter: DeadFilter, rate: Option<Rate>) -> ReplayId {
+    let id = bucket.start_replay(filter, rate, Some("ops")).await.expect("Redis answers").expect("few are running");
+    bucket.go_on_with_replays().await.expect("Redis answers");
+    id
+}
+
+async fn found(bucket: &Bucket, id: ReplayId) -> ReplayTask {
+    let all = bucket.replays().await.expect("Redis answers");
+    all.into_iter().find(|replay| replay.id == id).expect("it is kept")
+}
+
+async fn ended(bucket: &Bucket, id: ReplayId) -> ReplayTask {
+    until("the replay has ended", async || found(bucket, id).await.state != ReplayState::Running).await;
+    found(bucket, id).await
+}
+
+#[tokio::test]
+async fn every_letter_that_matches_becomes_a_job_and_is_counted() {
+    let redis = TestRedis::start().await;
+    for kind in [Kind::Stream, Kind::List] {
+        let bucket = open(&redis, settings(kind, 1000)).await;
+        die(&bucket, 300, "shop").await;
+        let others = die(&bucket, 3, "other").await;
+        let of_shop = DeadFilter { caller: Some("shop".to_owned()), ..ALL };
+        let id = start(&bucket, of_shop.clone(), Some("100000/s".parse().unwrap())).await;
+        let replay = ended(&bucket, id).await;
+        assert_eq!((replay.state, replay.total, replay.done, replay.left), (ReplayState::Done, 300, 300, 0));
+        assert_eq!((replay.filter, replay.key.as_deref()), (of_shop, Some("ops")));
+        assert!(replay.ended_ms >= Some(replay.started_ms));
+        assert_eq!(letters(&bucket).await, others);
+        let census = bucket.census().await.unwrap();
+        assert_eq!((census.level, census.dead_replayed), (300, 300));
+    }
+}
+
+#[tokio::test]
+async fn a_replay_waits_while_the_bucket_is_full_and_goes_on_when_there_is_room() {
+    let redis = TestRedis::start().await;
+    for kind in [Kind::Stream, Kind::List] {
+        let bucket = open(&redis, settings(kind, 2)).await;
+        die(&bucket, 5, "shop").await;
+        let id = start(&bucket, ALL, None).await;
+        let replica = join(&bucket, "a").await;
+        for done in 2..=5 {
+            until("the bucket is filled again", async || found(&bucket, id).await.done == done).await;
+            assert!(bucket.census().await.unwrap().level <= 2);
+            settle(&replica, take_one(&replica).await, DELIVERED).await;
+        }
+        assert_eq!(ended(&bucket, id).await.state, ReplayState::Done);
+        assert!(letters(&bucket).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn letters_of_callers_that_have_their_share_stay_and_hold_up_no_other() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings(Kind::Stream, 10)).await;
+    die(&bucket, 4, "shop").await;
+    die(&bucket, 1, "other").await;
+    bucket.apply_overrides(&buckets::changed("max_share", "20%")).await.unwrap();
+    let replay = ended(&bucket, start(&bucket, ALL, None).await).await;
+    assert_eq!((replay.state, replay.total, replay.done, replay.left), (ReplayState::Done, 5, 3, 2));
+    assert_eq!(letters(&bucket).await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_dies_again_is_not_replayed_again() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings(Kind::Stream, 2)).await;
+    let died = die(&bucket, 6, "shop").await;
+    let id = start(&bucket, ALL, None).await;
+    let replica = join(&bucket, "a").await;
+    for done in 2..=6 {
+        until("the bucket is filled again", async || found(&bucket, id).await.done == done).await;
+        settle(&replica, take_one(&replica).await, buried("no luck again")).await;
+    }
+    settle(&replica, take_one(&replica).await, buried("no luck again")).await;
+    let replay = ended(&bucket, id).await;
+    assert_eq!((replay.done, letters(&bucket).await.len()), (6, 6));
+    assert!(letters(&bucket).await.is_disjoint(&died));
+}
+
+#[tokio::test]
+async fn a_cancelled_replay_stays_cancelled_and_its_letters_stay() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings(Kind::Stream, 10)).await;
+    die(&bucket, 3, "shop").await;
+    let id = start(&bucket, ALL, seldom()).await;
+    until("the first is replayed", async || found(&bucket, id).await.done == 1).await;
+    for _ in 0..2 {
+        assert!(bucket.cancel_replay(id).await.unwrap());
+        bucket.go_on_with_replays().await.unwrap();
+    }
+    let replay = found(&bucket, id).await;
+    assert_eq!((replay.state, replay.done, letters(&bucket).await.len()), (ReplayState::Cancelled, 1, 2));
+    let unknown = "0000000000000abc".parse().unwrap();
+    assert!(!bucket.cancel_replay(unknown).await.unwrap());
+    let rest = ended(&bucket, start(&bucket, ALL, None).await).await;
+    assert_eq!((rest.total, rest.done), (2, 2));
+}
+
+#[tokio::test]
+async fn replays_are_bounded_in_number_and_the_oldest_that_ended_are_forgotten() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings(Kind::Stream, 100)).await;
+    die(&bucket, 30, "shop").await;
+    let mut running = Vec::new();
+    for _ in 0..10 {
+        running.push(start(&bucket, ALL, seldom()).await);
+    }
+    assert_eq!(bucket.start_replay(ALL, None, None).await.unwrap(), None);
+    assert!(bucket.cancel_replay(running[3]).await.unwrap());
+    let latest = start(&bucket, ALL, seldom()).await;
+    let kept: Vec<ReplayId> = bucket.replays().await.unwrap().into_iter().map(|replay| replay.id).collect();
+    assert_eq!(kept.len(), 10);
+    assert!(kept.contains(&latest) && !kept.contains(&running[3]), "{kept:?}");
+}
+
+/// Both have the same buckets, as two intakes have.
+#[tokio::test]
+async fn several_who_want_to_carry_it_out_replay_each_letter_once() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings(Kind::Stream, 1000)).await;
+    die(&bucket, 100, "shop").await;
+    let others = futures::future::join_all((0..4).map(|_| open(&redis, settings(Kind::Stream, 1000)))).await;
+    let id = bucket.start_replay(ALL, Some("1000/s".parse().unwrap()), None).await.unwrap().unwrap();
+    while found(&bucket, id).await.state == ReplayState::Running {
+        futures::future::join_all(others.iter().map(Bucket::go_on_with_replays)).await;
+    }
+    assert_eq!(found(&bucket, id).await.done, 100);
+    assert_eq!((bucket.census().await.unwrap().level, letters(&bucket).await.len()), (100, 0));
+}

@@ -1,0 +1,54 @@
+use dripfeed_bucket::Bucket;
+use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
+use dripfeed_tests::service::{Service, until};
+
+use super::reader::Reader;
+
+const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
+const GROUP: &str = "reason=gone&exact_reason=true&status=";
+
+async fn die(service: &Service, reasons: &[&str]) -> Bucket {
+    let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));
+    let replica = join(&bucket, "undertaker").await;
+    for reason in reasons {
+        submit(&bucket, buckets::job("x")).await;
+        settle(&replica, take_one(&replica).await, buried(reason)).await;
+    }
+    replica.leave().await.expect("Redis answers");
+    bucket
+}
+
+#[tokio::test]
+async fn a_group_of_dead_letters_is_deleted_whole_and_nothing_else() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    // More than one page of the list has.
+    let bucket = die(&service, &[&["gone"; 120][..], &["gone for ever"]].concat()).await;
+    let token = reader.token("/buckets/b/dead").await;
+    let delete = async |fields: &str| reader.post("/buckets/b/dead/delete", &format!("{token}{fields}")).await;
+    assert_eq!(delete(GROUP).await.status, 422);
+    assert_eq!(bucket.census().await.expect("Redis answers").dead, 121);
+    let deleted = delete(&format!("{GROUP}&confirm=delete")).await;
+    assert_eq!(deleted.headers["location"], "/buckets/b/dead?done=deleted&count=120");
+    assert!(reader.text("/buckets/b/dead").await.contains("gone for ever"));
+}
+
+#[tokio::test]
+async fn a_replay_of_a_group_is_shown_until_it_is_stopped() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    die(&service, &["gone", "gone", "gone for ever"]).await;
+    let token = reader.token("/buckets/b/dead").await;
+    let started = reader.post("/buckets/b/dead/replay", &format!("{token}{GROUP}&rate=1/h")).await;
+    assert_eq!(started.headers["location"], "/buckets/b/dead?done=replaying");
+    until("one is replayed", async || reader.text("/buckets/b/dead").await.contains("1 of 2")).await;
+    let page = reader.text("/buckets/b/dead?done=replaying").await;
+    assert!(page.contains("The replay has begun") && page.contains("data-live=\"/live/buckets/b/dead\""), "{page}");
+    let stop = page.split("action=\"").find(|form| form.contains("/cancel\"")).and_then(|form| form.split('"').next());
+    let stopped = reader.post(stop.expect("a button"), &token).await;
+    assert_eq!(stopped.headers["location"], "/buckets/b/dead?done=stopped");
+    let page = reader.text("/buckets/b/dead").await;
+    assert!(page.contains("cancelled") && !page.contains("data-live"), "{page}");
+}
