@@ -215,6 +215,13 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Cancel the job").click()
             expect(page.locator(".timeline")).to_contain_text("cancelled")
 
+    def test_a_job_is_found_by_its_idempotency_key(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/demo/jobs")
+            page.get_by_label("Idempotency key").fill("nothing has this")
+            page.get_by_role("button", name="Find").click()
+            expect(page.get_by_text("No job has this idempotency key.")).to_be_visible()
+
     def test_jobs_that_match_are_cancelled(self):
         self.stage.submit("orders", 5, delay="10m")
         with Watched(self.stage) as page:

@@ -1,5 +1,6 @@
 //! Finds one job, wherever it is.
 
+use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{JobId, JobState, Outcome};
 
 use crate::bucket::Bucket;
@@ -81,6 +82,27 @@ impl Bucket {
                     found => Ok(found),
                 }
             }
+        }
+    }
+
+    /// The job that a caller's idempotency key names. `caller` None: of jobs without a caller. None: it names no job, or
+    /// one that is forgotten.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn find_by_key(
+        &self,
+        caller: Option<&str>,
+        key: &IdempotencyKey,
+    ) -> Result<Option<JobView>, BucketError> {
+        let mut get = redis::cmd("GET");
+        get.arg(self.redis_bucket.keys.once(caller, key.as_str()));
+        // The id and a fingerprint, as admit.lua writes it.
+        let named: Option<String> = self.redis_bucket.store.command(&get).await?;
+        let id = named.and_then(|named| named.split(' ').next()?.parse::<JobId>().ok());
+        match id {
+            Some(id) => self.find(id).await,
+            None => Ok(None),
         }
     }
 }

@@ -34,8 +34,12 @@ const STATES: [(&str, &str); 8] = [
 pub(crate) struct JobsQuery {
     state: Option<String>,
     cursor: Option<String>,
-    /// Shows that job instead.
+    /// Shows that job instead,
     id: Option<String>,
+    /// or the one that this idempotency key names.
+    key: Option<String>,
+    /// Whose key it is.
+    caller: Option<String>,
 }
 
 pub(crate) async fn show(
@@ -50,8 +54,15 @@ pub(crate) async fn show(
     if let Some(id) = wanted.id.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
         return answer::see_other(&format!("{path}/{}", escaped(id)));
     }
-    let query = listing::query(&[("state", wanted.state.as_deref()), ("cursor", wanted.cursor.as_deref())]);
+    let key = wanted.key.as_deref().map(str::trim).filter(|key| !key.is_empty());
+    let query = match key {
+        Some(_) => listing::query(&[("idempotency_key", key), ("caller", wanted.caller.as_deref())]),
+        None => listing::query(&[("state", wanted.state.as_deref()), ("cursor", wanted.cursor.as_deref())]),
+    };
     match page.api().get::<List<Job>>(&visitor, &format!("/v1{path}{query}")).await {
+        Ok(List { items, .. }) if key.is_some() && !items.is_empty() => {
+            answer::see_other(&format!("{path}/{}", items[0].id))
+        }
         Ok(jobs) => {
             let teach = teach::submit(&visitor, &teach::address(&headers), &name);
             let state = wanted.state.as_deref().unwrap_or_default();
@@ -59,7 +70,9 @@ pub(crate) async fn show(
                 h1 { "Jobs of " (name) }
                 (listing::tabs(&name, "/jobs"))
                 (done.show())
-                (list(&path, state, &jobs, &teach))
+                (find_forms(&visitor, &path))
+                @if key.is_some() { section.state { p { "No job has this idempotency key." } } }
+                @else { (list(&path, state, &jobs, &teach)) }
                 @if visitor.may("operate") { (cancel_form(&visitor, &name, &path, state)) }
             };
             layout::show(&visitor, &Page { title: &format!("Jobs of {name}"), section: "/", live: None, body })
@@ -72,18 +85,10 @@ fn list(path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
     let shown = numbers::counted(jobs.items.len() as u64, "job", "jobs");
     let next = jobs.next.as_deref().map(|next| listing::query(&[("state", Some(state)), ("cursor", Some(next))]));
     html! {
-        div.toolbar {
-            nav.chips aria-label="State" {
-                @for (value, label) in STATES {
-                    @let query = listing::query(&[("state", Some(value))]);
-                    a href={ (path) (query) } aria-current=[(value == state).then_some("page")] { (label) }
-                }
-            }
-            form.find method="get" action=(path) {
-                label for="id" { "Job id" }
-                input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
-                    data-search-field;
-                button type="submit" { "Show" }
+        nav.chips aria-label="State" {
+            @for (value, label) in STATES {
+                @let query = listing::query(&[("state", Some(value))]);
+                a href={ (path) (query) } aria-current=[(value == state).then_some("page")] { (label) }
             }
         }
         @if jobs.items.is_empty() {
@@ -122,6 +127,28 @@ fn row(path: &str, job: &Job) -> Markup {
 
 pub(crate) fn label(state: &str) -> String {
     state.replace('_', " ")
+}
+
+fn find_forms(visitor: &Visitor, path: &str) -> Markup {
+    html! {
+        div.toolbar {
+            form.find method="get" action=(path) {
+                label for="id" { "Job id" }
+                input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
+                    data-search-field;
+                button type="submit" { "Show" }
+            }
+            form.find method="get" action=(path) {
+                label for="key" { "Idempotency key" }
+                input #key name="key" type="search" placeholder="order-17" autocomplete="off" spellcheck="false";
+                @if visitor.may("operate") {
+                    label for="key-caller" { "of" }
+                    input.short #key-caller name="caller" placeholder="yours" autocomplete="off" spellcheck="false";
+                }
+                button type="submit" { "Find" }
+            }
+        }
+    }
 }
 
 /// The fields are those of the API's filter.

@@ -1,14 +1,16 @@
-//! `GET …/jobs`: lists jobs by state.
+//! `GET …/jobs`: lists jobs by state, or finds one by its idempotency key.
 
 use axum::extract::OriginalUri;
 use axum::response::Response;
-use dripfeed_auth::Read;
+use dripfeed_auth::{Caller, Read, Scope};
+use dripfeed_bucket::{Bucket, JobView, Page};
 use dripfeed_job::JobState;
+use dripfeed_job::idempotency::IdempotencyKey;
 use serde::Deserialize;
 
 use crate::jobs::job::Job;
-use crate::openapi::{parameters, responses};
-use crate::problem::Problem;
+use crate::openapi::{formats, parameters, responses};
+use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
@@ -21,6 +23,12 @@ pub(crate) struct JobsQuery {
     /// bucket.
     #[param(pattern = "^(waiting|in_flight|parked|delivered|dead|expired|cancelled)$")]
     state: Option<String>,
+    /// The one job that this idempotency key names, wherever it is; none, or one.
+    #[param(value_type = formats::IdempotencyKey, inline, required = false)]
+    idempotency_key: Option<String>,
+    /// The caller whose idempotency key it is, by default the caller of this request. Another one takes the scope
+    /// `operate`.
+    caller: Option<String>,
     #[param(ignore)]
     limit: Option<String>,
     #[param(ignore)]
@@ -45,6 +53,32 @@ pub(crate) async fn jobs(
     let state = pagination::parsed::<JobState>("state", query.state.as_deref())?;
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let page = bucket.jobs(state, after.as_ref(), limit).await?;
+    let key = pagination::param("idempotency_key", query.idempotency_key.as_deref(), |text| {
+        IdempotencyKey::parse(text).map_err(|error| error.to_string())
+    })?;
+    let page = match key {
+        Some(key) if state.is_none() && after.is_none() => {
+            find(&bucket, &caller, query.caller.as_deref(), &key).await?
+        }
+        Some(_) => return Err(pagination::bad("idempotency_key", "it names one job: leave out state and cursor")),
+        None if query.caller.is_some() => {
+            return Err(pagination::bad("caller", "whose idempotency key? name that, too"));
+        }
+        None => bucket.jobs(state, after.as_ref(), limit).await?,
+    };
     Ok(pagination::answer(&uri, page, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
+}
+
+async fn find(
+    bucket: &Bucket,
+    caller: &Caller,
+    named: Option<&str>,
+    key: &IdempotencyKey,
+) -> Result<Page<JobView>, Problem> {
+    let owner = named.or(caller.id());
+    if owner != caller.id() && !caller.may(Scope::Operate) {
+        return Err(Problem::new(Code::Forbidden, "idempotency keys of other callers take the scope `operate`"));
+    }
+    let found = bucket.find_by_key(owner, key).await?;
+    Ok(Page { items: found.into_iter().collect(), next: None })
 }

@@ -252,3 +252,25 @@ async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others()
         join_all(flood).await;
     }
 }
+
+#[tokio::test]
+async fn idempotency_keys_of_others_are_for_operators() {
+    let keys = vec![
+        key("shop", &[Scope::Submit, Scope::Read], None),
+        key("till", &[Scope::Read], None),
+        key("ops", &[Scope::Read, Scope::Operate], None),
+    ];
+    let stage = Stage::with(vec![settings("b")], keys, &[]).await;
+    let receipt = stage.ask(JOBS, &[("dripfeed-key", "shop"), ("idempotency-key", "k")], "x").await.json();
+    let find = async |key: &str, query: &str| {
+        let line = format!("GET /v1/buckets/b/jobs?idempotency_key=k{query}");
+        stage.ask(&line, &[("dripfeed-key", key)], "").await
+    };
+    for (key, query) in [("shop", ""), ("shop", "&caller=shop"), ("ops", "&caller=shop")] {
+        assert_eq!(find(key, query).await.json()["items"][0]["id"], receipt["id"], "{key} {query}");
+    }
+    for key in ["till", "ops"] {
+        assert_eq!(find(key, "").await.json(), json!({"items": [], "next": null}), "{key}");
+    }
+    find("till", "&caller=shop").await.refuses(403, "forbidden");
+}

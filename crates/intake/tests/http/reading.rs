@@ -193,3 +193,25 @@ async fn outcomes_are_listed_and_reported() {
     let empty = stage.get("/v1/buckets/other/report").await.json();
     assert_eq!(empty["latency_ms"], Value::Null);
 }
+
+#[tokio::test]
+async fn a_job_is_found_by_its_idempotency_key() {
+    let stage = Stage::set().await;
+    let id = stage.submit_with(&[("idempotency-key", "order 17")], "x").await;
+    let find = async |query: &str| stage.get(&format!("/v1/buckets/b/jobs?{query}")).await;
+    let found = find("idempotency_key=order%2017").await.json();
+    assert_eq!((&found["items"][0]["id"], &found["items"][1], &found["next"]), (&json!(id), &json!(null), &json!(null)));
+    stage.settle(delivered(200, "text/plain", b"")).await;
+    assert_eq!(find("idempotency_key=order%2017").await.json()["items"][0]["state"], "delivered");
+    for none in ["idempotency_key=order", "idempotency_key=order%2017&caller=shop"] {
+        assert_eq!(find(none).await.json(), json!({"items": [], "next": null}), "{none}");
+    }
+    for (wrong, member) in [
+        ("idempotency_key=", "idempotency_key"),
+        ("idempotency_key=x&state=waiting", "idempotency_key"),
+        ("idempotency_key=x&cursor=jobs~b~1-1", "idempotency_key"),
+        ("caller=shop", "caller"),
+    ] {
+        assert_eq!(find(wrong).await.refuses(422, "bad_query")["member"], member, "{wrong}");
+    }
+}
