@@ -2,8 +2,11 @@
 
 pub(crate) mod bucket;
 pub(crate) mod buckets;
+pub(crate) mod cancel_many;
 pub(crate) mod change;
 pub(crate) mod dead;
+pub(crate) mod dead_groups;
+pub(crate) mod dead_query;
 pub(crate) mod done;
 pub(crate) mod export;
 pub(crate) mod job;

@@ -5,7 +5,8 @@ use axum::routing::{get, post};
 
 use crate::dashboard::Dashboard;
 use crate::pages::{
-    bucket, buckets, change, dead, export, job, jobs, letter, playground, redis, replays, services, sign_in,
+    bucket, buckets, cancel_many, change, dead, dead_groups, export, job, jobs, letter, playground, redis, replays,
+    services, sign_in,
 };
 use crate::web::assets;
 
@@ -22,7 +23,7 @@ impl Dashboard {
             .route("/buckets/{bucket}/purge", post(bucket::purge))
             .route("/buckets/{bucket}/change", get(change::preview).post(change::apply))
             .route("/buckets/{bucket}/jobs", get(jobs::show))
-            .route("/buckets/{bucket}/jobs/cancel", post(jobs::cancel))
+            .route("/buckets/{bucket}/jobs/cancel", post(cancel_many::cancel))
             .route("/buckets/{bucket}/jobs/{id}", get(job::show))
             .route("/buckets/{bucket}/jobs/{id}/cancel", post(job::cancel))
             .route("/buckets/{bucket}/dead", get(dead::show))
@@ -30,7 +31,7 @@ impl Dashboard {
             .route("/live/buckets/{bucket}/dead", get(replays::live))
             .route("/buckets/{bucket}/dead/replay", post(replays::start))
             .route("/buckets/{bucket}/dead/replays/{id}/cancel", post(replays::cancel))
-            .route("/buckets/{bucket}/dead/delete", post(dead::delete))
+            .route("/buckets/{bucket}/dead/delete", post(dead_groups::delete))
             .route("/buckets/{bucket}/dead/{id}", get(letter::show))
             .route("/buckets/{bucket}/dead/{id}/replay", post(letter::replay))
             .route("/buckets/{bucket}/dead/{id}/delete", post(letter::delete))

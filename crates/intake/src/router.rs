@@ -21,7 +21,9 @@ use crate::buckets::{audit, change, doctor, list as buckets, pause, purge};
 use crate::events;
 use crate::installation::{key, redis};
 use crate::intake::Intake;
-use crate::jobs::{cancel, cancel_many, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report};
+use crate::jobs::{
+    cancel, cancel_many, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report,
+};
 use crate::openapi::document;
 use crate::problem::{Code, Problem};
 use crate::services::{check, list as services, rules};

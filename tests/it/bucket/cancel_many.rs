@@ -115,7 +115,7 @@ async fn only_old_jobs_are_cancelled_by_age() {
     let store = redis.store().await;
     for (kind, verb, place, entry) in [
         (Kind::Stream, "XADD", "1000-0", ["body", "x"].as_slice()),
-        (Kind::List, "RPUSH", r#"{"id":"1000-0","body":"x","v":"1"}"#, &[]),
+        (Kind::List, "RPUSH", r#"{"id":"1000-0","body":"x","v":"1"}"#, [].as_slice()),
     ] {
         let name = kind.as_str().parse().unwrap();
         let bucket = open(&redis, BucketSettings { name, ..of_kind(kind) }).await;

@@ -85,8 +85,8 @@ impl Bucket {
         }
     }
 
-    /// The job that a caller's idempotency key names. `caller` None: of jobs without a caller. None: it names no job, or
-    /// one that is forgotten.
+    /// The job that a caller's idempotency key names. `caller` None: of jobs without a caller. None: it names no job,
+    /// or one that is forgotten.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
-use crate::pages::dead::DeadQuery;
+use crate::pages::dead_query::DeadQuery;
 use crate::parts::layout;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;

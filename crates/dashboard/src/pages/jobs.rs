@@ -2,21 +2,19 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::{HeaderMap, Method};
+use http::HeaderMap;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
-use crate::model::job::{Cancelled, Job};
-use crate::pages::done::{Done, after};
+use crate::model::job::Job;
+use crate::pages::cancel_many;
+use crate::pages::done::Done;
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, listing, numbers, teach, when};
+use crate::parts::{listing, numbers, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
-use crate::web::failure::Failure;
-use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
 const STATES: [(&str, &str); 8] = [
@@ -73,7 +71,7 @@ pub(crate) async fn show(
                 (find_forms(&visitor, &path))
                 @if key.is_some() { section.state { p { "No job has this idempotency key." } } }
                 @else { (list(&path, state, &jobs, &teach)) }
-                @if visitor.may("operate") { (cancel_form(&visitor, &name, &path, state)) }
+                @if visitor.may("operate") { (cancel_many::form(&visitor, &name, &path, state)) }
             };
             layout::show(&visitor, &Page { title: &format!("Jobs of {name}"), section: "/", live: None, body })
         }
@@ -149,36 +147,4 @@ fn find_forms(visitor: &Visitor, path: &str) -> Markup {
             }
         }
     }
-}
-
-/// The fields are those of the API's filter.
-fn cancel_form(visitor: &Visitor, name: &str, path: &str, state: &str) -> Markup {
-    let fields = html! {
-        p { "Cancels waiting and parked jobs that match all of this, for good. Jobs in flight go on." }
-        label {
-            "state"
-            select name="state" {
-                @for (value, label) in [("", "waiting or parked"), ("waiting", "waiting"), ("parked", "parked")] {
-                    option value=(value) selected[value == state] { (label) }
-                }
-            }
-        }
-        label { "caller" input name="caller" placeholder="of any caller" autocomplete="off" spellcheck="false"; }
-        label { "older than" input name="older_than" placeholder="of any age, or such as 10m" autocomplete="off"; }
-    };
-    let form = action::confirmed_with(visitor, &format!("{path}/cancel"), "Cancel all that match…", name, &fields);
-    html! { section { h2 { "Cancel many" } (form) } }
-}
-
-pub(crate) async fn cancel(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
-    after(&action.visitor, cancelled(&page, &action, &name).await)
-}
-
-async fn cancelled(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
-    action.confirms(name)?;
-    let path = format!("/buckets/{}/jobs", escaped(name));
-    let filter = Value::Object(action.members(&["state", "caller", "older_than"]));
-    let body = page.api().call(&action.visitor, Method::POST, &format!("/v1{path}/cancel"), Some(&filter)).await?;
-    let Cancelled { cancelled } = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
-    Ok(format!("{path}?done=purged&count={cancelled}"))
 }

@@ -137,8 +137,7 @@ fn offer() -> impl Strategy<Value = Offer> {
 
 fn cancel_many() -> impl Strategy<Value = Step> {
     let states = vec![None, Some(JobState::Waiting), Some(JobState::Parked), Some(JobState::InFlight)];
-    (select(states), option::of(select(vec!['x', 'y'])))
-        .prop_map(|(state, caller)| Step::CancelMany { state, caller })
+    (select(states), option::of(select(vec!['x', 'y']))).prop_map(|(state, caller)| Step::CancelMany { state, caller })
 }
 
 fn ephemeral() -> impl Strategy<Value = Offer> {

@@ -1,0 +1,48 @@
+//! Cancels all jobs that match: a form on the jobs' page, and what it does.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::Method;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::Dashboard;
+use crate::model::job::Cancelled;
+use crate::pages::done::after;
+use crate::parts::action;
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::form::Action;
+use crate::web::identity::Visitor;
+
+/// The fields are those of the API's filter.
+pub(crate) fn form(visitor: &Visitor, name: &str, path: &str, state: &str) -> Markup {
+    let fields = html! {
+        p { "Cancels waiting and parked jobs that match all of this, for good. Jobs in flight go on." }
+        label {
+            "state"
+            select name="state" {
+                @for (value, label) in [("", "waiting or parked"), ("waiting", "waiting"), ("parked", "parked")] {
+                    option value=(value) selected[value == state] { (label) }
+                }
+            }
+        }
+        label { "caller" input name="caller" placeholder="of any caller" autocomplete="off" spellcheck="false"; }
+        label { "older than" input name="older_than" placeholder="of any age, or such as 10m" autocomplete="off"; }
+    };
+    let form = action::confirmed_with(visitor, &format!("{path}/cancel"), "Cancel all that match…", name, &fields);
+    html! { section { h2 { "Cancel many" } (form) } }
+}
+
+pub(crate) async fn cancel(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
+    after(&action.visitor, cancelled(&page, &action, &name).await)
+}
+
+async fn cancelled(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
+    action.confirms(name)?;
+    let path = format!("/buckets/{}/jobs", escaped(name));
+    let filter = Value::Object(action.members(&["state", "caller", "older_than"]));
+    let body = page.api().call(&action.visitor, Method::POST, &format!("/v1{path}/cancel"), Some(&filter)).await?;
+    let Cancelled { cancelled } = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
+    Ok(format!("{path}?done=purged&count={cancelled}"))
+}
