@@ -39,6 +39,7 @@ pub use error::BucketError;
 pub use inspect::census::{Census, Pace, ReplicaCensus};
 pub use inspect::doctor::{Examination, Finding, FindingKind};
 pub use inspect::find::JobView;
+pub use inspect::holders::Holder;
 pub use inspect::pagination::{BadCursor, Cursor, Page};
 pub use inspect::served::{
     BucketPlace, NotedPlace, StrandedJobs, is_list_elsewhere, level_at, note_places, noted_places, release_place,

@@ -4,6 +4,7 @@ pub(crate) mod action;
 pub(crate) mod attention;
 pub(crate) mod card;
 pub(crate) mod drawing;
+pub(crate) mod holders;
 pub(crate) mod layout;
 pub(crate) mod leak;
 pub(crate) mod listing;

@@ -12,15 +12,19 @@ use crate::live::{self, Part};
 use crate::model::List;
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Frame};
+use crate::model::holders::Holders;
 use crate::model::job::Purged;
 use crate::pages::done::{Done, after};
 use crate::pages::{change, playground};
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, attention, drawing, listing, overview, teach, trail};
+use crate::parts::{action, attention, drawing, holders, listing, overview, teach, trail};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
+
+/// That hold the most room.
+const MOST_CALLERS: usize = 10;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -32,10 +36,13 @@ pub(crate) async fn show(
     match page.bucket(&visitor, &name).await {
         Ok(bucket) => {
             let trail = page.api().get(&visitor, &format!("/v1/buckets/{}/audit", escaped(&name))).await;
+            let path = format!("/v1/buckets/{}/holders?limit={MOST_CALLERS}", escaped(&name));
+            let found = page.api().get::<Holders>(&visitor, &path).await;
             let around = Around {
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
                 // What the bucket is doing matters more than that its trail can't be read.
                 trail: trail.map_or_else(|_| html! {}, |list: List<AuditEntry>| trail::of(&list.items)),
+                callers: found.map_or_else(|_| html! {}, |found| holders::of(&bucket, &found)),
                 address: teach::address(&headers),
             };
             let body = body(&visitor, &bucket, &around, &done);
@@ -50,6 +57,7 @@ pub(crate) async fn show(
 struct Around {
     panel: Markup,
     trail: Markup,
+    callers: Markup,
     address: String,
 }
 
@@ -67,6 +75,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, around: &Around, done: &Done) -> Mar
         @if bucket.totals.accepted == 0 {
             section.teach { h2 { "Submit a first job" } (teach::submit(visitor, &around.address, &bucket.name)) }
         }
+        (around.callers)
         @if visitor.may("operate") {
             (change::form(bucket))
             section {

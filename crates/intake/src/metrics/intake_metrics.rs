@@ -76,6 +76,11 @@ impl IntakeMetrics {
         }
     }
 
+    /// What the limits of a bucket decided, `max_share` included.
+    pub(crate) fn limit_verdicts(&self, bucket: &BucketName) -> Vec<(String, &'static str, u64)> {
+        self.limit_verdicts.of(bucket)
+    }
+
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration) {
         self.admit_duration.get_or_create(&BucketLabels { bucket: bucket.to_string() }).observe(took.as_secs_f64());
     }

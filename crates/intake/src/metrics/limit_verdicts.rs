@@ -46,6 +46,13 @@ impl LimitVerdicts {
         }
     }
 
+    /// Of one bucket: limit, verdict and how often.
+    pub(crate) fn of(&self, bucket: &BucketName) -> Vec<(String, &'static str, u64)> {
+        let counts = self.0.counts();
+        let of_bucket = counts.iter().filter(|((of, _, _), _)| of == bucket);
+        of_bucket.map(|((_, limit, verdict), count)| (limit.clone(), *verdict, *count)).collect()
+    }
+
     fn add(&self, bucket: &BucketName, limit: &str, verdict: &'static str) {
         *self.0.counts().entry((bucket.clone(), limit.to_owned(), verdict)).or_default() += 1;
     }

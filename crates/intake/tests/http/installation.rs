@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
+use dripfeed_bucket::BucketSettings;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::stage::{Stage, settings};
+use crate::stage::{Stage, delivered, settings};
 
 #[tokio::test]
 async fn a_key_shows_what_it_may_do() {
@@ -100,4 +101,44 @@ async fn services_are_listed_with_what_was_decided() {
     let listed = stage.get("/v1/services").await.json();
     let verdicts = json!({"allowed": 1, "refused": 2, "shadow_refused": 0, "unchecked": 0});
     assert_eq!(listed["items"], json!([{"name": "shop", "verdicts": {"each": verdicts}}]));
+}
+
+#[tokio::test]
+async fn who_holds_room_and_which_limit_refused_is_known() {
+    let keys = ["small", "large", "many"].map(|id| ApiKey {
+        id: id.to_owned(),
+        sha256: Sha256::digest(id).into(),
+        scopes: vec![Scope::Submit, Scope::Read],
+        buckets: BucketSet::All,
+        services: ServiceSet::All,
+    });
+    let max_share = Some("30%".parse().unwrap());
+    let stage = Stage::with(vec![BucketSettings { max_share, ..settings("b") }], keys.to_vec(), &[]).await;
+    let submit = async |key: &str, body: &str| {
+        let answer = stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-key", key)], body.to_owned()).await;
+        answer.status.as_u16()
+    };
+    submit("small", "x").await;
+    submit("large", &"x".repeat(1000)).await;
+    let many = [submit("many", "x").await, submit("many", "x").await, submit("many", "x").await];
+    assert_eq!((many, submit("many", "x").await), ([202; 3], 429));
+    let ask = async |query: &str| {
+        stage.ask(&format!("GET /v1/buckets/b/holders{query}"), &[("dripfeed-key", "small")], "").await
+    };
+    let names = async |query: &str| {
+        let items = ask(query).await.json()["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["caller"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("").await, ["many", "large", "small"]);
+    assert_eq!(names("?by=bytes&limit=2").await, ["large", "many"]);
+    let all = ask("?limit=1").await.json();
+    assert_eq!((&all["items"][0]["jobs"], &all["callers"]), (&json!(3), &json!(3)));
+    assert_eq!(all["limits"], json!({"max_share": {"allowed": 5, "refused": 1, "shadow_refused": 0}}));
+    for (wrong, member) in [("?by=age", "by"), ("?limit=0", "limit")] {
+        assert_eq!(ask(wrong).await.refuses(422, "bad_query")["member"], member);
+    }
+    for _ in 0..5 {
+        stage.settle(delivered(200, "text/plain", b"")).await;
+    }
+    assert_eq!(ask("").await.json()["items"], json!([]));
 }

@@ -1,0 +1,28 @@
+//! Which callers hold room, and which limits refused.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(crate) struct Holders {
+    pub(crate) items: Vec<Holder>,
+    pub(crate) callers: u64,
+    /// By limit.
+    pub(crate) limits: BTreeMap<String, LimitCounts>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Holder {
+    pub(crate) caller: String,
+    pub(crate) jobs: u64,
+    pub(crate) bytes: u64,
+}
+
+/// What an intake decided since it started.
+#[derive(Deserialize)]
+pub(crate) struct LimitCounts {
+    pub(crate) allowed: u64,
+    pub(crate) refused: u64,
+    pub(crate) shadow_refused: u64,
+}

@@ -1,0 +1,46 @@
+//! Which callers hold room in a bucket, and which of its limits refused.
+
+use maud::{Markup, html};
+
+use crate::model::bucket::Bucket;
+use crate::model::holders::Holders;
+use crate::parts::{listing, numbers};
+
+pub(crate) fn of(bucket: &Bucket, holders: &Holders) -> Markup {
+    html! {
+        section {
+            h2 { "Callers" }
+            @if holders.items.is_empty() { p.faint { "No caller has a job in the bucket." } }
+            @else {
+                div.scroll tabindex="0" role="region" aria-label="Callers" { table {
+                    (listing::head(&["caller", "#jobs", "#of the room", "#bytes", "#of the bytes"]))
+                    tbody { @for holder in &holders.items { tr {
+                        th scope="row" { (holder.caller) }
+                        td.number { (numbers::count(holder.jobs)) }
+                        td.number { (numbers::percent(holder.jobs, bucket.capacity)) " %" }
+                        td.number { (numbers::bytes(holder.bytes)) }
+                        td.number { (numbers::percent(holder.bytes, bucket.capacity_bytes)) " %" }
+                    } } }
+                } }
+                @let others = holders.callers.saturating_sub(holders.items.len() as u64);
+                @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
+            }
+            @if !holders.limits.is_empty() { (limits(holders)) }
+        }
+    }
+}
+
+fn limits(holders: &Holders) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Limits" { table {
+            (listing::head(&["limit", "#allowed", "#refused", "#shadow refused"]))
+            tbody { @for (limit, counts) in &holders.limits { tr {
+                th scope="row" { (limit) }
+                td.number { (numbers::count(counts.allowed)) }
+                td.number { (numbers::count(counts.refused)) }
+                td.number { (numbers::count(counts.shadow_refused)) }
+            } } }
+        } }
+        p.faint { "Counted by this intake since it started." }
+    }
+}

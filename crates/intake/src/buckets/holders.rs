@@ -1,0 +1,102 @@
+//! `GET …/holders`: which callers hold room in a bucket, and which limits refused.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::Read;
+use dripfeed_bucket::Holder;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::pagination::{self, Params};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct HoldersQuery {
+    /// What comes first: the most `jobs`, by default, or the most `bytes`.
+    #[param(pattern = "^(jobs|bytes)$")]
+    by: Option<String>,
+    /// The maximum number of callers.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
+    limit: Option<String>,
+}
+
+/// Returns the callers that hold the most room in a bucket, and how often submissions were refused by which limit.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/holders", tag = "buckets", params(parameters::Bucket, HoldersQuery),
+    responses((status = 200, description = "The callers", body = HolderSummary), responses::OfList)
+)]
+pub(crate) async fn holders(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    Params(query): Params<HoldersQuery>,
+) -> Result<Json<HolderSummary>, Problem> {
+    let by_bytes = pagination::param("by", query.by.as_deref(), |by| match by {
+        "jobs" => Ok(false),
+        "bytes" => Ok(true),
+        _ => Err("use jobs or bytes".to_owned()),
+    })?;
+    let limit = pagination::limit(query.limit.as_deref())?;
+    let mut holders = bucket.holders().await?;
+    let callers = holders.len() as u64;
+    holders.sort_unstable_by_key(|holder| {
+        let (jobs, bytes) = (Reverse(holder.jobs), Reverse(holder.bytes));
+        if by_bytes == Some(true) { (bytes, jobs, holder.caller.clone()) } else { (jobs, bytes, holder.caller.clone()) }
+    });
+    holders.truncate(limit);
+    let mut limits = BTreeMap::<String, LimitCounts>::new();
+    for (limit, verdict, count) in intake.metrics().limit_verdicts(bucket.name()) {
+        limits.entry(limit).or_default().set(verdict, count);
+    }
+    Ok(Json(HolderSummary { items: holders.into_iter().map(HeldRoom::from).collect(), callers, limits }))
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Holders)]
+pub(crate) struct HolderSummary {
+    items: Vec<HeldRoom>,
+    /// All callers that have jobs in the bucket.
+    callers: u64,
+    /// By limit, `max_share` included: what this intake decided since it started.
+    limits: BTreeMap<String, LimitCounts>,
+}
+
+/// What a caller has in the bucket, in flight or not.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Holder)]
+struct HeldRoom {
+    caller: String,
+    jobs: u64,
+    bytes: u64,
+}
+
+impl From<Holder> for HeldRoom {
+    fn from(Holder { caller, jobs, bytes }: Holder) -> Self {
+        Self { caller, jobs, bytes }
+    }
+}
+
+#[derive(Default, Serialize, ToSchema)]
+struct LimitCounts {
+    allowed: u64,
+    refused: u64,
+    /// What `mode = "shadow"` would have refused.
+    shadow_refused: u64,
+}
+
+impl LimitCounts {
+    fn set(&mut self, verdict: &str, count: u64) {
+        match verdict {
+            "allowed" => self.allowed = count,
+            "refused" => self.refused = count,
+            _ => self.shadow_refused = count,
+        }
+    }
+}
