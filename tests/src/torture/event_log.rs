@@ -35,9 +35,9 @@ impl LoggedFault {
         hit && self.from <= again && self.until + ON_ITS_WAY >= called
     }
 
-    /// Whether it may have held up a call that `processor` was about to make, so that another one called the job at
+    /// Whether it may have delayed a call that `processor` was about to make, so that another one called the job at
     /// `meanwhile`, and this one only at `arrived`.
-    pub fn held_up(&self, processor: usize, meanwhile: Instant, arrived: Instant) -> bool {
+    pub fn delayed(&self, processor: usize, meanwhile: Instant, arrived: Instant) -> bool {
         let ended = self.until..=self.until + ON_ITS_WAY;
         self.hit == Hit::Processor(processor) && self.from <= meanwhile && ended.contains(&arrived)
     }

@@ -107,8 +107,8 @@ impl<'s> Causes<'s> {
     }
 
     fn between(&self, before: &Call, again: &Call) -> Option<&'static str> {
-        let held_up = || self.faults.iter().find(|fault| fault.held_up(again.slot, before.at, again.at));
-        self.on(before.slot, before.at, again.at).or_else(|| held_up().map(|fault| fault.what))
+        let delayed = || self.faults.iter().find(|fault| fault.delayed(again.slot, before.at, again.at));
+        self.on(before.slot, before.at, again.at).or_else(|| delayed().map(|fault| fault.what))
     }
 
     fn anywhere(&self, from: Instant, until: Instant) -> bool {
