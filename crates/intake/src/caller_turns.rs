@@ -72,7 +72,7 @@ mod tests {
         let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
         let batch = turns.take(acme.clone(), 1000).now_or_never().unwrap();
         let jobs: Vec<_> = (0..16).map(|_| turns.take(acme.clone(), 1).now_or_never().unwrap()).collect();
-        let mut more = pin!(turns.take(acme.clone(), 1));
+        let mut more = pin!(turns.take(acme, 1));
         assert!(more.as_mut().now_or_never().is_none());
         let of_other = turns.take(other, 1).now_or_never().unwrap();
         drop(batch);
@@ -85,7 +85,7 @@ mod tests {
         let turns = CallerTurns::default();
         let acme = Waiter::new(Some("acme"), None);
         let all = [(); 2].map(|()| turns.take(acme.clone(), 16).now_or_never().unwrap());
-        let mut waiting = Box::pin(turns.take(acme.clone(), 1));
+        let mut waiting = Box::pin(turns.take(acme, 1));
         assert!(waiting.as_mut().now_or_never().is_none());
         // It has its turn, and ends before it learns that.
         drop(all);
