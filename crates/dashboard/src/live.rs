@@ -3,7 +3,8 @@
 //! The events of the API come in, the parts of the page that look otherwise than before go out. So a page has one way
 //! to draw itself, and a bucket in which nothing happens costs nothing.
 
-mod pulse;
+pub(crate) mod event_buffer;
+pub(crate) mod pulse;
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -11,12 +12,13 @@ use std::hash::{Hash as _, Hasher as _};
 
 use axum::body::{Body, BodyDataStream};
 use axum::response::{IntoResponse, Response};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream};
 use http::{Method, header};
 use maud::Markup;
 use serde_json::json;
 
+use self::event_buffer::EventBuffer;
 use self::pulse::Pulse;
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Frame;
@@ -47,7 +49,7 @@ pub(crate) async fn events(
     }
     let drawn = Live {
         frames: answer.into_body().into_data_stream(),
-        read: BytesMut::new(),
+        read: EventBuffer::default(),
         draw: Box::new(draw),
         pulse: Pulse::default(),
         sent: HashMap::new(),
@@ -58,8 +60,7 @@ pub(crate) async fn events(
 
 struct Live {
     frames: BodyDataStream,
-    /// An event of which the end hasn't come yet.
-    read: BytesMut,
+    read: EventBuffer,
     draw: Draw,
     pulse: Pulse,
     /// Hashes of what the page shows, by id.
@@ -83,17 +84,13 @@ impl Live {
     /// The next frame of the API. None: the stream has ended.
     async fn frame(&mut self) -> Option<Result<Frame, axum::Error>> {
         loop {
-            if let Some(end) = self.read.windows(2).position(|two| two == b"\n\n") {
-                let event = self.read.split_to(end + 2);
-                let mut lines = event[..].split(|byte| *byte == b'\n');
-                let data = lines.find_map(|line| line.strip_prefix(b"data: "));
-                if let Some(frame) = data.and_then(|data| serde_json::from_slice(data).ok()) {
+            while let Some(data) = self.read.data() {
+                if let Ok(frame) = serde_json::from_slice(&data) {
                     return Some(Ok(frame));
                 }
-                continue;
             }
             match self.frames.next().await? {
-                Ok(bytes) => self.read.extend_from_slice(&bytes),
+                Ok(bytes) => self.read.push(&bytes),
                 Err(error) => return Some(Err(error)),
             }
         }
