@@ -3,8 +3,8 @@
 //! The events of the API come in, the parts of the page that look otherwise than before go out. So a page has one way
 //! to draw itself, and a bucket in which nothing happens costs nothing.
 
-mod event_buffer;
-mod pulse;
+pub(crate) mod event_buffer;
+pub(crate) mod pulse;
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -85,16 +85,13 @@ impl Live {
     /// The next frame of the API. None: the stream has ended.
     async fn frame(&mut self) -> Option<Result<Frame, axum::Error>> {
         loop {
-            if let Some(event) = self.read.take_event() {
-                let mut lines = event[..].split(|byte| *byte == b'\n');
-                let data = lines.find_map(|line| line.strip_prefix(b"data: "));
-                if let Some(frame) = data.and_then(|data| serde_json::from_slice(data).ok()) {
+            while let Some(data) = self.read.data() {
+                if let Ok(frame) = serde_json::from_slice(&data) {
                     return Some(Ok(frame));
                 }
-                continue;
             }
             match self.frames.next().await? {
-                Ok(bytes) => self.read.extend(&bytes),
+                Ok(bytes) => self.read.push(&bytes),
                 Err(error) => return Some(Err(error)),
             }
         }

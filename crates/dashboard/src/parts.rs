@@ -8,7 +8,7 @@ pub(crate) mod holders;
 pub(crate) mod layout;
 pub(crate) mod leak;
 pub(crate) mod listing;
-pub(crate) mod numbers;
+pub mod numbers;
 pub(crate) mod overview;
 pub(crate) mod payload;
 pub(crate) mod replays;

@@ -24,7 +24,7 @@ use clap::Subcommand;
 
 use crate::exit::Failure;
 use crate::settings::Layers;
-use crate::{dev, role};
+use crate::{dev, role, top};
 
 #[derive(Debug, Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one in a process")]
@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Push(push::Arguments),
     /// Show all buckets, or one
     Buckets(buckets::Arguments),
+    /// Watch the buckets in the terminal, live
+    Top(top::Arguments),
     /// List the jobs of a bucket
     Jobs(jobs::Arguments),
     /// Show a job, or cancel it
@@ -87,6 +89,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Config(arguments) => config::run(&arguments, &layers),
         Command::Push(arguments) => push::run(arguments).await,
         Command::Buckets(arguments) => buckets::run(&arguments).await,
+        Command::Top(arguments) => top::run(arguments).await,
         Command::Jobs(arguments) => jobs::run(&arguments).await,
         Command::Job(arguments) => job::run(&arguments).await,
         Command::Dead(arguments) => dead::run(&arguments).await,

@@ -12,6 +12,7 @@ mod role;
 mod settings;
 mod signals;
 mod telemetry;
+mod top;
 
 use std::process::ExitCode;
 

@@ -24,6 +24,12 @@ impl Connection {
         Ok(Self { stream, read: Vec::with_capacity(4096) })
     }
 
+    /// Of the last answer.
+    pub(crate) fn body(&self) -> &[u8] {
+        let head = self.read.windows(4).position(|end| end == b"\r\n\r\n").map_or(0, |head| head + 4);
+        self.read.get(head..).unwrap_or_default()
+    }
+
     /// Sends a request, and returns the status of its answer.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<u16> {
         self.stream.write_all(request).await?;
@@ -59,8 +65,20 @@ pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], bo
     [request.as_bytes(), body].concat()
 }
 
+/// As a browser asks for it.
+pub(crate) fn get_request(address: SocketAddr, path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: text/html,*/*\r\n\r\n").into_bytes()
+}
+
+/// The body of a GET, on a new connection.
+pub(crate) async fn fetch(address: SocketAddr, path: &str) -> anyhow::Result<Vec<u8>> {
+    let mut connection = Connection::open(address).await?;
+    let status = connection.exchange(&get_request(address, path)).await?;
+    anyhow::ensure!(status == 200, "{path} is answered with {status}");
+    Ok(connection.body().to_vec())
+}
+
 /// The status of a GET, on a new connection.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<u16> {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
-    Connection::open(address).await?.exchange(request.as_bytes()).await
+    Connection::open(address).await?.exchange(&get_request(address, path)).await
 }

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod client;
+mod event_stream;
 mod figure;
 mod goals;
 mod load;

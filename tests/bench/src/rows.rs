@@ -11,9 +11,11 @@ mod idle;
 mod latency;
 mod limits;
 mod paced;
+mod page;
 mod peak;
 mod redis_time;
 mod refused;
+mod tabs;
 
 use futures::future::BoxFuture;
 
@@ -49,6 +51,8 @@ rows! {
     "fsync", "flushed to the disk before each answer", fsync;
     "growth", "a bucket of 1,000 jobs and a large one", growth;
     "peak", "memory of a processor that has 200 calls with bodies of 8 KB in flight", peak;
+    "tabs", "POSTs as in `accepted`, while the page is open in three tabs", tabs;
+    "page", "the page: its first load, its assets, and frames of 1,000 buckets", page;
     "ceilings", "the libraries without a queue", ceilings;
     "paced", "three replicas at half the floor's drain rate", paced;
 }

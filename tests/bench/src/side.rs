@@ -25,11 +25,13 @@ pub(crate) struct Settings {
     pub(crate) keys: usize,
     /// Three tiers for each value of `x-caller`.
     pub(crate) limits: bool,
+    /// Further buckets, by the names of [`other_bucket`].
+    pub(crate) others: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { capacity: 100_000_000, durability: "process", rate: None, keys: 0, limits: false }
+        Self { capacity: 100_000_000, durability: "process", rate: None, keys: 0, limits: false, others: 0 }
     }
 }
 
@@ -114,6 +116,10 @@ pub(crate) fn key(caller: usize) -> String {
     format!("caller-{caller:05}")
 }
 
+pub(crate) fn other_bucket(number: usize) -> String {
+    format!("tenant-{number:04}")
+}
+
 pub(crate) fn sha256(data: impl AsRef<[u8]>) -> String {
     Sha256::digest(data).iter().fold(String::new(), |mut text, byte| {
         // Writing into a String can't fail.
@@ -123,7 +129,7 @@ pub(crate) fn sha256(data: impl AsRef<[u8]>) -> String {
 }
 
 fn configuration(redis: &str, upstream: &str, settings: &Settings) -> String {
-    let Settings { capacity, durability, rate, keys, limits } = settings;
+    let Settings { capacity, durability, rate, keys, limits, others } = settings;
     let rate = rate.map_or(String::new(), |(rate, burst)| format!("rate = \"{rate}/s\"\nburst = {burst}\n"));
     let mut text = format!(
         "[redis]\nurl = \"{redis}\"\ndurability = \"{durability}\"\n\
@@ -133,6 +139,9 @@ fn configuration(redis: &str, upstream: &str, settings: &Settings) -> String {
     );
     if *limits {
         text += TIERS;
+    }
+    for number in 0..*others {
+        text += &format!("[buckets.{}]\nupstream = \"{upstream}\"\n", other_bucket(number));
     }
     for caller in 0..*keys {
         text += &format!("[[keys]]\nid = \"{caller}\"\nsha256 = \"{}\"\nscopes = [\"submit\"]\n", sha256(key(caller)));

@@ -1,32 +1,50 @@
-//! Whole events of a stream, of the parts in which they come.
+//! Server-sent events, which arrive in pieces.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 const END: &[u8] = b"\n\n";
 
+/// What has arrived, and isn't read yet.
 #[derive(Default)]
-pub(super) struct EventBuffer {
-    read: BytesMut,
-    /// Bytes at its beginning in which no event ends: a long event comes in many parts, and each byte is looked at
+pub struct EventBuffer {
+    arrived: BytesMut,
+    /// Bytes at its beginning in which no event ends: a long event comes in many pieces, and each byte is looked at
     /// once.
     searched: usize,
 }
 
 impl EventBuffer {
-    pub(super) fn extend(&mut self, part: &[u8]) {
-        self.read.extend_from_slice(part);
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.arrived.extend_from_slice(bytes);
+    }
+
+    /// The bytes of an event of which the end hasn't come yet.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.arrived.len()
+    }
+
+    /// The data of the next event. None: its end hasn't come yet.
+    pub fn data(&mut self) -> Option<Bytes> {
+        loop {
+            let event = self.event()?;
+            let mut lines = event.split(|byte| *byte == b'\n');
+            if let Some(data) = lines.find_map(|line| line.strip_prefix(b"data: ")) {
+                return Some(event.slice_ref(data));
+            }
+        }
     }
 
     /// The next event that is whole, with its end.
-    pub(super) fn take_event(&mut self) -> Option<BytesMut> {
+    fn event(&mut self) -> Option<Bytes> {
         // The last byte that was looked at may begin an end.
         let from = self.searched.saturating_sub(END.len() - 1);
-        let Some(end) = self.read[from..].windows(END.len()).position(|bytes| bytes == END) else {
-            self.searched = self.read.len();
+        let Some(end) = self.arrived[from..].windows(END.len()).position(|bytes| bytes == END) else {
+            self.searched = self.arrived.len();
             return None;
         };
         self.searched = 0;
-        Some(self.read.split_to(from + end + END.len()))
+        Some(self.arrived.split_to(from + end + END.len()).freeze())
     }
 }
 
@@ -35,16 +53,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_whole_however_they_are_cut() {
-        let stream = b"data: 1\n\ndata: {\"a\":\"b\"}\nid: 7\n\n\n\ndata: 2\n\n";
+    fn events_are_read_whole_however_they_are_cut() {
+        let stream = b"event: frame\ndata: {\"a\":1}\n\n: comment\n\n\n\ndata: 2\nid: 7\n\ndata: 3";
         for size in 1..=stream.len() {
-            let (mut buffer, mut events) = (EventBuffer::default(), Vec::new());
-            for part in stream.chunks(size) {
-                buffer.extend(part);
-                events.extend(std::iter::from_fn(|| buffer.take_event()));
+            let (mut buffer, mut read) = (EventBuffer::default(), Vec::new());
+            for piece in stream.chunks(size) {
+                buffer.push(piece);
+                read.extend(std::iter::from_fn(|| buffer.data()));
             }
-            let expected = ["data: 1\n\n", "data: {\"a\":\"b\"}\nid: 7\n\n", "\n\n", "data: 2\n\n"];
-            assert_eq!(events, expected, "parts of {size} bytes");
+            assert_eq!(read, ["{\"a\":1}", "2"], "pieces of {size} bytes");
+            assert_eq!(buffer.pending(), "data: 3".len());
         }
     }
 }

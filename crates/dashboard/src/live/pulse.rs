@@ -10,8 +10,9 @@ use crate::model::bucket::{Bucket, Frame};
 /// Frames that a rate is measured over.
 const FRAMES: usize = 5;
 
+/// What buckets counted in the last frames.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub struct Pulse {
     seen: HashMap<String, VecDeque<Beat>>,
 }
 
@@ -26,7 +27,7 @@ struct Beat {
 
 impl Pulse {
     /// Replaces the rates of a frame's buckets, once there is a frame before it.
-    pub(super) fn take(&mut self, frame: &mut Frame) {
+    pub fn take(&mut self, frame: &mut Frame) {
         let Ok(at) = frame.at.parse::<Timestamp>() else { return };
         for bucket in &mut frame.states {
             let beat = Beat::of(bucket, at.as_millisecond());

@@ -7,54 +7,54 @@ use serde_json::Value;
 
 /// A bucket at one moment.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Bucket {
-    pub(crate) name: String,
-    pub(crate) kind: String,
-    pub(crate) level: u64,
-    pub(crate) capacity: u64,
-    pub(crate) bytes: u64,
-    pub(crate) capacity_bytes: u64,
-    pub(crate) max_share: Option<String>,
-    pub(crate) limits: Vec<Value>,
-    pub(crate) waiting: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) parked: u64,
-    pub(crate) dead: u64,
-    pub(crate) dead_bytes: u64,
-    pub(crate) oldest_age_ms: Option<u64>,
-    pub(crate) accepted_per_s: f64,
-    pub(crate) refused_per_s: f64,
-    pub(crate) settled_per_s: f64,
-    pub(crate) pace: Pace,
-    pub(crate) paused: bool,
-    pub(crate) replicas: Vec<Replica>,
-    pub(crate) totals: Totals,
+pub struct Bucket {
+    pub name: String,
+    pub kind: String,
+    pub level: u64,
+    pub capacity: u64,
+    pub bytes: u64,
+    pub capacity_bytes: u64,
+    pub max_share: Option<String>,
+    pub limits: Vec<Value>,
+    pub waiting: u64,
+    pub in_flight: u64,
+    pub parked: u64,
+    pub dead: u64,
+    pub dead_bytes: u64,
+    pub oldest_age_ms: Option<u64>,
+    pub accepted_per_s: f64,
+    pub refused_per_s: f64,
+    pub settled_per_s: f64,
+    pub pace: Pace,
+    pub paused: bool,
+    pub replicas: Vec<Replica>,
+    pub totals: Totals,
     /// Settings changed at run time, as in PATCH.
-    pub(crate) changes: Value,
+    pub changes: Value,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Pace {
-    pub(crate) target: Option<String>,
-    pub(crate) effective_per_s: Option<f64>,
-    pub(crate) reason: String,
-    pub(crate) held_for_ms: Option<u64>,
+pub struct Pace {
+    pub target: Option<String>,
+    pub effective_per_s: Option<f64>,
+    pub reason: String,
+    pub held_for_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Replica {
-    pub(crate) consumer: String,
-    pub(crate) in_flight: u64,
+pub struct Replica {
+    pub consumer: String,
+    pub in_flight: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Totals {
-    pub(crate) accepted: u64,
-    pub(crate) refused: BTreeMap<String, u64>,
-    pub(crate) ended: BTreeMap<String, u64>,
-    pub(crate) recovered: u64,
-    pub(crate) dead_dropped: u64,
-    pub(crate) dead_replayed: u64,
+pub struct Totals {
+    pub accepted: u64,
+    pub refused: BTreeMap<String, u64>,
+    pub ended: BTreeMap<String, u64>,
+    pub recovered: u64,
+    pub dead_dropped: u64,
+    pub dead_replayed: u64,
 }
 
 /// In a list: or the reason why its state can't be read.
@@ -67,37 +67,50 @@ pub(crate) enum ListedBucket {
 
 /// One event of `GET /v1/events`.
 #[derive(Deserialize)]
-pub(crate) struct Frame {
-    pub(crate) at: String,
+pub struct Frame {
+    pub at: String,
+    pub summary: Summary,
     columns: Vec<String>,
     buckets: Vec<Vec<Value>>,
-    pub(crate) states: Vec<Bucket>,
-    pub(crate) unavailable: Vec<String>,
+    pub states: Vec<Bucket>,
+    pub unavailable: Vec<String>,
+}
+
+/// All buckets of a frame together, also where it has no rows of them because they are too many.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Summary {
+    pub buckets: u64,
+    pub level: u64,
+    pub capacity: u64,
+    pub dead: u64,
+    pub paused: u64,
 }
 
 /// The numbers of a bucket in a table.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) level: u64,
-    pub(crate) capacity: u64,
-    pub(crate) waiting: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) parked: u64,
-    pub(crate) dead: u64,
-    pub(crate) oldest_age_ms: Option<u64>,
-    pub(crate) accepted_per_s: f64,
-    pub(crate) refused_per_s: f64,
-    pub(crate) settled_per_s: f64,
-    pub(crate) effective_per_s: Option<f64>,
-    pub(crate) reason: String,
-    pub(crate) held_for_ms: Option<u64>,
-    pub(crate) paused: bool,
-    pub(crate) replicas: u64,
+pub struct Row {
+    pub name: String,
+    pub level: u64,
+    pub capacity: u64,
+    pub waiting: u64,
+    pub in_flight: u64,
+    pub parked: u64,
+    pub dead: u64,
+    pub oldest_age_ms: Option<u64>,
+    pub accepted_per_s: f64,
+    pub refused_per_s: f64,
+    pub settled_per_s: f64,
+    pub effective_per_s: Option<f64>,
+    pub reason: String,
+    pub held_for_ms: Option<u64>,
+    pub paused: bool,
+    pub replicas: u64,
 }
 
 impl Frame {
-    pub(crate) fn rows(&self) -> Vec<Row> {
+    /// A row for each bucket of the frame, in the order of their names.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
         let row = |values: &Vec<Value>| {
             let members = self.columns.iter().cloned().zip(values.iter().cloned());
             serde_json::from_value(Value::Object(members.collect())).ok()
@@ -107,7 +120,8 @@ impl Frame {
 }
 
 impl Bucket {
-    pub(crate) fn row(&self) -> Row {
+    #[must_use]
+    pub fn row(&self) -> Row {
         Row {
             name: self.name.clone(),
             level: self.level,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-pub(crate) struct Redis {
+pub struct Redis {
     pub(crate) servers: Vec<Server>,
     pub(crate) durability_configured: String,
     pub(crate) durability: String,

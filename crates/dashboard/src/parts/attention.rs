@@ -12,14 +12,14 @@ const NEARLY_FULL_PERCENT: u64 = 90;
 
 /// One thing.
 #[derive(Clone)]
-pub(crate) struct Notice {
+pub struct Notice {
     /// `bad`: work stands still, or is refused or at risk. `look`: it may soon.
-    mood: &'static str,
+    pub mood: &'static str,
     /// The bucket's name, or `Redis`.
-    subject: String,
+    pub subject: String,
     link: String,
-    what: String,
-    what_to_do: String,
+    pub what: String,
+    pub what_to_do: String,
 }
 
 impl Notice {
@@ -30,7 +30,8 @@ impl Notice {
     }
 }
 
-pub(crate) fn of_bucket(bucket: &Row) -> Vec<Notice> {
+#[must_use]
+pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut add = |mood, what: &str, what_to_do: &str| notices.push(Notice::of(bucket, mood, what, what_to_do));
     let full = numbers::percent(bucket.level, bucket.capacity);
@@ -64,7 +65,8 @@ pub(crate) fn of_bucket(bucket: &Row) -> Vec<Notice> {
 }
 
 /// A bucket that can't be read now.
-pub(crate) fn of_unavailable(name: &str) -> Notice {
+#[must_use]
+pub fn of_unavailable(name: &str) -> Notice {
     Notice {
         mood: "bad",
         subject: name.to_owned(),
@@ -74,7 +76,8 @@ pub(crate) fn of_unavailable(name: &str) -> Notice {
     }
 }
 
-pub(crate) fn of_redis(redis: &Redis) -> Vec<Notice> {
+#[must_use]
+pub fn of_redis(redis: &Redis) -> Vec<Notice> {
     let notice = |mood, what: &str, what_to_do: &str| Notice {
         mood,
         subject: "Redis".to_owned(),
@@ -90,9 +93,14 @@ pub(crate) fn of_redis(redis: &Redis) -> Vec<Notice> {
     notices
 }
 
+/// The worst first.
+pub fn sort(notices: &mut [Notice]) {
+    notices.sort_by_key(|notice| notice.mood != "bad");
+}
+
 /// The worst first; a sentence when nothing needs anybody.
 pub(crate) fn list(mut notices: Vec<Notice>) -> Markup {
-    notices.sort_by_key(|notice| notice.mood != "bad");
+    sort(&mut notices);
     html! {
         section.attention #attention aria-label="What needs attention" {
             @if notices.is_empty() {

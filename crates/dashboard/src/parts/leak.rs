@@ -6,11 +6,11 @@ use crate::model::bucket::{Bucket, Row};
 use crate::parts::{numbers, when};
 
 /// What the state of a bucket is called, with a shape: colour alone says nothing.
-pub(crate) struct State {
-    pub(crate) word: &'static str,
-    pub(crate) shape: &'static str,
+pub struct State {
+    pub word: &'static str,
+    pub shape: &'static str,
     /// `good`, `look` or `bad`.
-    pub(crate) mood: &'static str,
+    pub mood: &'static str,
 }
 
 const fn state(shape: &'static str, word: &'static str, mood: &'static str) -> State {
@@ -18,7 +18,8 @@ const fn state(shape: &'static str, word: &'static str, mood: &'static str) -> S
 }
 
 impl State {
-    pub(crate) fn of(bucket: &Row) -> Self {
+    #[must_use]
+    pub fn of(bucket: &Row) -> Self {
         match bucket.reason.as_str() {
             "paused" => state("‖", "paused", "look"),
             "dead_full" => state("■", "stopped", "bad"),
@@ -39,36 +40,61 @@ impl State {
     }
 }
 
-/// The target, the effective rate, and why they differ.
-pub(crate) fn why(bucket: &Bucket) -> Markup {
-    let pace = &bucket.pace;
-    let target = pace.target.as_deref().unwrap_or("no rate limit");
-    let effective = pace.effective_per_s.map(numbers::per_second);
-    html! {
-        @match pace.reason.as_str() {
-            "paused" => { strong { "Paused" } ". It fills until somebody resumes it. Its rate is " (target) "." }
+/// The target, the effective rate, and why they differ: a sentence with its main words.
+pub struct Why {
+    before: &'static str,
+    main: String,
+    /// For how long yet.
+    throttled_ms: Option<u64>,
+    after: String,
+}
+
+impl Why {
+    #[must_use]
+    pub fn of(bucket: &Bucket) -> Self {
+        let pace = &bucket.pace;
+        let target = pace.target.as_deref().unwrap_or("no rate limit");
+        let effective = pace.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
+        let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), throttled_ms: None, after };
+        let cut = |cause: &str| why(&format!("Cut to {effective}"), format!(" of {target}: {cause}."));
+        match pace.reason.as_str() {
+            "paused" => why("Paused", format!(". It fills until somebody resumes it. Its rate is {target}.")),
             "held" => {
-                strong { "Throttled by the upstream" }
-                @if let Some(ms) = pace.held_for_ms { " until " (when::clock_in(ms)) }
-                ". Its rate is " (target) "."
+                let why = why("Throttled by the upstream", format!(". Its rate is {target}."));
+                Self { throttled_ms: pace.held_for_ms, ..why }
             }
-            "used_up" => { "The " strong { "quota is used up" } " for now: " (target) "." }
-            "refusals" => { (cut(effective.as_deref(), target)) "the upstream refuses calls." }
-            "timeouts" => { (cut(effective.as_deref(), target)) "calls time out." }
-            "dead_full" => { strong { "Stopped" } ": its dead letters are full." }
-            "no_rate" => { "Leaks as fast as the upstream answers: no rate limit is set." }
-            _ if bucket.replicas.is_empty() => { strong { "No processor" } " serves it. Its rate is " (target) "." }
-            _ => { "Leaks at up to " strong { (target) } ", as configured." }
+            "used_up" => Self { before: "The ", ..why("quota is used up", format!(" for now: {target}.")) },
+            "refusals" => cut("the upstream refuses calls"),
+            "timeouts" => cut("calls time out"),
+            "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
+            "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
+            _ if bucket.replicas.is_empty() => why("No processor", format!(" serves it. Its rate is {target}.")),
+            _ => Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) },
         }
+    }
+
+    /// As plain text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Self { before, main, throttled_ms, after } = self;
+        let throttled = throttled_ms.map_or_else(String::new, |ms| format!(" for another {}", numbers::time(ms)));
+        format!("{before}{main}{throttled}{after}")
     }
 }
 
-fn cut(effective: Option<&str>, target: &str) -> Markup {
-    html! { strong { "Cut to " (effective.unwrap_or("less")) } " of " (target) ": " }
+pub(crate) fn why(bucket: &Bucket) -> Markup {
+    let Why { before, main, throttled_ms, after } = Why::of(bucket);
+    html! {
+        (before)
+        @if !main.is_empty() { strong { (main) } }
+        @if let Some(ms) = throttled_ms { " until " (when::clock_in(ms)) }
+        (after)
+    }
 }
 
 /// When it will be empty, if nothing else comes.
-pub(crate) fn empties(bucket: &Row) -> Option<String> {
+#[must_use]
+pub fn empties(bucket: &Row) -> Option<String> {
     let rate = bucket.effective_per_s.filter(|rate| *rate > 0.0)?;
     // Parked jobs leave when they are due, and not before.
     let ready = bucket.waiting + bucket.in_flight;

@@ -3,7 +3,8 @@
 const KIB: u64 = 1024;
 
 /// `12,345`
-pub(crate) fn count(number: u64) -> String {
+#[must_use]
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -16,7 +17,8 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// `1 job`, `2 jobs`
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+#[must_use]
+pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
@@ -27,7 +29,8 @@ pub(crate) fn attempts(number: u32) -> String {
 
 /// `1.5 MiB`
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-pub(crate) fn bytes(number: u64) -> String {
+#[must_use]
+pub fn bytes(number: u64) -> String {
     let units = [(KIB.pow(3), "GiB"), (KIB.pow(2), "MiB"), (KIB, "KiB")];
     match units.into_iter().find(|(unit, _)| number >= *unit) {
         Some((unit, name)) => format!("{} {name}", tenths(number as f64 / unit as f64)),
@@ -36,12 +39,14 @@ pub(crate) fn bytes(number: u64) -> String {
 }
 
 /// `4.2/s`
-pub(crate) fn per_second(rate: f64) -> String {
+#[must_use]
+pub fn per_second(rate: f64) -> String {
     format!("{}/s", tenths(rate))
 }
 
 /// The same in a column that says so.
-pub(crate) fn rate(per_second: f64) -> String {
+#[must_use]
+pub fn rate(per_second: f64) -> String {
     tenths(per_second)
 }
 
@@ -55,7 +60,8 @@ fn tenths(number: f64) -> String {
 }
 
 /// `41 s`, `3 min`, `2 h 5 min`, `4 d`
-pub(crate) fn time(ms: u64) -> String {
+#[must_use]
+pub fn time(ms: u64) -> String {
     let seconds = ms.div_ceil(1000);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match seconds {
@@ -69,7 +75,8 @@ pub(crate) fn time(ms: u64) -> String {
 }
 
 /// `40 %`, of a whole that isn't 0.
-pub(crate) fn percent(part: u64, whole: u64) -> u64 {
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> u64 {
     part.saturating_mul(100).checked_div(whole).unwrap_or(0)
 }
 

@@ -20,6 +20,8 @@ pub(crate) enum RequestError {
     Silent(Duration),
     #[error("unexpected response; does --server point to a dripfeed intake?")]
     Unreadable(#[source] serde_json::Error),
+    #[error("an event of more than {0} bytes; does --server point to a dripfeed intake?")]
+    TooLarge(usize),
     #[error("invalid server URL")]
     Address(#[source] http::uri::InvalidUri),
     #[error("{0}")]
@@ -92,7 +94,7 @@ impl RequestError {
         match self {
             Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_) => true,
             Self::Refused(problem) => problem.is_for_now(),
-            Self::Unreadable(_) | Self::Address(_) => false,
+            Self::Unreadable(_) | Self::TooLarge(_) | Self::Address(_) => false,
         }
     }
 }
@@ -109,7 +111,7 @@ impl From<RequestError> for Failure {
             RequestError::Unreachable { .. } | RequestError::Cut(_) | RequestError::Silent(_) => Exit::Unreachable,
             RequestError::Refused(problem) => problem.exit(),
             RequestError::Address(_) => Exit::Usage,
-            RequestError::Unreadable(_) => Exit::Failure,
+            RequestError::Unreadable(_) | RequestError::TooLarge(_) => Exit::Failure,
         };
         Self::of(exit, error)
     }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
@@ -96,22 +97,18 @@ impl Server {
         body: Bytes,
     ) -> Result<ServerResponse, RequestError> {
         let request = self.request(method, path, headers, body)?;
-        let answered = async {
-            let (head, body) =
-                self.client.request(request).await.map_err(|error| self.unreachable(error))?.into_parts();
-            let body = body.collect().await.map_err(RequestError::cut)?.to_bytes();
-            Ok::<_, RequestError>(ServerResponse { status: head.status, headers: head.headers, body })
-        };
+        let answered = async { whole(self.send(request).await?).await };
         let limited = tokio::time::timeout(ANSWER_TIME, answered).await;
         let answer = limited.map_err(|_| RequestError::Silent(ANSWER_TIME))??;
-        if answer.status.is_success() {
-            return Ok(answer);
-        }
-        let retry_after = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        Err(Problem::of(answer.status, retry_after.map(Duration::from_secs), &answer.body).into())
+        if answer.status.is_success() { Ok(answer) } else { Err(refusal(&answer)) }
     }
 
-    fn base(&self) -> String {
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, RequestError> {
+        self.client.request(request).await.map_err(|error| self.unreachable(error))
+    }
+
+    /// Its address.
+    pub(crate) fn base(&self) -> String {
         self.base.to_string().trim_end_matches('/').to_owned()
     }
 
@@ -119,7 +116,7 @@ impl Server {
         RequestError::Unreachable { server: self.base(), source: Box::new(source) }
     }
 
-    fn request(
+    pub(super) fn request(
         &self,
         method: Method,
         path: &str,
@@ -137,6 +134,18 @@ impl Server {
         }
         Ok(request)
     }
+}
+
+/// Reads an answer to its end.
+pub(super) async fn whole(response: Response<Incoming>) -> Result<ServerResponse, RequestError> {
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.map_err(RequestError::cut)?.to_bytes();
+    Ok(ServerResponse { status: head.status, headers: head.headers, body })
+}
+
+pub(super) fn refusal(answer: &ServerResponse) -> RequestError {
+    let retry_after = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    Problem::of(answer.status, retry_after.map(Duration::from_secs), &answer.body).into()
 }
 
 const LARGEST_PAGE: usize = 1000;

@@ -8,6 +8,8 @@ mod configuration;
 mod dev;
 /// gRPC beside HTTP.
 mod grpc;
+/// An intake of a test.
+mod intake;
 /// The experiments with limiters.
 mod lab;
 /// The operator's commands against a running intake, and against none.
@@ -18,3 +20,7 @@ mod program;
 mod readme;
 /// SIGHUP.
 mod reload;
+/// A terminal with a program in it, which is typed at and read.
+mod terminal;
+/// The buckets in a terminal.
+mod top;

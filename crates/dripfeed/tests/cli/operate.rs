@@ -2,47 +2,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use dripfeed_bucket::{Overrides, RUN_TIME_SETTINGS};
-use dripfeed_store::PrivateServer;
-use tempfile::TempDir;
 
-use crate::program::{Running, dripfeed, redis, run, run_with_input, write};
-
-/// An intake without a processor: what is submitted stays.
-struct Intake {
-    running: Running,
-    server: String,
-    folder: TempDir,
-    redis: PrivateServer,
-}
-
-impl Intake {
-    async fn start(settings: &str) -> Self {
-        let (folder, redis) = redis(&[]).await;
-        let file = write(folder.path(), "dripfeed.toml", settings);
-        let url = format!("redis.url={}", redis.url());
-        let arguments = ["intake", "-c", &file, "--set", &url, "--set", "intake.listen=127.0.0.1:0"];
-        let running = Running::start(&mut dripfeed(&arguments));
-        let server = running.address();
-        Self { running, server, folder, redis }
-    }
-
-    async fn end(self) {
-        assert_eq!(self.running.end(), Some(0));
-        self.redis.stop().await.unwrap();
-    }
-}
-
-const BUCKET: &str = r#"
-    [buckets.mail]
-    upstream = "http://127.0.0.1:1/"
-    capacity = 3
-"#;
+use crate::intake::{BUCKET, Intake};
+use crate::program::{dripfeed, redis, run, run_with_input, write};
 
 #[test]
 fn no_server_is_unreachable_for_every_command() {
     let nobody = ["--server", "http://127.0.0.1:1"];
     for command in [
         ["buckets"].as_slice(),
+        &["top", "--once"],
         &["jobs", "mail"],
         &["job", "mail", "1-0"],
         &["dead", "mail"],

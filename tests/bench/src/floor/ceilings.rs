@@ -2,10 +2,11 @@
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::routing::post;
+use axum::response::Html;
+use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
 use futures::future::try_join_all;
-use http::Uri;
+use http::{StatusCode, Uri};
 use tokio::net::TcpListener;
 
 use crate::processor::{call, client};
@@ -15,7 +16,17 @@ const BODY: Bytes = Bytes::from_static(&[b'x'; 256]);
 
 /// Answers each POST with its body.
 pub(crate) async fn echo() -> anyhow::Result<()> {
-    let app = Router::new().route("/jobs", post(async |body: Bytes| body));
+    serve(Router::new().route("/jobs", post(async |body: Bytes| body))).await
+}
+
+/// Answers each GET with a file, read each time.
+pub(crate) async fn file(path: &str) -> anyhow::Result<()> {
+    let path = path.to_owned();
+    let read = async move || tokio::fs::read(&path).await.map(Html).map_err(|_| StatusCode::NOT_FOUND);
+    serve(Router::new().route("/", get(read))).await
+}
+
+async fn serve(app: Router) -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));

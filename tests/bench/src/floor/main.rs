@@ -1,5 +1,5 @@
 //! The floor: the least that an HTTP queue over Redis can do. It has no retry, pace, fence, outcome or metric, so its
-//! speed is what the machine, Redis and these libraries allow, and dripfeed is measured against it. The other two roles
+//! speed is what the machine, Redis and these libraries allow, and dripfeed is measured against it. The other roles
 //! are ceilings: the same libraries without a queue.
 
 mod ceilings;
@@ -23,7 +23,10 @@ async fn main() -> anyhow::Result<()> {
         ["intake", redis, capacity] => intake::run(redis, capacity.parse()?).await,
         ["processor", redis, upstream] => processor::run(redis, upstream.parse()?).await,
         ["echo"] => ceilings::echo().await,
+        ["file", path] => ceilings::file(path).await,
         ["calls", upstream] => ceilings::calls(upstream.parse()?).await,
-        _ => anyhow::bail!("usage: floor intake REDIS CAPACITY | processor REDIS UPSTREAM | echo | calls UPSTREAM"),
+        _ => anyhow::bail!(
+            "usage: floor intake REDIS CAPACITY | processor REDIS UPSTREAM | echo | file PATH | calls UPSTREAM"
+        ),
     }
 }

@@ -1,0 +1,65 @@
+//! Lines of text, which are the screen, and what `--once` prints.
+
+mod bucket;
+mod cell;
+mod frame;
+mod help;
+mod level_bar;
+mod list;
+mod notices;
+mod numbers;
+mod sparkline;
+mod theme;
+
+use std::time::Instant;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::app::{App, Sight};
+
+use self::notices::Place;
+pub(super) use self::theme::Theme;
+
+/// The whole terminal.
+pub(super) fn screen(app: &App, theme: Theme, now: Instant, area: Rect, buffer: &mut Buffer) {
+    let lines = whole(app, theme, now, area.width.into(), area.height.into());
+    for (y, line) in (area.top()..area.bottom()).zip(&lines) {
+        buffer.set_line(area.left(), y, line, area.width);
+    }
+}
+
+/// All buckets, however many lines that takes.
+pub(super) fn text(app: &App, theme: Theme, now: Instant, width: usize) -> Vec<String> {
+    let mut lines = vec![frame::header(app, theme, now, width)];
+    let place = Place { theme, width, most: None, is_live: true };
+    lines.extend(list::lines(app, place));
+    lines.iter().map(ToString::to_string).collect()
+}
+
+/// As high as the terminal: what needs no room at the top and at the bottom is for what is looked at.
+fn whole(app: &App, theme: Theme, now: Instant, width: usize, height: usize) -> Vec<Line<'static>> {
+    let sight = app.sight(now);
+    let mut lines = vec![frame::header(app, theme, now, width)];
+    lines.extend(frame::warning(&sight, theme));
+    let room = height.saturating_sub(lines.len() + 1);
+    let is_live = sight == Sight::Live;
+    let mut body = body(app, Place { theme, width, most: Some(room), is_live });
+    body.resize(room, Line::default());
+    // What may be old steps back.
+    let faded = !is_live && !app.shows_help;
+    lines.extend(body.into_iter().map(|line| if faded { line.patch_style(theme.faint()) } else { line }));
+    lines.push(frame::footer(app, theme));
+    lines
+}
+
+fn body(app: &App, place: Place) -> Vec<Line<'static>> {
+    if app.shows_help {
+        return help::lines(app.installation.may_operate, place.theme);
+    }
+    let Some(opened) = &app.opened else { return list::lines(app, place) };
+    let lines = bucket::lines(app, opened, place);
+    let scrolled = opened.scrolled.min(lines.len().saturating_sub(place.most.unwrap_or(usize::MAX)));
+    lines.into_iter().skip(scrolled).collect()
+}

@@ -1,0 +1,30 @@
+//! Text of a certain width.
+
+/// At the left of as many columns; what is longer ends in `…`.
+pub(super) fn left(text: &str, width: usize) -> String {
+    format!("{:<width$}", cut(text, width))
+}
+
+/// At their right.
+pub(super) fn right(text: &str, width: usize) -> String {
+    format!("{:>width$}", cut(text, width))
+}
+
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    if width == 0 { kept } else { format!("{kept}…") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_says_so() {
+        assert_eq!([left("ab", 4), right("ab", 4)], ["ab  ", "  ab"]);
+        assert_eq!([left("abcdef", 4), right("abcdef", 4), cut("abc", 0)], ["abc…", "abc…", ""]);
+    }
+}

@@ -1,0 +1,86 @@
+//! What stands around all views: the first lines and the last one.
+
+use std::time::{Duration, Instant};
+
+use dripfeed_dashboard::frame::numbers;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::cell;
+use super::theme::Theme;
+use crate::top::app::{App, Prompt, Sight};
+
+/// What is looked at, from when, and how current it is.
+pub(super) fn header(app: &App, theme: Theme, now: Instant, width: usize) -> Line<'static> {
+    let (word, mood) = match app.sight(now) {
+        Sight::Live => ("● live", "good"),
+        Sight::Stale { .. } => ("◌ stale", "look"),
+        Sight::Gone { .. } => ("✕ gone", "bad"),
+        Sight::Forbidden { .. } => ("✕ forbidden", "bad"),
+    };
+    let title = "dripfeed top ";
+    let room = width.saturating_sub(title.len() + word.chars().count() + 1);
+    Line::from(vec![
+        Span::styled(title, theme.strong()),
+        Span::raw(cell::left(&about(app), room)),
+        Span::raw(" "),
+        Span::styled(word, theme.mood(mood)),
+    ])
+}
+
+fn about(app: &App) -> String {
+    let server = &app.server;
+    let Some(latest) = &app.latest else { return format!("· {server}") };
+    let at = latest.at.get(11..19).unwrap_or(&latest.at);
+    match &app.opened {
+        Some(opened) => format!("· {server} · {} · {at} UTC", opened.name),
+        None => {
+            let summary = &latest.summary;
+            let buckets = numbers::counted(summary.buckets, "bucket", "buckets");
+            let paused = if summary.paused > 0 { format!(", {} paused", summary.paused) } else { String::new() };
+            format!("· {server} · {buckets}{paused} · {at} UTC")
+        }
+    }
+}
+
+/// Why the numbers may be old.
+pub(super) fn warning(sight: &Sight<'_>, theme: Theme) -> Option<Line<'static>> {
+    let seconds = |time: &Duration| numbers::time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    let (mood, text) = match sight {
+        Sight::Live => return None,
+        Sight::Stale { since } => ("look", format!("No frame for {} s: what is below may be old.", since.as_secs())),
+        Sight::Gone { why, retry_in } => ("bad", format!("{why} (again in {})", seconds(retry_in))),
+        Sight::Forbidden { why, retry_in } => {
+            ("bad", format!("This key may not look any more: {why} (again in {})", seconds(retry_in)))
+        }
+    };
+    Some(Line::styled(text, theme.mood(mood)))
+}
+
+/// What one is asked, what became of an action, or the keys.
+pub(super) fn footer(app: &App, theme: Theme) -> Line<'static> {
+    match (&app.prompt, &app.note) {
+        (Prompt::Filter, _) => Line::from(vec![Span::styled("/", theme.strong()), Span::raw(app.filter.clone() + "_")]),
+        (Prompt::Confirm { bucket, pause: true }, _) => {
+            Line::styled(format!("Pause {bucket}? Nothing is called until somebody resumes it. y/n"), theme.strong())
+        }
+        (Prompt::Confirm { bucket, pause: false }, _) => {
+            Line::styled(format!("Resume {bucket}? Its jobs are called again. y/n"), theme.strong())
+        }
+        (Prompt::Nothing, Some(note)) => {
+            let style = if note.is_error { theme.mood("bad") } else { Style::new() };
+            Line::styled(note.text.clone(), style)
+        }
+        (Prompt::Nothing, None) => Line::styled(keys(app), theme.faint()),
+    }
+}
+
+fn keys(app: &App) -> String {
+    let look = match &app.opened {
+        _ if app.shows_help => return "any key: back   q quit".to_owned(),
+        Some(_) => "↑↓ scroll   Esc back",
+        None => "↑↓ select   Enter look   / filter",
+    };
+    let pause = if app.installation.may_operate { "   p pause" } else { "" };
+    format!("{look}{pause}   ? help   q quit")
+}

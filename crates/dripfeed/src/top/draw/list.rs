@@ -1,0 +1,90 @@
+//! All buckets: what needs a person first, then a row for each.
+
+mod columns;
+
+use dripfeed_dashboard::frame::{Row, empties, numbers};
+use ratatui::text::Line;
+
+use self::columns::Columns;
+use super::cell;
+use super::notices::{self, Place};
+use crate::top::app::App;
+use crate::top::shown_bucket::ShownBucket;
+
+/// Of the lines, for what needs a person.
+const SHARE_OF_NOTICES: usize = 3;
+
+/// In as many lines as there is room for; None: as many as it takes.
+pub(super) fn lines(app: &App, place: Place) -> Vec<Line<'static>> {
+    let Place { theme, width, most: room, .. } = place;
+    if let Some(nothing) = nothing(app) {
+        return vec![Line::styled(nothing, theme.faint())];
+    }
+    let of_buckets = app.buckets.iter().flat_map(ShownBucket::notices);
+    let all = app.installation.of_redis.iter().cloned().chain(of_buckets).collect();
+    let mut lines = notices::lines(all, Place { most: room.map(|room| room / SHARE_OF_NOTICES), ..place });
+    lines.extend(app.unknown().iter().map(|name| Line::from(format!("✕ {name}: no such bucket for this key"))));
+    lines.push(Line::default());
+    let columns = Columns::of(width);
+    lines.push(columns.head(theme));
+    let room = room.map(|room| room.saturating_sub(lines.len()));
+    lines.extend(rows(app, &columns, Place { most: room, ..place }));
+    lines
+}
+
+fn nothing(app: &App) -> Option<String> {
+    let latest = app.latest.as_ref()?;
+    let many = latest.summary.buckets;
+    match (app.buckets.is_empty(), many) {
+        (true, 0) => Some("No bucket is configured, or your key is for none.".to_owned()),
+        (true, _) if app.unknown().is_empty() => {
+            Some(format!("{many} buckets are too many for a frame: name up to 64 of them, dripfeed top BUCKET…"))
+        }
+        _ => None,
+    }
+}
+
+/// With the reasons of all buckets where they fit, else with the one of the selected bucket; page by page.
+fn rows(app: &App, columns: &Columns, place: Place) -> Vec<Line<'static>> {
+    let Place { theme, width, most: room, .. } = place;
+    let listed = app.listed();
+    if listed.is_empty() {
+        return vec![Line::styled(format!("No bucket's name contains `{}`.", app.filter), theme.faint())];
+    }
+    let draw = |bucket: &ShownBucket, selected: bool, explained: bool| {
+        let mut lines = vec![columns.row(bucket, selected, theme)];
+        if explained {
+            let reason = why_line(bucket, columns);
+            let reason = if room.is_some() { cell::cut(&reason, width) } else { reason };
+            lines.push(Line::styled(reason, theme.faint()));
+        }
+        lines
+    };
+    let Some(room) = room else { return listed.iter().flat_map(|bucket| draw(bucket, false, true)).collect() };
+    let selection = app.selection();
+    if listed.len() * 2 <= room {
+        let rows = listed.iter().enumerate();
+        return rows.flat_map(|(place, bucket)| draw(bucket, place == selection, true)).collect();
+    }
+    // One line is for the reason, and one for the place in the list.
+    let page = room.saturating_sub(2).max(1);
+    let first = selection / page * page;
+    let rows = listed.iter().enumerate().skip(first).take(page);
+    let last = (first + page).min(listed.len());
+    let mut lines: Vec<_> =
+        rows.flat_map(|(place, bucket)| draw(bucket, place == selection, place == selection)).collect();
+    lines.push(Line::styled(format!("  {} to {last} of {}", first + 1, listed.len()), theme.faint()));
+    lines
+}
+
+fn why_line(bucket: &ShownBucket, columns: &Columns) -> String {
+    let times = if columns.have_times() { String::new() } else { bucket.row.as_ref().map_or_else(String::new, times) };
+    format!("    {}{times}", bucket.why())
+}
+
+/// What has no column in a narrow terminal.
+fn times(row: &Row) -> String {
+    let oldest = row.oldest_age_ms.map(|ms| format!(" Oldest {}.", numbers::time(ms)));
+    let empties = empties(row).map(|time| format!(" Empties in {time}."));
+    oldest.unwrap_or_default() + &empties.unwrap_or_default()
+}

@@ -1,0 +1,58 @@
+//! What needs a person, and what to do about it.
+
+use dripfeed_dashboard::frame::{Notice, sort};
+use ratatui::text::{Line, Span};
+
+use super::cell;
+use super::theme::Theme;
+
+/// Where they stand.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) theme: Theme,
+    pub(super) width: usize,
+    /// Lines. None: as many as it takes.
+    pub(super) most: Option<usize>,
+    /// Of old numbers nobody knows that all is well.
+    pub(super) is_live: bool,
+}
+
+/// The worst first; a line when nothing needs anybody.
+pub(super) fn lines(mut notices: Vec<Notice>, place: Place) -> Vec<Line<'static>> {
+    let Place { theme, width, most, is_live } = place;
+    if notices.is_empty() {
+        let well = Line::styled("✓ All is well: nothing needs you.", theme.mood("good"));
+        return if is_live { vec![well] } else { Vec::new() };
+    }
+    sort(&mut notices);
+    let (mut lines, mut left) = (Vec::new(), notices.len());
+    for notice in &notices {
+        let more = notice_lines(notice, theme, width);
+        // The last line is for how many more there are.
+        let reserved = usize::from(left > 1);
+        if most.is_some_and(|most| lines.len() + more.len() + reserved > most) {
+            break;
+        }
+        lines.extend(more);
+        left -= 1;
+    }
+    if left > 0 {
+        lines.push(Line::styled(format!("  and {left} more"), theme.faint()));
+    }
+    lines
+}
+
+/// What to do has its own line, where one isn't enough.
+fn notice_lines(notice: &Notice, theme: Theme, width: usize) -> Vec<Line<'static>> {
+    let Notice { mood, subject, what, what_to_do, .. } = notice;
+    let shape = Span::styled(if *mood == "bad" { "■ " } else { "◆ " }, theme.mood(mood));
+    let room = width.saturating_sub(2);
+    let what = format!("{subject}: {what}");
+    let to_do = if what_to_do.is_empty() { String::new() } else { format!(" → {what_to_do}") };
+    if what.chars().count() + to_do.chars().count() <= room {
+        return vec![Line::from(vec![shape, Span::raw(what + &to_do)])];
+    }
+    let what = Line::from(vec![shape, Span::raw(cell::cut(&what, room))]);
+    let to_do = (!to_do.is_empty()).then(|| Line::from(cell::cut(&format!("  {to_do}"), width)));
+    std::iter::once(what).chain(to_do).collect()
+}

@@ -1,0 +1,33 @@
+//! Numbers over time, as a line of blocks.
+
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Higher than the highest of them and than `ceiling` is nothing.
+pub(super) fn text(numbers: &[f64], ceiling: f64) -> String {
+    let highest = numbers.iter().copied().fold(ceiling, f64::max);
+    numbers.iter().map(|number| block(*number, highest)).collect()
+}
+
+/// What is there at all is higher than what isn't.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
+fn block(number: f64, highest: f64) -> char {
+    if number <= 0.0 || highest <= 0.0 {
+        return ' ';
+    }
+    let last = BLOCKS.len() - 1;
+    let height = (number / highest * 8.0).ceil() as usize;
+    BLOCKS[height.saturating_sub(1).min(last)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_is_full_and_nothing_is_empty() {
+        assert_eq!(text(&[0.0, 1.0, 4.0, 8.0], 0.0), " ▁▄█");
+        assert_eq!(text(&[0.0, 1.0], 8.0), " ▁");
+        assert_eq!(text(&[0.0, 0.001], 1000.0), " ▁");
+        assert_eq!(text(&[], 0.0), "");
+    }
+}

@@ -1,0 +1,139 @@
+//! The frames of an intake, for as long as somebody looks: a stream that ends is opened again.
+
+use std::time::Duration;
+
+use dripfeed_dashboard::frame::{self, Frame, Notice, Redis};
+use http::StatusCode;
+use thiserror::Error;
+use tokio::sync::{mpsc, watch};
+
+use crate::client::{EventStream, RequestError, Server};
+
+/// Before a stream is opened again: longer each time, up to `MOST_WAIT`, and less by chance, so that all who were cut
+/// off don't return at once.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const MOST_WAIT: Duration = Duration::from_secs(15);
+
+/// What happens to the stream.
+pub(super) enum FeedEvent {
+    Opened(Installation),
+    Frame(Box<Frame>),
+    Lost {
+        why: String,
+        /// The key isn't valid, or isn't enough.
+        forbidden: bool,
+        retry_in: Duration,
+    },
+}
+
+/// What is known beside the frames, from when a stream was opened.
+#[derive(Default)]
+pub(super) struct Installation {
+    /// With this key.
+    pub(super) may_operate: bool,
+    /// What Redis needs a person for; nothing, where the key may not see it.
+    pub(super) of_redis: Vec<Notice>,
+}
+
+/// Why a stream is followed no longer.
+#[derive(Debug, Error)]
+enum Lost {
+    #[error("the intake ended the stream")]
+    Ended,
+    #[error(transparent)]
+    Failed(#[from] RequestError),
+}
+
+/// # Errors
+/// When the server doesn't answer, or refuses.
+pub(super) async fn open(server: &Server, states: &[String]) -> Result<(Installation, EventStream), RequestError> {
+    let key = server.get("/v1/key").await?;
+    let scopes = key["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let may_operate = scopes.iter().any(|scope| scope == "operate");
+    let stream = server.events(states).await?;
+    let of_redis = if key["all_buckets"] == true { of_redis(server).await } else { Vec::new() };
+    Ok((Installation { may_operate, of_redis }, stream))
+}
+
+/// That it can't be had is seen by the buckets.
+async fn of_redis(server: &Server) -> Vec<Notice> {
+    let Ok(redis) = server.get("/v1/redis").await else { return Vec::new() };
+    serde_json::from_value::<Redis>(redis).map_or_else(|_| Vec::new(), |redis| frame::of_redis(&redis))
+}
+
+/// The next frame. None: the server has ended the stream.
+async fn next(stream: &mut EventStream) -> Result<Option<Frame>, RequestError> {
+    let Some(data) = stream.next().await? else { return Ok(None) };
+    serde_json::from_slice(&data).map(Some).map_err(RequestError::Unreadable)
+}
+
+/// Sends what happens until nobody receives it. `wanted`: the buckets whose whole state each frame is to have.
+pub(super) async fn run(server: Server, mut wanted: watch::Receiver<Vec<String>>, events: mpsc::Sender<FeedEvent>) {
+    let mut failures = 0;
+    loop {
+        let states = wanted.borrow_and_update().clone();
+        let mut follower = Follower { server: &server, events: &events, failures: &mut failures };
+        let ended = tokio::select! {
+            ended = follower.follow(&states) => ended,
+            changed = wanted.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+        };
+        let Err(lost) = ended else { return };
+        let retry_in = wait(failures, fastrand::f64());
+        failures += 1;
+        let lost = FeedEvent::Lost { forbidden: lost.is_forbidden(), why: lost.to_string(), retry_in };
+        if events.send(lost).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(retry_in).await;
+    }
+}
+
+struct Follower<'f> {
+    server: &'f Server,
+    events: &'f mpsc::Sender<FeedEvent>,
+    /// In a row.
+    failures: &'f mut u32,
+}
+
+impl Follower<'_> {
+    /// Returns without an error when nobody receives events any more.
+    async fn follow(&mut self, states: &[String]) -> Result<(), Lost> {
+        let (installation, mut stream) = open(self.server, states).await?;
+        let mut event = FeedEvent::Opened(installation);
+        loop {
+            if self.events.send(event).await.is_err() {
+                return Ok(());
+            }
+            event = FeedEvent::Frame(Box::new(next(&mut stream).await?.ok_or(Lost::Ended)?));
+            *self.failures = 0;
+        }
+    }
+}
+
+impl Lost {
+    fn is_forbidden(&self) -> bool {
+        let Self::Failed(RequestError::Refused(problem)) = self else { return false };
+        matches!(problem.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+    }
+}
+
+/// `chance` is between 0 and 1.
+fn wait(failures: u32, chance: f64) -> Duration {
+    let most = FIRST_WAIT.saturating_mul(1 << failures.min(10)).min(MOST_WAIT);
+    most.mul_f64(0.5 + chance / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_a_bound_and_differ() {
+        let seconds = |failures, chance| wait(failures, chance).as_secs_f64();
+        assert_eq!([0, 1, 2, 5, 1000].map(|failures| seconds(failures, 1.0)), [0.5, 1.0, 2.0, 15.0, 15.0]);
+        assert_eq!((seconds(0, 0.0), seconds(9, 0.0)), (0.25, 7.5));
+    }
+}

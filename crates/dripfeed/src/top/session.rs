@@ -1,0 +1,113 @@
+//! Somebody looks: frames, keys and seconds come in, drawings go out.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::app::{App, Note, Request};
+use super::draw::{self, Theme};
+use super::feed::{self, FeedEvent};
+use super::screen::{Input, Screen, inputs};
+use crate::client::Server;
+use crate::exit::Failure;
+use crate::signals;
+
+/// How old the numbers are changes without anything that comes in.
+const REDRAW: Duration = Duration::from_secs(1);
+/// Frames and results that wait to be drawn.
+const MOST_EVENTS: usize = 8;
+
+/// Until one quits.
+///
+/// # Errors
+/// When the server can't be looked at to begin with, or the terminal not be used.
+pub(super) async fn run(server: Server, names: Vec<String>, theme: Theme) -> Result<(), Failure> {
+    // What is wrong from the start is an error, as of any command; later the screen says it.
+    let (installation, _) = feed::open(&server, &names).await?;
+    let app = App::new(server.base(), names, installation);
+    let mut session =
+        Session { theme, results: mpsc::channel(MOST_EVENTS), feed: Feed::start(&server, app.wanted()), app, server };
+    let stop = signals::stop_with_terminal()?;
+    let mut screen = Screen::open()?;
+    let mut inputs = inputs();
+    let mut ticks = interval(REDRAW);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let now = Instant::now();
+        screen.draw(|area, buffer| draw::screen(&session.app, session.theme, now, area, buffer))?;
+        session.feed.want(session.app.wanted());
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            input = inputs.recv() => match input {
+                Some(Input::Key(key)) => match session.app.press(key) {
+                    Some(Request::Quit) => return Ok(()),
+                    Some(Request::Operate { bucket, pause }) => session.operate(bucket, pause),
+                    None => {}
+                },
+                Some(Input::Other) => {}
+                None => return Ok(()),
+            },
+            Some(event) = session.feed.events.recv() => session.app.receive(event, Instant::now()),
+            Some(note) = session.results.1.recv() => session.app.note = Some(note),
+            _ = ticks.tick() => {}
+        }
+    }
+}
+
+struct Session {
+    app: App,
+    theme: Theme,
+    server: Server,
+    feed: Feed,
+    /// Of actions.
+    results: (mpsc::Sender<Note>, mpsc::Receiver<Note>),
+}
+
+impl Session {
+    /// Frames go on meanwhile.
+    fn operate(&self, bucket: String, pause: bool) {
+        let (server, results) = (self.server.clone(), self.results.0.clone());
+        tokio::spawn(async move {
+            let (verb, done) = if pause { ("pause", "paused") } else { ("resume", "resumed") };
+            let note = match server.post(&format!("/v1/buckets/{bucket}/{verb}")).await {
+                Ok(_) => Note { text: format!("{bucket} is {done}"), is_error: false },
+                Err(error) => Note { text: format!("{bucket} isn't {done}: {error}"), is_error: true },
+            };
+            // Nobody looks any more.
+            let _ = results.send(note).await;
+        });
+    }
+}
+
+/// The task that follows the stream; it ends with the session.
+struct Feed {
+    wanted: watch::Sender<Vec<String>>,
+    events: mpsc::Receiver<FeedEvent>,
+    task: AbortHandle,
+}
+
+impl Feed {
+    fn start(server: &Server, names: Vec<String>) -> Self {
+        let (wanted, wants) = watch::channel(names);
+        let (publish, events) = mpsc::channel(MOST_EVENTS);
+        let task = tokio::spawn(feed::run(server.clone(), wants, publish)).abort_handle();
+        Self { wanted, events, task }
+    }
+
+    /// A stream for other buckets is another stream.
+    fn want(&self, names: Vec<String>) {
+        self.wanted.send_if_modified(|wanted| {
+            let changes = *wanted != names;
+            *wanted = names;
+            changes
+        });
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

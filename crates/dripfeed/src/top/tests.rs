@@ -1,0 +1,90 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+/// What is drawn in each state.
+mod drawing;
+/// What keys lead to.
+mod keys;
+
+use std::time::{Duration, Instant};
+
+use dripfeed_dashboard::frame::Frame;
+use serde_json::{Value as Json, json};
+
+use super::app::App;
+use super::feed::{FeedEvent, Installation};
+
+/// As the API has it: bucket `name`, with what differs from a bucket that leaks 10 jobs a second.
+fn bucket(name: &str, differs: &Json) -> Json {
+    let mut bucket = json!({
+        "name": name, "kind": "stream", "level": 340, "capacity": 1000, "bytes": 87_040, "capacity_bytes": 67_108_864,
+        "max_share": null, "limits": [], "waiting": 300, "in_flight": 12, "parked": 28, "dead": 0, "dead_bytes": 0,
+        "oldest_age_ms": 31_000, "accepted_per_s": 12.0, "refused_per_s": 0.0, "settled_per_s": 9.8,
+        "pace": { "target": "10/s", "effective_per_s": 10.0, "reason": "target", "held_for_ms": null },
+        "paused": false, "replicas": [{ "consumer": "vm-17-abc", "in_flight": 12 }],
+        "totals": {
+            "accepted": 12_345, "refused": { "bucket_full": 17 }, "ended": { "delivered": 12_000, "dead": 5 },
+            "recovered": 0, "dead_dropped": 0, "dead_replayed": 0,
+        },
+        "changes": {},
+    });
+    for (member, value) in differs.as_object().unwrap() {
+        bucket[member] = value.clone();
+    }
+    bucket
+}
+
+/// An event of these buckets, with their whole states.
+fn frame(second: u8, buckets: &[Json]) -> Frame {
+    let columns = [
+        "/name",
+        "/level",
+        "/capacity",
+        "/waiting",
+        "/in_flight",
+        "/parked",
+        "/dead",
+        "/oldest_age_ms",
+        "/accepted_per_s",
+        "/refused_per_s",
+        "/settled_per_s",
+        "/pace/effective_per_s",
+        "/pace/reason",
+        "/pace/held_for_ms",
+        "/paused",
+    ];
+    let row = |bucket: &Json| -> Json {
+        let values = columns.iter().map(|column| bucket.pointer(column).unwrap().clone());
+        values.chain([json!(bucket["replicas"].as_array().unwrap().len())]).collect()
+    };
+    let names = columns.iter().map(|column| column.rsplit('/').next().unwrap()).chain(["replicas"]);
+    let sum = |member: &str| buckets.iter().map(|bucket| bucket[member].as_u64().unwrap()).sum::<u64>();
+    let paused = buckets.iter().filter(|bucket| bucket["paused"] == true).count();
+    let frame = json!({
+        "at": format!("2026-11-23T14:03:{second:02}.120Z"),
+        "summary": {
+            "buckets": buckets.len(), "level": sum("level"), "capacity": sum("capacity"), "dead": sum("dead"),
+            "paused": paused,
+        },
+        "columns": names.collect::<Vec<_>>(),
+        "buckets": buckets.iter().map(row).collect::<Vec<_>>(),
+        "states": buckets,
+        "unavailable": [],
+    });
+    serde_json::from_value(frame).unwrap()
+}
+
+/// Somebody looks at these buckets with a key that may operate.
+fn looking_at(buckets: &[Json]) -> (App, Instant) {
+    let mut app = App::new("http://127.0.0.1:7180".to_owned(), Vec::new(), operator());
+    let now = Instant::now();
+    app.receive(FeedEvent::Frame(Box::new(frame(20, buckets))), now);
+    (app, now)
+}
+
+fn operator() -> Installation {
+    Installation { may_operate: true, of_redis: Vec::new() }
+}
+
+fn lost(why: &str, forbidden: bool) -> FeedEvent {
+    FeedEvent::Lost { why: why.to_owned(), forbidden, retry_in: Duration::from_secs(4) }
+}
