@@ -1,5 +1,6 @@
 //! One bucket in both kinds, over a private Redis.
 
+mod history;
 mod journey;
 mod list_kind;
 mod max_share;
