@@ -20,7 +20,7 @@ use super::connect::{self, Connected};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, listen, retention};
+use super::{Arguments, FOR_HEALTH, buckets, history, listen, retention};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -187,6 +187,7 @@ impl IntakeRole {
         let served = tokio::select! {
             served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
             never = retention::keep(&self.buckets) => match never {},
+            never = history::keep(&self.buckets) => match never {},
         };
         self.services.close().await;
         served?;
