@@ -12,7 +12,7 @@ use http::Method;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 16] = [
+pub const SCRIPTS: [&str; 17] = [
     "admit",
     "heartbeat",
     "await_outcome",
@@ -24,6 +24,7 @@ pub const SCRIPTS: [&str; 16] = [
     "forget",
     "list",
     "list_dead",
+    "list_history",
     "outcomes",
     "purge",
     "put",
@@ -32,7 +33,7 @@ pub const SCRIPTS: [&str; 16] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 18] = [
+const CALLS: [(&str, &str); 19] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -41,6 +42,7 @@ const CALLS: [(&str, &str); 18] = [
     ("census", "GET /v1/buckets/b"),
     ("outcomes", "GET /v1/buckets/b/outcomes"),
     ("report", "GET /v1/buckets/b/report?window=1h"),
+    ("list_history", "GET /v1/buckets/b/history"),
     ("purge", "POST /v1/buckets/other/purge"),
     ("apply_overrides", "PATCH /v1/buckets/other {\"capacity\": 7}"),
     ("list_dead", "GET /v1/buckets/other/dead"),
