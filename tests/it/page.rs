@@ -2,6 +2,7 @@
 
 mod escaping;
 mod forms;
+mod history;
 mod links;
 mod reader;
 mod sessions;

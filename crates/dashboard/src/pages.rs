@@ -6,6 +6,7 @@ pub(crate) mod change;
 pub(crate) mod dead;
 pub(crate) mod done;
 pub(crate) mod export;
+pub(crate) mod history;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod letter;

@@ -10,6 +10,7 @@ pub(crate) mod listing;
 pub(crate) mod numbers;
 pub(crate) mod overview;
 pub(crate) mod payload;
+pub(crate) mod strips;
 pub(crate) mod table;
 pub(crate) mod teach;
 pub(crate) mod trail;

@@ -4,7 +4,8 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use crate::dashboard::Dashboard;
-use crate::pages::{bucket, buckets, change, dead, export, job, jobs, letter, playground, redis, services, sign_in};
+use crate::pages::{bucket, buckets, change, dead, export, history, job, jobs};
+use crate::pages::{letter, playground, redis, services, sign_in};
 use crate::web::assets;
 
 impl Dashboard {
@@ -15,6 +16,7 @@ impl Dashboard {
             .route("/live/buckets", get(buckets::live))
             .route("/live/buckets/{bucket}", get(bucket::live))
             .route("/buckets/{bucket}", get(bucket::show))
+            .route("/buckets/{bucket}/history", get(history::show))
             .route("/buckets/{bucket}/pause", post(bucket::pause))
             .route("/buckets/{bucket}/resume", post(bucket::resume))
             .route("/buckets/{bucket}/purge", post(bucket::purge))
