@@ -3,6 +3,7 @@
 mod dead;
 mod escaping;
 mod forms;
+mod history;
 mod links;
 mod reader;
 mod sessions;

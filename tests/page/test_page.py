@@ -1,6 +1,7 @@
 """The page in a real browser: every page, every action, live updates, keys of the keyboard, and what may not happen."""
 
 import hashlib
+import json
 import os
 import re
 import signal
@@ -145,6 +146,26 @@ class Pages(unittest.TestCase):
             for _ in range(3):
                 page.evaluate("new Promise((seen) => document.addEventListener('frame', seen, { once: true }))")
             self.assertLess(page.evaluate("window.shift"), 0.01)
+
+
+    def test_one_cursor_reads_all_strips(self):
+        self.stage.submit("demo")
+        address = "/buckets/demo/history?window=24h"
+        slots = lambda: json.loads(self.stage.call("GET", "/v1" + address)[1])["slots"]
+        self.stage.until(lambda: any(slot["accepted"] for slot in slots()[-1:]), "the job isn't in the history")
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/demo?window=24h")
+            readouts = page.locator(".strip .readout")
+            page.get_by_label("Moment that is shown").focus()
+            page.keyboard.press("Home")
+            expect(readouts.filter(has_text="nothing happened")).to_have_count(7)
+            page.keyboard.press("End")
+            expect(readouts.first).to_contain_text("accepted")
+            expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
+            page.locator(".strip svg").nth(3).hover(position={"x": 2, "y": 2})
+            expect(readouts.filter(has_text="nothing happened")).to_have_count(7)
+            page.locator("h1").hover()
+            expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(0)
 
 
 class Actions(unittest.TestCase):

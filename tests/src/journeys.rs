@@ -94,6 +94,8 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     let page = bucket.outcomes(None, None, None, 1).await.unwrap();
     assert!(!bucket.outcomes(None, None, page.next.as_ref(), 10).await.unwrap().items.is_empty());
     bucket.report(Duration::from_hours(1)).await.unwrap();
+    bucket.sample_history(&CallStats::default()).await.unwrap();
+    bucket.history(HistoryWindow::Hour).await.unwrap();
     assert_eq!(bucket.denied().await.unwrap(), Some(Vec::new()));
 
     // All that ended is forgotten, and the idempotency key of what ends then.

@@ -3,8 +3,9 @@
 //!
 //! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
 //! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes,
-//! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it. `settings` are configured, or
-//! changed at run time. `script` and `kind` have what the scripts share, and what differs between a stream and a list.
+//! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it, `history` keeps its last day.
+//! `settings` are configured, or changed at run time. `script` and `kind` have what the scripts share, and what differs
+//! between a stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 
@@ -13,6 +14,7 @@ mod bucket;
 mod deliver;
 mod ended;
 mod error;
+mod history;
 mod inspect;
 mod kind;
 mod operate;
@@ -36,6 +38,11 @@ pub use ended::replay::{Replayed, ReplayedMany};
 pub use ended::replays::replay_task::{ReplayId, ReplayState, ReplayTask};
 pub use ended::retention::Retention;
 pub use error::BucketError;
+pub use history::call_stats::{AnswerClass, CallStats};
+pub use history::latency_sketch::Quantiles;
+pub use history::list_history::History;
+pub use history::slot::HistorySlot;
+pub use history::window::{BadWindow, HistoryWindow};
 pub use inspect::census::{Census, Pace, ReplicaCensus};
 pub use inspect::doctor::{Examination, Finding, FindingKind};
 pub use inspect::find::JobView;

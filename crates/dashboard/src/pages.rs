@@ -9,6 +9,7 @@ pub(crate) mod dead_groups;
 pub(crate) mod dead_query;
 pub(crate) mod done;
 pub(crate) mod export;
+pub(crate) mod history;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod letter;

@@ -12,6 +12,7 @@ pub mod numbers;
 pub(crate) mod overview;
 pub(crate) mod payload;
 pub(crate) mod replays;
+pub(crate) mod strips;
 pub(crate) mod table;
 pub(crate) mod teach;
 pub(crate) mod trail;

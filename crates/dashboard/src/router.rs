@@ -5,8 +5,8 @@ use axum::routing::{get, post};
 
 use crate::dashboard::Dashboard;
 use crate::pages::{
-    bucket, buckets, cancel_many, change, dead, dead_groups, export, job, jobs, letter, playground, redis, replays,
-    services, sign_in,
+    bucket, buckets, cancel_many, change, dead, dead_groups, export, history, job, jobs, letter, playground, redis,
+    replays, services, sign_in,
 };
 use crate::web::assets;
 
@@ -18,6 +18,7 @@ impl Dashboard {
             .route("/live/buckets", get(buckets::live))
             .route("/live/buckets/{bucket}", get(bucket::live))
             .route("/buckets/{bucket}", get(bucket::show))
+            .route("/buckets/{bucket}/history", get(history::show))
             .route("/buckets/{bucket}/pause", post(bucket::pause))
             .route("/buckets/{bucket}/resume", post(bucket::resume))
             .route("/buckets/{bucket}/purge", post(bucket::purge))

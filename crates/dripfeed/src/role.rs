@@ -4,6 +4,7 @@ mod buckets;
 mod connect;
 pub(crate) mod drain;
 mod grpc;
+mod history;
 pub(crate) mod intake;
 pub(crate) mod processor;
 mod redis_monitor;

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod change;
 pub(crate) mod doctor;
+pub(crate) mod history;
 pub(crate) mod holders;
 pub(crate) mod list;
 pub(crate) mod patch;

@@ -68,7 +68,7 @@ fn judged(
     failures: u32,
     begun: Instant,
 ) -> (Settlement, Feedback) {
-    context.metrics().attempted(called.class, begun.elapsed());
+    context.metrics().attempted(called.class, called.answer.status(), begun.elapsed());
     let feedback = feedback(&called.answer);
     (decide(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
 }
@@ -126,6 +126,7 @@ fn uncalled(why: &dyn Error) -> Settlement {
 
 async fn settle(context: &LaneContext, replica: &Replica, claim: Claim, settlement: Settlement, feedback: Feedback) {
     let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
+    let is_retry = matches!(settlement, Settlement::Retry { .. });
     let ending = match &settlement {
         Settlement::Complete { .. } => Some(Ending::Delivered),
         Settlement::Bury { reason, .. } => {
@@ -146,6 +147,9 @@ async fn settle(context: &LaneContext, replica: &Replica, claim: Claim, settleme
         Ok(Settled::Recorded) => {
             if let Some(ending) = ending {
                 context.metrics().ended(job, ending);
+            }
+            if is_retry {
+                context.metrics().retried();
             }
         }
         Ok(Settled::Fenced) => {

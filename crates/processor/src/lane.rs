@@ -174,7 +174,8 @@ impl Lane {
 
     async fn leave(&self, replica: &Replica) {
         let bucket = self.bucket().name();
-        match timeout(LEAVE, replica.leave()).await {
+        let (left, ()) = tokio::join!(timeout(LEAVE, replica.leave()), self.end_history());
+        match left {
             Ok(Ok(())) => tracing::info!(%bucket, "This replica has left"),
             Ok(Err(error)) => {
                 let error = &error as &dyn std::error::Error;
@@ -183,6 +184,14 @@ impl Lane {
             Err(_) => {
                 tracing::warn!(%bucket, "Redis does not answer; the others will notice that this replica is gone");
             }
+        }
+    }
+
+    /// What was seen since it was added last.
+    async fn end_history(&self) {
+        let seen = self.context.metrics().seen().take();
+        if !seen.is_empty() && timeout(LEAVE, self.bucket().sample_history(&seen)).await.is_err() {
+            tracing::debug!(bucket = %self.bucket().name(), "The history lacks the last second of this replica");
         }
     }
 }

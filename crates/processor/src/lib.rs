@@ -1,7 +1,8 @@
 //! HTTP out: takes jobs at each bucket's pace, calls its upstream, and settles what came of it.
 //!
 //! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request, makes
-//! the `call`, decides what the answer means, and settles. A lane's `upkeep` keeps its claims alive.
+//! the `call`, decides what the answer means, and settles. A lane's `upkeep` keeps its claims alive, and
+//! its `history` what they came to.
 //!
 //! **Architecture invariants:** upstreams come from configuration, never from a job. One attempt is one request that
 //! the upstream could have seen. A job's end is decided in Redis alone: nothing is remembered here.
@@ -9,6 +10,7 @@
 mod attempt;
 mod call;
 mod consumer_name;
+mod history;
 mod lane;
 mod lane_context;
 mod metrics;

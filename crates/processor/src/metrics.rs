@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dripfeed_bucket::Recovery;
+use dripfeed_bucket::{CallStats, Recovery};
 use dripfeed_job::{BucketName, Ending, JobId};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +11,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::call::CLASSES;
+use crate::history::SeenCalls;
 
 /// Those that a processor records.
 const ENDINGS: [Ending; 3] = [Ending::Delivered, Ending::Dead, Ending::Expired];
@@ -77,6 +78,7 @@ impl Metrics {
             waited: self.waited.get_or_create_owned(&of),
             attempt_took: self.attempt_took.get_or_create_owned(&of),
             job_took: self.job_took.get_or_create_owned(&of),
+            seen: SeenCalls::default(),
             bucket: of.bucket,
         };
         for ending in ENDINGS {
@@ -110,22 +112,38 @@ pub(crate) struct LaneMetrics {
     waited: Histogram,
     attempt_took: Histogram,
     job_took: Histogram,
+    /// What the history doesn't have yet.
+    seen: SeenCalls,
 }
 
 impl LaneMetrics {
-    pub(crate) fn taken(&self, id: JobId) {
-        self.waited.observe(since_admission(id).as_secs_f64());
+    pub(crate) const fn seen(&self) -> &SeenCalls {
+        &self.seen
     }
 
-    pub(crate) fn attempted(&self, class: &'static str, took: Duration) {
+    pub(crate) fn taken(&self, id: JobId) {
+        let waited = since_admission(id);
+        self.waited.observe(waited.as_secs_f64());
+        self.seen.note(|calls| calls.waited(waited));
+    }
+
+    pub(crate) fn attempted(&self, class: &'static str, status: Option<u16>, took: Duration) {
         self.all.attempts.get_or_create(&ClassLabels { bucket: self.bucket.clone(), class }).inc();
         self.attempt_took.observe(took.as_secs_f64());
+        self.seen.note(|calls| calls.answered(status, took));
+    }
+
+    /// It is recorded that a job is to be tried again.
+    pub(crate) fn retried(&self) {
+        self.seen.note(CallStats::retried);
     }
 
     /// A job's end is recorded.
     pub(crate) fn ended(&self, id: JobId, ending: Ending) {
         if ending == Ending::Delivered {
-            self.job_took.observe(since_admission(id).as_secs_f64());
+            let took = since_admission(id);
+            self.job_took.observe(took.as_secs_f64());
+            self.seen.note(|calls| calls.delivered(took));
         }
         self.count(ending, 1);
     }
@@ -178,7 +196,7 @@ mod tests {
         let (metrics, bucket) = (Metrics::register(&mut registry), "feed".parse().unwrap());
         let lane = metrics.of(&bucket);
         lane.taken(JobId::new(u64::MAX, 0));
-        lane.attempted("2xx", Duration::from_millis(20));
+        lane.attempted("2xx", Some(200), Duration::from_millis(20));
         lane.ended(JobId::new(0, 0), Ending::Delivered);
         lane.expired(3);
         lane.recovered(&Recovery { recovered: 2, poisoned: 1, ..Recovery::default() });
@@ -198,7 +216,7 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
 
-        CLASSES.iter().for_each(|class| lane.attempted(class, Duration::ZERO));
+        CLASSES.iter().for_each(|class| lane.attempted(class, None, Duration::ZERO));
         metrics.forget(&bucket);
         text.clear();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

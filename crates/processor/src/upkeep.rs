@@ -1,5 +1,6 @@
 //! What a replica does periodically: it shows the others that it lives, and requeues the jobs of dead ones; and it
-//! forgets ended work in the bucket, also while nothing ends in it, and reports dead letters that were dropped.
+//! forgets ended work in the bucket, also while nothing ends in it, reports dead letters that were dropped, and keeps
+//! the history.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use dripfeed_bucket::{Bucket, Replica};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::history;
 use crate::metrics::LaneMetrics;
 use crate::outage::OutageBackoff;
 
@@ -20,6 +22,7 @@ pub(crate) async fn until_fenced(replica: &Replica, bucket: &Bucket, metrics: &L
     tokio::select! {
         () = beat(replica, bucket, metrics) => {}
         never = forget_ended(bucket) => match never {},
+        never = history::keep(bucket, metrics.seen()) => match never {},
     }
 }
 

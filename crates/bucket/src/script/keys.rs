@@ -74,6 +74,11 @@ impl Keys {
         self.of("audit")
     }
 
+    /// Hash: the last day in slots, as sample.lua writes them.
+    pub(crate) fn history(&self) -> String {
+        self.of("history")
+    }
+
     /// Hash: caller → jobs of its in the bucket.
     pub(crate) fn holders(&self) -> String {
         self.of("holders")

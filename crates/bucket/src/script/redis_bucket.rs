@@ -5,8 +5,8 @@
 //! from; where the changes are others by now, it does nothing and answers them, and is asked again. So a change holds
 //! for all replicas from the moment it is written, and nobody asks for changes in vain.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
@@ -89,6 +89,8 @@ pub(crate) struct RedisBucket {
     effective: ArcSwap<EffectiveSettings>,
     /// Where the next run of retention goes on in the keyed jobs.
     pub(crate) keyed_looked_at: AtomicU64,
+    /// What the next sample for the history goes on from where Redis has none; empty: nothing.
+    pub(crate) last_look: Mutex<String>,
 }
 
 impl RedisBucket {
@@ -98,7 +100,8 @@ impl RedisBucket {
         let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str(), store.salt().clone());
         let store = store.for_key(&keys.jobs());
         let effective = ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers()));
-        Self { store, keys, kind, scopes, effective, keyed_looked_at: AtomicU64::new(0) }
+        let (keyed_looked_at, last_look) = (AtomicU64::new(0), Mutex::default());
+        Self { store, keys, kind, scopes, effective, keyed_looked_at, last_look }
     }
 
     /// As configured.

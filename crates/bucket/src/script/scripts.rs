@@ -49,6 +49,7 @@ const FRAGMENTS: &Fragments = &[
     ("pace", include_str!("../pace.lua")),
     ("pace_constants", PACE_CONSTANTS),
     ("record", include_str!("../ended/record.lua")),
+    ("slots", include_str!("../history/slots.lua")),
     ("there", include_str!("../inspect/doctor/there.lua")),
 ];
 

@@ -19,6 +19,8 @@ const IDEMPOTENCY_KEY: u64 = 1280;
 const LARGEST: u64 = 4 << 20;
 /// Counters, members, changes, the audit trail, replays of many.
 const BUCKET: u64 = 128 << 10;
+/// The last day in slots: as many as there may be, each as long as it may be. A test fills it.
+const HISTORY: u64 = 64 << 10;
 
 /// What an installation takes beside its buckets: Redis itself, its connections, and the answers to batches, which are
 /// kept for some seconds: those of 20,000 admissions a second.
@@ -46,6 +48,7 @@ impl BucketSettings {
             each(keep.most_dead, LETTER),
             each(keep.most_idempotency_keys, IDEMPOTENCY_KEY),
             BUCKET,
+            HISTORY,
         ]
         .into_iter()
         .fold(0, u64::saturating_add)

@@ -3,11 +3,12 @@ import { live } from "./live.js";
 import { times } from "./times.js";
 import { keys } from "./keys.js";
 import { tables } from "./tables.js";
-import "./charts.js";
+import { strips } from "./history.js";
 
 times();
 keys();
 tables();
+strips();
 live();
 
 for (const button of document.querySelectorAll("[data-copy]")) {

@@ -20,7 +20,7 @@ export function times() {
   document.addEventListener("frame", all);
 }
 
-function all() {
+export function all() {
   if (document.hidden) return;
   for (const element of document.querySelectorAll("time[datetime]")) {
     const at = new Date(element.dateTime);

@@ -15,6 +15,7 @@ use crate::model::bucket::{Bucket, Frame};
 use crate::model::holders::Holders;
 use crate::model::job::Purged;
 use crate::pages::done::{Done, after};
+use crate::pages::history::{self, Window};
 use crate::pages::{change, playground};
 use crate::parts::layout::{self, Page};
 use crate::parts::{action, attention, drawing, holders, listing, overview, teach, trail};
@@ -31,6 +32,7 @@ pub(crate) async fn show(
     visitor: Visitor,
     Path(name): Path<String>,
     Query(done): Query<Done>,
+    Query(window): Query<Window>,
     headers: HeaderMap,
 ) -> Response {
     match page.bucket(&visitor, &name).await {
@@ -39,6 +41,7 @@ pub(crate) async fn show(
             let path = format!("/v1/buckets/{}/holders?limit={MOST_CALLERS}", escaped(&name));
             let found = page.api().get::<Holders>(&visitor, &path).await;
             let around = Around {
+                history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
                 // What the bucket is doing matters more than that its trail can't be read.
                 trail: trail.map_or_else(|_| html! {}, |list: List<AuditEntry>| trail::of(&list.items)),
@@ -55,6 +58,7 @@ pub(crate) async fn show(
 
 /// What stands around the bucket itself.
 struct Around {
+    history: Markup,
     panel: Markup,
     trail: Markup,
     callers: Markup,
@@ -71,6 +75,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, around: &Around, done: &Done) -> Mar
             (part)
             // What needs a person comes first.
             @if id == "attention" { (around.panel) }
+            @if id == "overview" { (around.history) }
         }
         @if bucket.totals.accepted == 0 {
             section.teach { h2 { "Submit a first job" } (teach::submit(visitor, &around.address, &bucket.name)) }
@@ -98,7 +103,6 @@ fn parts(visitor: &Visitor, bucket: &Bucket) -> Vec<Part> {
     vec![
         ("attention".to_owned(), attention::list(attention::of_bucket(&bucket.row()))),
         ("overview".to_owned(), overview::now(visitor, bucket)),
-        ("charts".to_owned(), overview::charts(bucket)),
         ("details".to_owned(), overview::details(bucket)),
     ]
 }

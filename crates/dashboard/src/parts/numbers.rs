@@ -74,6 +74,16 @@ pub fn time(ms: u64) -> String {
     }
 }
 
+/// `12 ms`, `1.5 s`, `41 s`; what takes no longer than 1 ms is shown as that.
+#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+pub(crate) fn latency(ms: u64) -> String {
+    match ms {
+        0..=999 => format!("{} ms", ms.max(1)),
+        1000..10_000 => format!("{} s", tenths(ms as f64 / 1000.0)),
+        _ => time(ms),
+    }
+}
+
 /// `40 %`, of a whole that isn't 0.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> u64 {
@@ -91,6 +101,7 @@ mod tests {
         assert_eq!([0.0, 0.25, 5.0, 9.96, 123.4].map(per_second), ["0/s", "0.2/s", "5/s", "10/s", "123/s"]);
         let times = [0, 1, 41_000, 180_000, 7_500_000, 7_200_000, 400_000_000].map(time);
         assert_eq!(times, ["0 s", "1 s", "41 s", "3 min", "2 h 5 min", "2 h", "4 d"]);
+        assert_eq!([0, 999, 1500, 41_000].map(latency), ["1 ms", "999 ms", "1.5 s", "41 s"]);
         assert_eq!((percent(1, 3), percent(5, 0)), (33, 0));
     }
 }

@@ -40,23 +40,6 @@ pub(crate) fn now(visitor: &Visitor, bucket: &Bucket) -> Markup {
     }
 }
 
-/// Drawn by a module, from when the page was opened on.
-pub(crate) fn charts(bucket: &Bucket) -> Markup {
-    let capacity = bucket.capacity.to_string();
-    let rate = |rate: f64| format!("{rate:.2}");
-    let ceiling = bucket.pace.effective_per_s.map(rate);
-    html! {
-        section.charts #charts aria-label="Since this page was opened" {
-            live-chart data-title="level" data-a=(bucket.level) data-line=(capacity)
-                data-legend="jobs, since you opened this page; the line: capacity" {}
-            live-chart data-title="in and refused" data-a=(rate(bucket.accepted_per_s))
-                data-b=(rate(bucket.refused_per_s)) data-legend="accepted/s; red: refused/s" {}
-            live-chart data-title="out" data-a=(rate(bucket.settled_per_s)) data-line=[ceiling]
-                data-legend="ended/s; the line: the rate in force" {}
-        }
-    }
-}
-
 pub(crate) fn details(bucket: &Bucket) -> Markup {
     let totals = &bucket.totals;
     html! {

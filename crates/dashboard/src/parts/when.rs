@@ -10,10 +10,14 @@ pub(crate) fn ago(text: &str) -> Markup {
     html! { time datetime=(text) title=(text) { (relative(text)) } }
 }
 
-/// The time of day, to the second: `14:03:20`.
+/// The time of day in so long.
 pub(crate) fn clock_in(ms: u64) -> Markup {
     let at = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(now_ms().saturating_add(ms)).ok());
-    let at = at.unwrap_or(Timestamp::MAX);
+    clock(at.unwrap_or(Timestamp::MAX))
+}
+
+/// The time of day, to the second: `14:03:20`.
+pub(crate) fn clock(at: Timestamp) -> Markup {
     let (exact, shown) = (format!("{at:.0}"), at.strftime("%H:%M:%S UTC").to_string());
     html! { time datetime=(exact) title=(exact) data-clock { (shown) } }
 }

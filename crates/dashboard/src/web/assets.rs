@@ -35,7 +35,7 @@ const FILES: [(&str, &str, &str); 9] = [
     asset!("times.js", SCRIPT),
     asset!("keys.js", SCRIPT),
     asset!("tables.js", SCRIPT),
-    asset!("charts.js", SCRIPT),
+    asset!("history.js", SCRIPT),
 ];
 
 /// `/assets/…`, for everyone.

@@ -20,7 +20,7 @@ use super::connect::{self, Connected};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, listen, replays, retention};
+use super::{Arguments, FOR_HEALTH, buckets, history, listen, replays, retention};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -189,6 +189,7 @@ impl IntakeRole {
             never = retention::keep(&self.buckets) => match never {},
             // Boxed: it would make this future a large one.
             never = Box::pin(replays::go_on(&self.buckets)) => match never {},
+            never = history::keep(&self.buckets) => match never {},
         };
         self.services.close().await;
         served?;

@@ -12,6 +12,8 @@ mod describing;
 mod events;
 /// Failures of Redis.
 mod failing;
+/// A bucket over a window.
+mod history;
 /// The caller's key, Redis, and what the doctor finds.
 mod installation;
 /// API keys and scopes.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 19] = [
+pub const SCRIPTS: [&str; 20] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -27,6 +27,7 @@ pub const SCRIPTS: [&str; 19] = [
     "forget",
     "list",
     "list_dead",
+    "list_history",
     "outcomes",
     "purge",
     "put",
@@ -36,7 +37,7 @@ pub const SCRIPTS: [&str; 19] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 20] = [
+const CALLS: [(&str, &str); 21] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -46,6 +47,7 @@ const CALLS: [(&str, &str); 20] = [
     ("census", "GET /v1/buckets/b"),
     ("outcomes", "GET /v1/buckets/b/outcomes"),
     ("report", "GET /v1/buckets/b/report?window=1h"),
+    ("list_history", "GET /v1/buckets/b/history"),
     ("purge", "POST /v1/buckets/other/purge"),
     ("apply_overrides", "PATCH /v1/buckets/other {\"capacity\": 7}"),
     ("list_dead", "GET /v1/buckets/other/dead"),

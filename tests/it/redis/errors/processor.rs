@@ -9,7 +9,7 @@ use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 7] = ["beat", "join", "recover", "retention", "settle", "orphaned_claims", "take"];
+pub const SCRIPTS: [&str; 8] = ["beat", "join", "recover", "retention", "sample", "settle", "orphaned_claims", "take"];
 
 /// And the command that waits for new jobs.
 const DOORBELL: &str = "XREAD";
@@ -58,7 +58,7 @@ impl Harness {
                 self.proxy.plan("take", ProxyFault::Close, 1);
                 self.submit().await;
             }
-            "take" | "settle" => self.submit().await,
+            "take" | "settle" | "sample" => self.submit().await,
             // Without help.
             "beat" | "retention" | DOORBELL => {}
             other => panic!("nothing is known to call {other}"),

@@ -1,0 +1,73 @@
+-- Adds to a bucket's history what it has counted since the last sample, and what a replica saw of its calls. The first
+-- that comes samples; one that comes soon after adds only what it saw. Where nothing happened nothing is written.
+--
+-- needs: now, pace, pace_constants, slots, kind/jobs, kind/census
+-- KEYS  1 history (hash: `last`, the last look; each window's open slot under its name, its closed ones under
+--       <name>:<number modulo slots>)  2 jobs  3 tally (hash)  4 control (hash)
+--       5 pace (hash), then a stream's parked (zset) | where a list's takers are counted (hash)
+-- ARGV  1 version of what is in force (pace.lua)  2 capacity  3 rate in thousandths of a call per second (0: none)
+--       4 '1' when it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
+--       6 the look that the caller had last; 'lost': what was counted since then isn't to be added
+--       7 windows, the finest first: name, seconds of a slot, slots
+-- Result  { 'changed', … } | { the look: ms, six totals of the tally, six gauges as in slots.lua }
+local HISTORY, JOBS, TALLY, CONTROL, PACE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local version, capacity, target, adaptive = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
+local seen, known, lost = ARGV[5], ARGV[6], ARGV[6] == 'lost'
+local TOTALS = { 'accepted', 'refused', 'delivered', 'dead', 'expired', 'cancelled' }
+-- In ms: how long a sample is enough for all, and how long the history is kept of a bucket in which nothing happens.
+local SOON, KEPT = 900, 25 * 3600000
+
+local windows, fields = {}, { 'last' }
+for name, seconds, slots in string.gmatch(ARGV[7], '(%w+) (%d+) (%d+)') do
+  windows[#windows + 1] = { name = name, seconds = tonumber(seconds), slots = tonumber(slots) }
+  fields[#fields + 1] = name
+end
+local kept = redis.call('HMGET', HISTORY, unpack(fields))
+for i, window in ipairs(windows) do window.open = kept[i + 1] end
+
+local last = numbers_in(kept[1] or known)
+if #last ~= 1 + #TOTALS + GAUGES then last = {} end
+-- A clock that was put back doesn't keep a bucket from being sampled.
+local is_due = lost or not last[1] or now_ms < last[1] or now_ms - last[1] >= SOON
+if not is_due and seen == '' then return { table.concat(last, ' ') } end
+
+local look = last
+if is_due then
+  local changed, paused = control_read(CONTROL, version)
+  if changed then return changed end
+  local totals, tally = {}, redis.call('HGETALL', TALLY)
+  for i = 1, #tally, 2 do
+    local name = string.match(tally[i], '^(refused):') or tally[i]
+    totals[name] = (totals[name] or 0) + (tonumber(tally[i + 1]) or 0)
+  end
+  look = { now_ms }
+  for i, name in ipairs(TOTALS) do look[i + 1] = totals[name] or 0 end
+  local level, pending = count_jobs(JOBS)
+  local parked, pace = count_parked(), pace_read(PACE)
+  local left = adaptive and math.floor(target * pace.speed / PACE_WHOLE) or target
+  if paused or pace.hold > now_ms then left = 0 end
+  for _, gauge in ipairs({ level - pending, math.max(0, pending - parked), parked, capacity, target, left }) do
+    look[#look + 1] = gauge
+  end
+end
+
+local numbers, happened = { 0 }, seen ~= ''
+for i = 2, 1 + #TOTALS do
+  -- Where Redis lost what was counted there is less of it.
+  numbers[i] = last[1] and not lost and math.max(0, look[i] - last[i]) or 0
+end
+for i = 2, last[1] and #look or 0 do happened = happened or look[i] ~= last[i] end
+if not happened then return { table.concat(look, ' ') } end
+
+local slot = read_slot(seen)
+for i = 1, COUNTS - #TOTALS do numbers[#numbers + 1] = slot.numbers[i] or 0 end
+for i = 2 + #TOTALS, #look do numbers[#numbers + 1] = look[i] end
+slot.numbers = numbers
+local writes = add_slot(windows, slot, now_ms / 1000)
+if is_due then
+  writes[#writes + 1] = 'last'
+  writes[#writes + 1] = table.concat(look, ' ')
+end
+redis.call('HSET', HISTORY, unpack(writes))
+redis.call('PEXPIRE', HISTORY, KEPT)
+return { table.concat(look, ' ') }

@@ -1,0 +1,65 @@
+//! Adds to the history what happened since the last sample.
+
+use std::sync::PoisonError;
+
+use dripfeed_store::{Call, ErrorKind};
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::history::call_stats::CallStats;
+use crate::history::window::HistoryWindow;
+use crate::pace::PaceTarget;
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
+use crate::script::scripts::Scripts;
+
+/// It looks at the pace, and grants nothing by it.
+static SCRIPTS: Scripts = Scripts::without_rules("sample", include_str!("sample.lua"));
+
+/// In the place of a look: what was counted while Redis was full came in no slot, and belongs in none that comes after.
+const LOST: &str = "lost";
+
+impl Bucket {
+    /// Adds to the history what the bucket has counted since anyone sampled it, and what this replica `saw`. To be
+    /// called periodically, by any number of processes. At `maxmemory` it does nothing: a history is no work.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time. What was seen is not to be added again then.
+    pub async fn sample_history(&self, saw: &CallStats) -> Result<(), BucketError> {
+        let redis_bucket = &self.redis_bucket;
+        let (saw, known) = (saw.packed(), redis_bucket.last_look());
+        let call = |effective: &EffectiveSettings| redis_bucket.sample_call(effective, &saw, &known);
+        let look = match redis_bucket.run_with_settings("sample", WaitFor::Reply, call).await {
+            Ok((_, mut reply)) => reply.text()?,
+            Err(BucketError::Store(error)) if error.kind() == ErrorKind::Full => LOST.to_owned(),
+            Err(error) => return Err(error),
+        };
+        redis_bucket.set_last_look(look);
+        Ok(())
+    }
+}
+
+impl RedisBucket {
+    fn sample_call(&self, effective: &EffectiveSettings, saw: &str, known: &str) -> Call<'static> {
+        let (keys, settings) = (&self.keys, &effective.settings);
+        let keys = keys.and_level(vec![keys.history(), keys.jobs(), keys.tally(), keys.control(), keys.pace()]);
+        let mut call = SCRIPTS.of(self.kind).on(&keys);
+        let target = PaceTarget::of(&settings.leak).map_or(0, |target| thousandths(target.per_second));
+        call.arg(&effective.version).arg(settings.capacity).arg(target).arg(u8::from(settings.leak.adaptive));
+        call.arg(saw).arg(known).arg(HistoryWindow::packed());
+        call
+    }
+
+    fn last_look(&self) -> String {
+        self.last_look.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_last_look(&self, look: String) {
+        *self.last_look.lock().unwrap_or_else(PoisonError::into_inner) = look;
+    }
+}
+
+/// At least 1: 0 is no rate.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate below 2^43")]
+fn thousandths(per_second: f64) -> u64 {
+    ((per_second * 1000.0).round() as u64).max(1)
+}

@@ -1,0 +1,183 @@
+//! One slot of a history, as slots.lua writes it and as it is shown.
+
+use crate::history::call_stats::AnswerClass;
+use crate::history::latency_sketch::{LatencySketch, Quantiles};
+use crate::history::window::HistoryWindow;
+
+/// What happened in a bucket from `at_ms` on, for as long as a slot of its window is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistorySlot {
+    /// ms since the epoch.
+    pub at_ms: u64,
+    pub accepted: u64,
+    pub refused: u64,
+    pub delivered: u64,
+    pub dead: u64,
+    pub expired: u64,
+    pub cancelled: u64,
+    /// Attempts that failed and were followed by another.
+    pub retried: u64,
+    /// Of the upstream, in the order of [`AnswerClass::ALL`].
+    pub answers: [u64; AnswerClass::ALL.len()],
+    /// At the last sample, as all below.
+    pub waiting: u64,
+    pub in_flight: u64,
+    pub parked: u64,
+    pub capacity: u64,
+    /// None: no rate is set.
+    pub target_per_s: Option<f64>,
+    /// What is left of the target: less while it is cut, nothing while the bucket is paused or throttled.
+    pub effective_per_s: Option<f64>,
+    /// From the admission to a call. None, as below: nothing was measured.
+    pub wait: Option<Quantiles>,
+    /// Of a call.
+    pub attempt: Option<Quantiles>,
+    /// From the admission to the delivery.
+    pub total: Option<Quantiles>,
+}
+
+/// How many numbers of each sort a slot has, behind its own number (slots.lua).
+const COUNTS: usize = 13;
+const GAUGES: usize = 6;
+const SKETCHES: usize = 3;
+
+/// The numbers of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Numbers {
+    /// Of the slots of its length since the epoch.
+    number: u64,
+    counts: [u64; COUNTS],
+    gauges: [u64; GAUGES],
+}
+
+/// One that may still be added to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenSlot {
+    numbers: Numbers,
+    sketches: [LatencySketch; SKETCHES],
+}
+
+impl Numbers {
+    fn read(text: &str) -> Option<Self> {
+        let numbers: Vec<u64> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        let (number, numbers) = numbers.split_first()?;
+        let (counts, gauges) = numbers.split_at_checked(COUNTS)?;
+        Some(Self { number: *number, counts: counts.try_into().ok()?, gauges: gauges.try_into().ok()? })
+    }
+}
+
+/// The numbers of a slot, and the texts behind them.
+fn parts(text: &str) -> Option<(Numbers, [&str; SKETCHES])> {
+    let mut parts = text.split('|');
+    let numbers = Numbers::read(parts.next()?)?;
+    let rest = [parts.next()?, parts.next()?, parts.next()?];
+    Some((numbers, rest))
+}
+
+impl OpenSlot {
+    /// None: somebody else wrote it.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (numbers, rest) = parts(text)?;
+        Some(Self { numbers, sketches: rest.map(LatencySketch::read) })
+    }
+
+    /// The number of the slot, in a window, in which this one of `window` begins.
+    pub(crate) const fn number_in(&self, window: HistoryWindow, coarser: HistoryWindow) -> u64 {
+        self.numbers.number.saturating_mul(window.slot_s()) / coarser.slot_s()
+    }
+
+    /// Adds one that came later.
+    pub(crate) fn add(&mut self, later: &Self) {
+        let counts = self.numbers.counts.iter_mut().zip(later.numbers.counts);
+        counts.for_each(|(count, more)| *count = count.saturating_add(more));
+        self.numbers.gauges = later.numbers.gauges;
+        self.sketches.iter_mut().zip(&later.sketches).for_each(|(sketch, more)| sketch.merge(more));
+    }
+
+    pub(crate) fn shown(&self, number: u64, window: HistoryWindow) -> HistorySlot {
+        let quantiles = self.sketches.each_ref().map(LatencySketch::quantiles);
+        shown(&Numbers { number, ..self.numbers.clone() }, quantiles, window)
+    }
+}
+
+/// One that is closed, with its number. None: somebody else wrote it.
+pub(crate) fn read_closed(text: &str, window: HistoryWindow) -> Option<(u64, HistorySlot)> {
+    let (numbers, rest) = parts(text)?;
+    Some((numbers.number, shown(&numbers, rest.map(quantiles), window)))
+}
+
+/// Of ranges.
+fn quantiles(text: &str) -> Option<Quantiles> {
+    let ranges: Vec<usize> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+    ranges.try_into().ok().map(Quantiles::of_ranges)
+}
+
+fn shown(numbers: &Numbers, [wait, attempt, total]: [Option<Quantiles>; 3], window: HistoryWindow) -> HistorySlot {
+    let [accepted, refused, delivered, dead, expired, cancelled, retried, answers @ ..] = numbers.counts;
+    let [waiting, in_flight, parked, capacity, target, effective] = numbers.gauges;
+    let rate = |thousandths| (target > 0).then(|| per_second(thousandths));
+    HistorySlot {
+        at_ms: numbers.number.saturating_mul(window.slot_s()).saturating_mul(1000),
+        accepted,
+        refused,
+        delivered,
+        dead,
+        expired,
+        cancelled,
+        retried,
+        answers,
+        waiting,
+        in_flight,
+        parked,
+        capacity,
+        target_per_s: rate(target),
+        effective_per_s: rate(effective),
+        wait,
+        attempt,
+        total,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates stay far below 2^53")]
+fn per_second(thousandths: u64) -> f64 {
+    thousandths as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    const OPEN: &str = "12 1 2 3 4 5 6 7 8 0 0 0 0 9 10 11 12 13 2500 0|0 4|10 1 0 1|";
+
+    #[test]
+    fn an_open_slot_is_shown_with_what_was_added_to_it() {
+        let mut slot = OpenSlot::read(OPEN).unwrap();
+        slot.add(&OpenSlot::read("13 1 0 0 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1000 1000||10 1|").unwrap());
+        let shown = slot.shown(1, HistoryWindow::Hour);
+        assert_eq!((shown.at_ms, shown.accepted, shown.cancelled, shown.retried), (60_000, 2, 6, 7));
+        assert_eq!((shown.answers, shown.waiting, shown.capacity), ([8, 0, 0, 0, 0, 9], 1, 1));
+        assert_eq!((shown.target_per_s, shown.effective_per_s), (Some(1.0), Some(1.0)));
+        assert_eq!((shown.wait.unwrap().p99, shown.total), (1, None));
+        assert_eq!(shown.attempt.unwrap(), Quantiles::of_ranges([10, 12, 12]));
+        assert_eq!(slot.number_in(HistoryWindow::FiveMinutes, HistoryWindow::Hour), 1);
+    }
+
+    #[test]
+    fn a_closed_slot_is_shown_with_its_percentiles() {
+        let (number, shown) =
+            read_closed("3 1 2 3 4 5 6 7 8 0 0 0 0 9 10 11 12 13 0 0|1 2 3||", HistoryWindow::Day).unwrap();
+        assert_eq!((number, shown.at_ms, shown.target_per_s), (3, 2_700_000, None));
+        assert_eq!((shown.wait, shown.attempt), (Some(Quantiles::of_ranges([1, 2, 3])), None));
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_no_slot() {
+        for text in
+            ["", "x", "1 2 3|||", "12 1 2 3 4 5 6 7 8 0 0 0 0 9 10 11 12 13 2500 0", &OPEN.replace("12 1", "12 -1")]
+        {
+            assert_eq!(OpenSlot::read(text), None, "{text}");
+            assert_eq!(read_closed(text, HistoryWindow::Day), None, "{text}");
+        }
+    }
+}

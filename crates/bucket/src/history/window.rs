@@ -1,0 +1,85 @@
+//! The windows of a history, and what slots they are made of.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// How far back a history is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryWindow {
+    FiveMinutes,
+    Hour,
+    Day,
+}
+
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("use 5m, 1h or 24h")]
+pub struct BadWindow;
+
+impl HistoryWindow {
+    /// Each is made of slots that are a multiple of those of the one before.
+    pub const ALL: [Self; 3] = [Self::FiveMinutes, Self::Hour, Self::Day];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FiveMinutes => "5m",
+            Self::Hour => "1h",
+            Self::Day => "24h",
+        }
+    }
+
+    /// How long one of its slots is.
+    #[must_use]
+    pub const fn slot(self) -> Duration {
+        Duration::from_secs(self.slot_s())
+    }
+
+    /// The most slots that it has.
+    #[must_use]
+    pub const fn slots(self) -> u64 {
+        match self {
+            Self::FiveMinutes | Self::Hour => 60,
+            Self::Day => 96,
+        }
+    }
+
+    pub(crate) const fn slot_s(self) -> u64 {
+        match self {
+            Self::FiveMinutes => 5,
+            Self::Hour => 60,
+            Self::Day => 900,
+        }
+    }
+
+    /// All of them as the scripts take them: name, seconds of a slot, and slots.
+    pub(crate) fn packed() -> String {
+        let all = Self::ALL.map(|window| format!("{} {} {}", window.as_str(), window.slot_s(), window.slots()));
+        all.join(" ")
+    }
+}
+
+impl FromStr for HistoryWindow {
+    type Err = BadWindow;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|window| window.as_str() == text).ok_or(BadWindow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slots_of_a_window_make_up_its_length_and_are_made_of_whole_finer_ones() {
+        let lengths = HistoryWindow::ALL.map(|window| window.slot_s() * window.slots());
+        assert_eq!(lengths, [5 * 60, 60 * 60, 24 * 60 * 60]);
+        for pair in HistoryWindow::ALL.windows(2) {
+            assert_eq!(pair[1].slot_s() % pair[0].slot_s(), 0);
+        }
+        assert_eq!("1h".parse(), Ok(HistoryWindow::Hour));
+        assert_eq!("2h".parse::<HistoryWindow>(), Err(BadWindow));
+    }
+}

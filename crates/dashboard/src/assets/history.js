@@ -1,0 +1,66 @@
+// One cursor for all strips of a bucket, and the strips again when there may be more in them.
+import { morph } from "./morph.js";
+import { all as times } from "./times.js";
+
+const [WIDTH, HEIGHT] = [600, 64];
+const LONGEST_MS = 60000;
+// The place of the slot that is looked at; null: none.
+let place = null;
+
+export function strips() {
+  const section = document.getElementById("history");
+  if (!section) return;
+  ready(section);
+  section.addEventListener("pointermove", (event) => {
+    const svg = event.target.closest(".strip svg");
+    if (svg) point(section, Math.floor(((event.clientX - svg.getBoundingClientRect().left) / svg.clientWidth) * slots(section)));
+  });
+  section.addEventListener("pointerleave", () => point(section, null));
+  section.addEventListener("input", (event) => point(section, Number(event.target.value)));
+  let due = Date.now() + interval(section);
+  document.addEventListener("frame", async () => {
+    if (Date.now() < due) return;
+    due = Date.now() + interval(section);
+    const answer = await fetch(section.dataset.source).catch(() => null);
+    if (!answer?.ok) return;
+    const template = document.createElement("template");
+    template.innerHTML = await answer.text();
+    const moment = section.querySelector(".moment").value;
+    morph(section, template.content.firstElementChild);
+    ready(section);
+    times();
+    section.querySelector(".moment").value = moment;
+    point(section, place);
+  });
+}
+
+function ready(section) {
+  section.querySelector(".moment").hidden = false;
+}
+
+function interval(section) {
+  return Math.min(Number(section.dataset.slotMs), LONGEST_MS);
+}
+
+function slots(section) {
+  return Number(section.querySelector(".moment").max) + 1;
+}
+
+function point(section, at) {
+  place = at === null ? null : Math.max(0, Math.min(at, slots(section) - 1));
+  const row = section.querySelector(`tr[data-slot="${place}"]`);
+  const headings = section.querySelectorAll("thead th");
+  const x = (((place ?? 0) + 0.5) * WIDTH) / slots(section);
+  for (const strip of section.querySelectorAll(".strip")) {
+    strip.querySelector(".cursor").setAttribute("d", place === null ? "" : `M${x} 0V${HEIGHT}`);
+    strip.querySelector(".readout").textContent = place === null ? "" : readout(strip, row, headings);
+  }
+}
+
+function readout(strip, row, headings) {
+  if (!row) return "nothing happened";
+  const [first, last] = strip.dataset.columns.split(" ").map(Number);
+  const cells = [...row.cells].slice(first, last + 1);
+  const said = cells.map((cell, at) => `${headings[first + at].textContent} ${cell.textContent}`);
+  return `${row.cells[0].textContent}: ${said.join(", ")}`;
+}

@@ -1,0 +1,48 @@
+//! `/buckets/{b}/history`: what happened in a bucket, as a part of its page.
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use crate::dashboard::Dashboard;
+use crate::model::history::History;
+use crate::parts::strips::{self, WINDOWS};
+use crate::web::answer;
+use crate::web::api::escaped;
+use crate::web::identity::Visitor;
+
+/// In the query of the page.
+#[derive(Default, Deserialize)]
+pub(crate) struct Window {
+    window: Option<String>,
+}
+
+impl Window {
+    /// One that the page links to.
+    fn name(&self) -> &'static str {
+        let mut known = WINDOWS.into_iter().map(|(name, _)| name);
+        known.find(|name| Some(*name) == self.window.as_deref()).unwrap_or(WINDOWS[0].0)
+    }
+}
+
+/// Nothing, where it can't be read: what the bucket is doing matters more.
+pub(crate) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str, window: &Window) -> Markup {
+    let window = window.name();
+    let path = format!("/v1/buckets/{}/history?window={window}", escaped(bucket));
+    let history = page.api().get::<History>(visitor, &path).await;
+    history.map_or_else(|_| html! {}, |history| strips::of(bucket, window, &history))
+}
+
+/// The part alone, which the page asks for again from time to time.
+pub(crate) async fn show(
+    State(page): State<Dashboard>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    Query(window): Query<Window>,
+) -> Response {
+    let section = section(&page, &visitor, &name, &window).await;
+    let status = if section.0.is_empty() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    answer::page(status, section)
+}

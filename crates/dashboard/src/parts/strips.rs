@@ -1,0 +1,75 @@
+//! What happened in a bucket, as strips of one time axis: each a picture that needs no script, and all of them a table.
+
+mod path;
+mod series;
+mod table;
+
+use maud::{Markup, html};
+
+use self::path::{HEIGHT, WIDTH};
+use self::series::{Series, Strip};
+use crate::model::history::History;
+use crate::parts::{numbers, when};
+use crate::web::api::escaped;
+
+/// The windows of the API, with their names.
+pub(crate) const WINDOWS: [(&str, &str); 3] = [("5m", "5 min"), ("1h", "1 h"), ("24h", "24 h")];
+
+pub(crate) fn of(bucket: &str, window: &str, history: &History) -> Markup {
+    let slot = numbers::time(history.slot_ms);
+    html! {
+        section.history #history aria-labelledby="history-title"
+            data-source={ "/buckets/" (escaped(bucket)) "/history?window=" (window) } data-slot-ms=(history.slot_ms) {
+            div.toolbar {
+                h2 #history-title { "What happened" }
+                nav.chips aria-label="How far back" {
+                    @for (other, name) in WINDOWS {
+                        a href={ "/buckets/" (escaped(bucket)) "?window=" (other) "#history" }
+                            aria-current=[(other == window).then_some("page")] { (name) }
+                    }
+                }
+            }
+            div.strips { @for strip in series::strips(history) { (figure(&strip)) } }
+            p.axis {
+                (when::clock(history.from))
+                input.moment type="range" min="0" max=(history.count() - 1) value=(history.count() - 1)
+                    aria-label="Moment that is shown" hidden;
+                (when::clock(history.to))
+            }
+            details.as-table {
+                summary { "As a table, by " (slot) }
+                (table::of(history))
+            }
+        }
+    }
+}
+
+fn figure(strip: &Strip) -> Markup {
+    let top = strip.top();
+    html! {
+        figure.strip data-columns={ (strip.columns.0) " " (strip.columns.1) } {
+            figcaption {
+                strong { (strip.title) } " "
+                @for series in &strip.series { span.key { span.line.(series.class) {} (series.name) } " " }
+                span.most { "up to " (strip.unit.show(top)) }
+            }
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
+                aria-label=(label(strip)) {
+                @for series in &strip.series { path.(series.class) d=(drawn(series, top)) {} }
+                path.cursor d="" {}
+            }
+            p.readout {}
+        }
+    }
+}
+
+fn drawn(series: &Series, top: f64) -> String {
+    let line = path::steps(&series.values, top);
+    if series.filled { path::closed(&line) } else { line }
+}
+
+/// The highest of each, for those who don't see it.
+fn label(strip: &Strip) -> String {
+    let most = strip.series.iter().map(|series| format!("{} up to {}", series.name, strip.unit.show(series.most)));
+    format!("{}: {}", strip.title, most.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,49 @@
+//! What this replica sees of its calls, added to the history of the bucket.
+
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, CallStats};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::outage::OutageBackoff;
+
+const BETWEEN_SAMPLES: Duration = Duration::from_secs(1);
+/// While nothing is seen, one in this many seconds is enough for what others do to the bucket.
+const QUIET_TICKS: u32 = 3;
+
+/// What was seen since it was taken last.
+#[derive(Default)]
+pub(crate) struct SeenCalls(Mutex<CallStats>);
+
+impl SeenCalls {
+    pub(crate) fn note(&self, note: impl FnOnce(&mut CallStats)) {
+        note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn take(&self) -> CallStats {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Apart from settlements, which never wait for it. What can't be added is dropped: it is for looking at only.
+pub(crate) async fn keep(bucket: &Bucket, seen: &SeenCalls) -> Infallible {
+    let mut ticks = interval(BETWEEN_SAMPLES);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "keep the history");
+    let mut quiet = QUIET_TICKS;
+    loop {
+        ticks.tick().await;
+        let calls = seen.take();
+        quiet += 1;
+        if calls.is_empty() && quiet < QUIET_TICKS {
+            continue;
+        }
+        quiet = 0;
+        match bucket.sample_history(&calls).await {
+            Ok(()) => outage.over(),
+            Err(error) => drop(outage.failed(&error)),
+        }
+    }
+}

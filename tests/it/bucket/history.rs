@@ -1,0 +1,194 @@
+//! The history: nothing is counted twice, however many sample and whatever the clock does; and it stays small.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_store::ServerOptions;
+use dripfeed_tests::buckets::{self, DELIVERED, job, join, open, settle, submit, take_one};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::wall_clock::WallClock;
+
+const KEY: &str = "dripfeed:{b}:history";
+
+/// A Redis whose clock a test sets.
+async fn redis_and_clock() -> (TestRedis, WallClock) {
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    (TestRedis::with(options).await, clock)
+}
+
+async fn sample(bucket: &Bucket, saw: &CallStats) {
+    bucket.sample_history(saw).await.expect("Redis answers");
+}
+
+async fn slots(bucket: &Bucket, window: HistoryWindow) -> Vec<HistorySlot> {
+    bucket.history(window).await.expect("Redis answers").slots
+}
+
+fn one_call(took: Duration) -> CallStats {
+    let mut calls = CallStats::default();
+    calls.answered(Some(200), took);
+    calls
+}
+
+#[tokio::test]
+async fn of_several_that_sample_at_once_each_job_and_call_is_counted_once() {
+    let (redis, clock) = redis_and_clock().await;
+    let (one, other) = (open(&redis, buckets::settings("b")).await, open(&redis, buckets::settings("b")).await);
+    let (nothing, call) = (CallStats::default(), one_call(Duration::from_millis(100)));
+    tokio::join!(sample(&one, &nothing), sample(&other, &nothing));
+    for second in 1..=20 {
+        clock.set_ahead(second);
+        submit(&one, job("1")).await;
+        submit(&other, job("2")).await;
+        tokio::join!(sample(&one, &call), sample(&other, &call), sample(&one, &nothing));
+    }
+    for window in HistoryWindow::ALL {
+        let slots = slots(&one, window).await;
+        let accepted: u64 = slots.iter().map(|slot| slot.accepted).sum();
+        let answers: u64 = slots.iter().map(|slot| slot.answers[0]).sum();
+        assert_eq!((accepted, answers), (40, 40), "{window:?}: {slots:?}");
+        let last = slots.last().expect("a slot");
+        assert_eq!((last.waiting, last.in_flight, last.capacity), (40, 0, 100));
+        let call = last.attempt.expect("calls");
+        assert!((95..=105).contains(&call.p50) && call.p50 == call.p99, "{call:?}");
+    }
+    assert!(slots(&one, HistoryWindow::FiveMinutes).await.len() >= 4);
+}
+
+#[tokio::test]
+async fn a_sample_has_what_the_bucket_is_at() {
+    for kind in [Kind::Stream, Kind::List] {
+        let (redis, clock) = redis_and_clock().await;
+        let mut settings = BucketSettings { kind, ..buckets::settings("b") };
+        settings.leak.rate = "2/s".parse().ok();
+        settings.leak.burst = 10;
+        let bucket = open(&redis, settings).await;
+        sample(&bucket, &CallStats::default()).await;
+        let replica = join(&bucket, "a").await;
+        for body in ["delivered", "called", "waits"] {
+            submit(&bucket, job(body)).await;
+        }
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        let _called = take_one(&replica).await;
+        clock.set_ahead(10);
+        sample(&bucket, &CallStats::default()).await;
+        let slot = slots(&bucket, HistoryWindow::FiveMinutes).await.pop().expect("a slot");
+        assert_eq!((slot.accepted, slot.delivered, slot.waiting, slot.in_flight), (3, 1, 1, 1), "{kind:?}");
+        assert_eq!((slot.target_per_s, slot.effective_per_s), (Some(2.0), Some(2.0)), "{kind:?}");
+        bucket.pause().await.unwrap();
+        clock.set_ahead(20);
+        sample(&bucket, &CallStats::default()).await;
+        let slot = slots(&bucket, HistoryWindow::FiveMinutes).await.pop().expect("a slot");
+        assert_eq!((slot.accepted, slot.effective_per_s), (0, Some(0.0)), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_in_which_nothing_happens_writes_nothing() {
+    let (redis, clock) = redis_and_clock().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    for second in 0..3 {
+        clock.set_ahead(second);
+        sample(&bucket, &CallStats::default()).await;
+    }
+    assert_eq!(redis.tell::<u64>(&format!("EXISTS {KEY}")).await, 0);
+    submit(&bucket, job("x")).await;
+    clock.set_ahead(10);
+    sample(&bucket, &CallStats::default()).await;
+    assert!(redis.tell::<u64>(&format!("PTTL {KEY}")).await > 0);
+    let writes = redis.calls("hset").await;
+    for second in 11..20 {
+        clock.set_ahead(second);
+        sample(&bucket, &CallStats::default()).await;
+    }
+    assert_eq!(redis.calls("hset").await, writes);
+    assert_eq!(slots(&bucket, HistoryWindow::Day).await[0].accepted, 1);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_counts_nothing_twice_and_leaves_nothing_ahead() {
+    let (redis, clock) = redis_and_clock().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    sample(&bucket, &CallStats::default()).await;
+    for ahead in [1, 86_400, 3, -3600, -86_400 * 400, 5, 7200, 0] {
+        clock.set_ahead(ahead);
+        submit(&bucket, job("x")).await;
+        sample(&bucket, &one_call(Duration::ZERO)).await;
+        for window in HistoryWindow::ALL {
+            let History { from_ms, to_ms, slots, .. } = bucket.history(window).await.unwrap();
+            assert!(slots.iter().all(|slot| (from_ms..=to_ms).contains(&slot.at_ms)), "{ahead}: {slots:?}");
+            let last = slots.last().expect("the slot of now");
+            assert!((1..=8).contains(&last.accepted) && last.answers[0] >= 1, "{ahead}: {slots:?}");
+            assert!(slots.iter().map(|slot| slot.accepted).sum::<u64>() <= 8, "{ahead}: {slots:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn at_maxmemory_history_is_lost_and_work_goes_on() {
+    let (redis, clock) = redis_and_clock().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    sample(&bucket, &CallStats::default()).await;
+    for _ in 0..5 {
+        submit(&bucket, job("x")).await;
+    }
+    clock.set_ahead(10);
+    sample(&bucket, &CallStats::default()).await;
+    redis.tell::<()>("CONFIG SET maxmemory 1").await;
+    for second in 0..4 {
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        clock.set_ahead(20 + second);
+        sample(&bucket, &one_call(Duration::ZERO)).await;
+    }
+    redis.tell::<()>("CONFIG SET maxmemory 0").await;
+    clock.set_ahead(30);
+    sample(&bucket, &CallStats::default()).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    clock.set_ahead(40);
+    sample(&bucket, &CallStats::default()).await;
+    let slots = slots(&bucket, HistoryWindow::Hour).await;
+    let sum = |count: fn(&HistorySlot) -> u64| slots.iter().map(count).sum::<u64>();
+    // What happened meanwhile belongs in no slot that comes after.
+    assert_eq!((sum(|slot| slot.accepted), sum(|slot| slot.delivered)), (5, 1), "{slots:?}");
+}
+
+/// As many digits and as many ranges as there can be.
+fn calls_of_all_lengths() -> CallStats {
+    let mut calls = CallStats::default();
+    for range in 0..200 {
+        let took = Duration::from_secs_f64(0.001 * (0.1 * f64::from(range)).exp());
+        calls.waited(took);
+        calls.answered(Some(503), took);
+        calls.delivered(took);
+    }
+    calls
+}
+
+#[tokio::test]
+async fn a_day_of_everything_takes_no_more_than_64_kib() {
+    let (redis, clock) = redis_and_clock().await;
+    let (store, bucket) = (redis.store().await, open(&redis, buckets::settings("b")).await);
+    let calls = calls_of_all_lengths();
+    sample(&bucket, &calls).await;
+    let minutes = (1..=24 * 60).map(|minute| minute * 60);
+    let last_minutes = (1..=60).map(|slot| 24 * 3600 + slot * 5);
+    for second in minutes.chain(last_minutes) {
+        clock.set_ahead(second);
+        let mut counted = redis::pipe();
+        for field in ["accepted", "refused:bucket_full", "delivered", "dead", "expired", "cancelled"] {
+            counted.hincr("dripfeed:{b}:tally", field, 1_200_000).ignore();
+        }
+        store.pipeline::<()>(&counted).await.unwrap();
+        sample(&bucket, &calls).await;
+    }
+    let bytes: u64 = redis.tell(&format!("MEMORY USAGE {KEY} SAMPLES 0")).await;
+    let fields: u64 = redis.tell(&format!("HLEN {KEY}")).await;
+    // Every slot of each window, what is open, and the last look.
+    assert_eq!(fields, 60 + 60 + 96 + 3 + 1);
+    assert!(bytes <= 64 << 10, "{bytes} bytes");
+    for window in HistoryWindow::ALL {
+        assert!(slots(&bucket, window).await.len() as u64 >= window.slots() - 1, "{window:?}");
+    }
+}
