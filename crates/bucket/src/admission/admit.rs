@@ -107,7 +107,7 @@ impl RedisBucket {
             }
             let call = self.call(&effective, requests, &batch_plans, &token, unknown.is_some());
             match self.store.run_durably::<Value>(&call).await {
-                Ok(reply) => match self.learn_overrides(Reply::packed_or_not("admit", reply)?)? {
+                Ok(reply) => match self.learn_overrides(Reply::new("admit", reply)?)? {
                     Some(reply) => return read(reply, &batch_plans, effective.settings.capacity),
                     None if started.elapsed() < PATIENCE => continue,
                     None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),

@@ -19,18 +19,18 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// An answer as an array, or packed by `cmsgpack` into a string, which is quicker to write and to read.
     pub(crate) fn new(script: &'static str, value: Value) -> Result<Self, BucketError> {
         match value {
-            Value::Array(members) => Ok(Self { script, members: members.into_iter() }),
-            other => Err(unreadable(script, "an array", &other)),
+            Value::BulkString(packed) => Self::of_array(script, unpacked(&packed).ok_or_else(|| broken(script))?),
+            other => Self::of_array(script, other),
         }
     }
 
-    /// An answer as an array, or packed by `cmsgpack` into a string, which is quicker to write and to read.
-    pub(crate) fn packed_or_not(script: &'static str, value: Value) -> Result<Self, BucketError> {
+    fn of_array(script: &'static str, value: Value) -> Result<Self, BucketError> {
         match value {
-            Value::BulkString(packed) => Self::new(script, unpacked(&packed).ok_or_else(|| broken(script))?),
-            other => Self::new(script, other),
+            Value::Array(members) => Ok(Self { script, members: members.into_iter() }),
+            other => Err(unreadable(script, "an array", &other)),
         }
     }
 
@@ -43,7 +43,7 @@ impl Reply {
     /// The next member, itself an array.
     pub(crate) fn array(&mut self) -> Result<Self, BucketError> {
         let value = self.next("an array")?;
-        Self::new(self.script, value)
+        Self::of_array(self.script, value)
     }
 
     pub(crate) fn bytes(&mut self) -> Result<Bytes, BucketError> {
