@@ -13,6 +13,10 @@ CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/c
 SCHEMATHESIS_VERSION := 4.32.5
 SCHEMATHESIS := $(TARGET)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 
+PLAYWRIGHT_VERSION := 1.65.2
+AXE_VERSION := 0.1.8
+PAGE_PYTHON := $(TARGET)/playwright-$(PLAYWRIGHT_VERSION)/bin/python
+
 TYPOS_VERSION := 1.52.0
 TYPOS := $(TARGET)/typos-$(TYPOS_VERSION)/bin/typos
 
@@ -45,6 +49,17 @@ test: redis curl check-compose $(SCHEMATHESIS) ## Run all tests, over a real Red
 	@mkdir -p $(TARGET)
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-6} cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
 	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 200
+
+# Apart from `make test`, which has no browser to start.
+.PHONY: page-test
+page-test: redis chromium $(PAGE_PYTHON) ## Test the page in a real browser, in about two minutes; ARGS="Keys" runs a part
+	cargo build --locked --workspace
+	DRIPFEED=$(abspath $(TARGET))/debug/dripfeed $(PAGE_PYTHON) tests/page/test_page.py $(ARGS)
+
+.PHONY: screenshots
+screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in target/screenshots; ARGS="bucket dead": those alone
+	cargo build --locked --workspace
+	DRIPFEED=$(abspath $(TARGET))/debug/dripfeed SCREENSHOTS=$(TARGET)/screenshots $(PAGE_PYTHON) tests/page/screenshots.py $(ARGS)
 
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
@@ -121,6 +136,10 @@ key: ## Make the callers' key for docker compose: printed once, its hash kept in
 redis:
 	@if ! command -v redis-server valkey-server >/dev/null; then $(call apt_install,redis-server); fi
 
+.PHONY: chromium
+chromium:
+	@if ! command -v chromium >/dev/null; then $(call apt_install,chromium); fi
+
 # A test types the commands of the README.
 .PHONY: curl
 curl:
@@ -139,6 +158,11 @@ $(CHECK_JSONSCHEMA):
 
 $(SCHEMATHESIS):
 	@$(call python_tool,schemathesis,$(SCHEMATHESIS_VERSION))
+
+# The driver comes with its package; the browser is Debian's.
+$(PAGE_PYTHON):
+	@$(call python_tool,playwright,$(PLAYWRIGHT_VERSION))
+	@$(TARGET)/playwright-$(PLAYWRIGHT_VERSION)/bin/pip install --quiet axe-playwright-python==$(AXE_VERSION)
 
 $(TYPOS):
 	@$(call python_tool,typos,$(TYPOS_VERSION))

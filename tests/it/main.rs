@@ -10,6 +10,8 @@ mod documents;
 mod limits;
 /// Operators' work: doctor, removed and moved buckets, push, shutdown.
 mod operate;
+/// The page: sessions, forms, and what is text there.
+mod page;
 /// The guarantees of the README, a module each.
 mod promises;
 /// Every kind of Redis, and everything that it can answer.

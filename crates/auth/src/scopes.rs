@@ -7,18 +7,23 @@ use serde::{Deserialize, Serialize};
 pub enum Scope {
     /// Submit jobs; check requests against rate limits.
     Submit,
-    /// Read everything.
+    /// Read states and numbers.
     Read,
+    /// See payloads and answers of upstreams, beside what `read` shows.
+    Inspect,
     /// Change, pause, cancel, replay, delete; register services.
     Operate,
 }
 
 impl Scope {
+    pub const ALL: [Self; 4] = [Self::Submit, Self::Read, Self::Inspect, Self::Operate];
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Submit => "submit",
             Self::Read => "read",
+            Self::Inspect => "inspect",
             Self::Operate => "operate",
         }
     }

@@ -43,6 +43,7 @@ pub use inspect::served::{
     BucketPlace, NotedPlace, StrandedJobs, is_list_elsewhere, level_at, note_places, noted_places, release_place,
     stranded_jobs,
 };
+pub use operate::audit::AuditEntry;
 pub use operate::cancel::Cancel;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
 pub use pace::PaceTarget;
@@ -53,5 +54,5 @@ pub use settings::overrides::Overrides;
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
 pub use settings::setting_kind::{BadSetting, SettingKind};
-pub use settings::worst_case::INSTALLATION;
+pub use settings::worst_case::{INSTALLATION, memory_shortfall};
 pub use settings::{BucketSettings, Keep, Kind, Leak, WhenDeadFull};

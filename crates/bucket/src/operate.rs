@@ -1,6 +1,7 @@
 //! What an operator does to a bucket.
 
 pub(crate) mod apply_overrides;
+pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod moving;
 pub(crate) mod purge;

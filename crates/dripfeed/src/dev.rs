@@ -4,7 +4,10 @@
 //! order in which work flows: intake and processors drain, the echo answers to the last, and Redis stops last of all.
 //! It signals nothing that it didn't start.
 
+mod browser;
 mod echo;
+mod echo_mode;
+mod playground;
 mod processors;
 mod redis;
 mod welcome;
@@ -19,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::echo::Echo;
+use self::echo_mode::EchoModes;
 use self::processors::Processors;
 use self::redis::PrivateRedis;
 use self::welcome::Welcome;
@@ -45,6 +49,9 @@ pub(crate) struct Arguments {
     /// Where the data is
     #[arg(long, value_name = "FOLDER", default_value = ".dripfeed")]
     data: PathBuf,
+    /// Don't open the page in a browser
+    #[arg(long)]
+    no_open: bool,
 }
 
 const BUCKETS: &str = include_str!("../../../config/examples/dev.toml");
@@ -97,8 +104,9 @@ async fn over(
     layers.arguments.extend([format!("redis.url={url}"), "redis.url_file=".to_owned()]);
     let address = echo.address();
     let last = CancellationToken::new();
-    let echo = tokio::spawn(echo.serve(last.clone()));
-    let ended = work(arguments, &layers, address, stop).await;
+    let modes = EchoModes::default();
+    let echo = tokio::spawn(echo.serve(modes.clone(), last.clone()));
+    let ended = work(arguments, &layers, address, modes, stop).await;
     last.cancel();
     let stopped = echo.await.map_err(anyhow::Error::from)?;
     ended.and(stopped.map_err(Failure::from))
@@ -109,12 +117,18 @@ async fn work(
     arguments: &Arguments,
     layers: &Layers,
     echo: SocketAddr,
+    modes: EchoModes,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
-    let Some((intake, ports)) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
-    let welcome = Welcome { intake: ports.http.local_addr()?, echo, settings: &settings, files: &layers.files };
+    let Some((mut intake, ports)) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
+    intake.play_with(|keys| playground::router(keys, modes));
+    let page = ports.page(settings.intake.dashboard)?;
+    let welcome = Welcome { intake: ports.http.local_addr()?, page, echo, settings: &settings, files: &layers.files };
     welcome.print();
+    if !arguments.no_open {
+        welcome.open();
+    }
     let processors = Processors::new(layers, &settings)?;
     let mut working = JoinSet::new();
     for number in 1..=arguments.processors {

@@ -32,7 +32,7 @@ use dripfeed_store::RedisSettings;
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
 pub(crate) use self::grpc::GrpcPort;
-pub(crate) use self::intake::IntakeRole;
+pub(crate) use self::intake::{DashboardPlace, IntakeRole};
 pub(crate) use self::key::check_id as check_key_id;
 pub(crate) use self::layers::Layers;
 pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};

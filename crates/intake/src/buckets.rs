@@ -1,6 +1,8 @@
 //! Inspecting and operating buckets.
 
+pub(crate) mod audit;
 pub(crate) mod change;
+pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod patch;
 pub(crate) mod pause;

@@ -22,7 +22,7 @@ use crate::request::client_ip::ClientIp;
 use crate::router::{check_head, check_host, complete};
 use crate::submit::single;
 
-/// The whole API as a service. Cheap to clone.
+/// Answers all requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Front {
     intake: Intake,
@@ -30,9 +30,16 @@ pub struct Front {
 }
 
 impl Intake {
-    /// The whole API as a service.
+    /// Answers all of the API.
     pub fn front(&self) -> Front {
-        Front { intake: self.clone(), router: self.router() }
+        Front::new(self.clone(), self.router())
+    }
+}
+
+impl Front {
+    /// The router has all that the API has, and may have more.
+    pub fn new(intake: Intake, router: Router) -> Self {
+        Self { intake, router }
     }
 }
 

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use dripfeed_auth::ApiKeys;
-use dripfeed_bucket::Buckets;
+use dripfeed_bucket::{Buckets, INSTALLATION};
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use crate::caller_turns::CallerTurns;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
+use crate::readings::Readings;
+use crate::redis_servers::RedisServers;
 use crate::settings::IntakeSettings;
 use crate::wait_limit::WaitLimit;
 
@@ -25,7 +28,13 @@ struct IntakeState {
     metrics: IntakeMetrics,
     exporter: MetricsExporter,
     body_budget: BodyBudget,
+    turns: CallerTurns,
     waits: WaitLimit,
+    streams: WaitLimit,
+    readings: Readings,
+    redis: RedisServers,
+    /// Locked by the examination of a bucket: each reads all of its jobs.
+    examining: Mutex<()>,
 }
 
 impl Intake {
@@ -37,10 +46,27 @@ impl Intake {
         services: Services,
         metrics: IntakeMetrics,
         exporter: MetricsExporter,
+        redis: RedisServers,
     ) -> Self {
         let body_budget = BodyBudget::new(settings.max_bodies);
         let waits = WaitLimit::new(settings.max_waits, settings.max_waits_per_caller);
-        Self(Arc::new(IntakeState { settings, keys, buckets, services, metrics, exporter, body_budget, waits }))
+        let streams = WaitLimit::new(settings.max_event_streams, settings.max_event_streams_per_caller);
+        let readings = Readings::new(Arc::clone(&buckets));
+        Self(Arc::new(IntakeState {
+            settings,
+            keys,
+            buckets,
+            services,
+            metrics,
+            exporter,
+            body_budget,
+            turns: CallerTurns::default(),
+            waits,
+            streams,
+            readings,
+            redis,
+            examining: Mutex::default(),
+        }))
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {
@@ -67,8 +93,34 @@ impl Intake {
         &self.0.body_budget
     }
 
+    pub(crate) fn turns(&self) -> &CallerTurns {
+        &self.0.turns
+    }
+
     pub(crate) fn waits(&self) -> &WaitLimit {
         &self.0.waits
+    }
+
+    pub(crate) fn streams(&self) -> &WaitLimit {
+        &self.0.streams
+    }
+
+    pub(crate) fn readings(&self) -> &Readings {
+        &self.0.readings
+    }
+
+    pub(crate) fn redis(&self) -> &RedisServers {
+        &self.0.redis
+    }
+
+    pub(crate) fn examining(&self) -> &Mutex<()> {
+        &self.0.examining
+    }
+
+    /// The most memory that all buckets may take in Redis.
+    pub(crate) fn most_memory(&self) -> u64 {
+        let buckets = self.buckets().all();
+        buckets.values().map(|bucket| bucket.settings().most_memory()).fold(INSTALLATION, u64::saturating_add)
     }
 
     pub(crate) fn exporter(&self) -> &MetricsExporter {

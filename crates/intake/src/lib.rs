@@ -7,14 +7,19 @@
 //! ends before Redis is queried.
 
 mod buckets;
+mod caller_turns;
+mod events;
 mod front;
 mod index;
+mod installation;
 mod intake;
 mod jobs;
 pub mod metrics;
 mod openapi;
 pub mod probes;
 mod problem;
+mod readings;
+mod redis_servers;
 mod request;
 mod router;
 mod services;
@@ -24,5 +29,6 @@ mod wait_limit;
 
 pub use front::Front;
 pub use intake::Intake;
+pub use redis_servers::RedisServers;
 pub use router::openapi;
 pub use settings::IntakeSettings;

@@ -45,6 +45,10 @@ impl Problem {
         Self::new(Code::BadMember, reason).at(place)
     }
 
+    pub(crate) fn unauthenticated() -> Self {
+        Self::new(Code::Unauthenticated, "send a valid key as `Authorization: Bearer …` or `Dripfeed-Key: …`")
+    }
+
     pub(crate) fn unknown_bucket() -> Self {
         Self::new(Code::UnknownBucket, "no bucket with this name is configured; GET /v1/buckets lists the buckets")
     }

@@ -5,4 +5,5 @@ pub(crate) mod body;
 pub(crate) mod client_ip;
 pub(crate) mod json;
 pub(crate) mod pagination;
+pub(crate) mod sight;
 pub(crate) mod time;

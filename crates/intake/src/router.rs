@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use dripfeed_http::{ConnectionLimits, Health, Listener, limits};
+use dripfeed_http::{Answers, ConnectionLimits, Health, Listener, limits};
 use http::{HeaderMap, HeaderValue, Request, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -18,12 +18,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::buckets::{change, list as buckets, pause, purge};
+use crate::buckets::{audit, change, doctor, list as buckets, pause, purge};
+use crate::events;
+use crate::installation::{key, redis};
 use crate::intake::Intake;
 use crate::jobs::{cancel, dead_letters, job, list as jobs, outcomes, replay, report};
 use crate::openapi::document;
 use crate::problem::{Code, Problem};
-use crate::services::{check, rules};
+use crate::services::{check, list as services, rules};
 use crate::submit::{batch, proxy, single};
 use crate::{index, probes};
 
@@ -38,6 +40,25 @@ const OWN_SCRIPTS: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 impl Intake {
     /// All routes.
     pub fn router(&self) -> Router {
+        self.api_with(Router::new())
+    }
+
+    /// All routes, and more, protected as they are.
+    pub fn api_with(&self, more: Router) -> Router {
+        self.complete(self.routes().route("/", get(index::index)).merge(more))
+    }
+
+    /// All routes, and a page whose routes include `/`.
+    pub fn router_with(&self, page: Router) -> Router {
+        self.complete(self.routes().merge(page))
+    }
+
+    /// A page alone, for its own address, protected as the API is.
+    pub fn page_alone(&self, page: Router) -> Router {
+        self.complete(page)
+    }
+
+    fn routes(&self) -> Router {
         let (calls, api) = calls().split_for_parts();
         let calls = calls
             .route("/v1/buckets/{bucket}/proxy", any(proxy::proxy))
@@ -50,8 +71,12 @@ impl Intake {
             .merge(calls)
             .route("/metrics", get(probes::metrics).with_state(self.clone()))
             .merge(docs.layer(from_fn(allow_own_scripts)))
-            .route("/", get(index::index))
             .route("/problems/{code}", get(index::about_problem))
+    }
+
+    /// What surrounds all routes: the checks of each request, health, and problems for all that is no route.
+    fn complete(&self, routes: Router) -> Router {
+        routes
             .layer(from_fn_with_state(self.clone(), refuse_unknown_host))
             .merge(probes::health(self.health().clone()))
             .fallback(index::not_found)
@@ -66,6 +91,19 @@ impl Intake {
     /// # Errors
     /// When the listener fails.
     pub async fn serve(&self, listener: impl Into<Listener>, stop: CancellationToken) -> io::Result<()> {
+        self.serve_with(listener, self.front(), stop).await
+    }
+
+    /// As [`Intake::serve`], with what answers besides the API, or instead of it.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve_with(
+        &self,
+        listener: impl Into<Listener>,
+        answers: impl Answers,
+        stop: CancellationToken,
+    ) -> io::Result<()> {
         let settings = self.settings();
         let limits = ConnectionLimits {
             most: settings.max_connections,
@@ -73,7 +111,7 @@ impl Intake {
             stall_timeout: settings.body_timeout,
             drain: settings.drain,
         };
-        let serving = dripfeed_http::serve(listener, self.front(), limits, self.health().draining().clone());
+        let serving = dripfeed_http::serve(listener, answers, limits, self.health().draining().clone());
         tokio::pin!(serving);
         tokio::select! {
             ended = &mut serving => return ended,
@@ -110,6 +148,11 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(job::job, cancel::cancel))
         .routes(routes!(buckets::buckets))
         .routes(routes!(buckets::bucket, change::change))
+        .routes(routes!(audit::audit))
+        .routes(routes!(doctor::doctor))
+        .routes(routes!(events::events))
+        .routes(routes!(key::key))
+        .routes(routes!(redis::redis))
         .routes(routes!(pause::pause))
         .routes(routes!(pause::resume))
         .routes(routes!(purge::purge))
@@ -119,6 +162,7 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(replay::replay_many))
         .routes(routes!(outcomes::outcomes))
         .routes(routes!(report::report))
+        .routes(routes!(services::services))
         .routes(routes!(rules::put, rules::get, rules::delete))
         .routes(routes!(check::check))
 }

@@ -1,4 +1,5 @@
 //! Rate limits of services: their rules, and checks of requests against them.
 
 pub(crate) mod check;
+pub(crate) mod list;
 pub(crate) mod rules;

@@ -32,4 +32,7 @@ pub struct IntakeSettings {
     /// Concurrent `Prefer: wait` requests, in total and per caller.
     pub max_waits: usize,
     pub max_waits_per_caller: usize,
+    /// Open streams of events, in total and per caller.
+    pub max_event_streams: usize,
+    pub max_event_streams_per_caller: usize,
 }

@@ -1,8 +1,8 @@
-//! Limits concurrent `Prefer: wait` requests, because each occupies a connection.
+//! Limits concurrent requests that stay open, `Prefer: wait` and streams of events, because each occupies a connection.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The waiting caller: its key id, or its address where no keys are configured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ impl Waiter {
 pub(crate) struct WaitLimit {
     most: usize,
     most_per_caller: usize,
-    now: Mutex<WaitCounts>,
+    now: Arc<Mutex<WaitCounts>>,
 }
 
 #[derive(Default)]
@@ -31,35 +31,35 @@ struct WaitCounts {
 
 impl WaitLimit {
     pub(crate) fn new(most: usize, most_per_caller: usize) -> Self {
-        Self { most, most_per_caller, now: Mutex::default() }
+        Self { most, most_per_caller, now: Arc::default() }
     }
 
     /// None: the caller, or all callers together, are at the limit.
-    pub(crate) fn enter(&self, waiter: Waiter) -> Option<WaitPermit<'_>> {
-        let mut now = self.now();
+    pub(crate) fn enter(&self, waiter: Waiter) -> Option<WaitPermit> {
+        let mut now = locked(&self.now);
         let own = now.by_caller.get(&waiter).copied().unwrap_or(0);
         if now.all >= self.most || own >= self.most_per_caller {
             return None;
         }
         now.all += 1;
         now.by_caller.insert(waiter.clone(), own + 1);
-        Some(WaitPermit { waits: self, waiter })
+        Some(WaitPermit { now: Arc::clone(&self.now), waiter })
     }
+}
 
-    fn now(&self) -> MutexGuard<'_, WaitCounts> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked(now: &Mutex<WaitCounts>) -> MutexGuard<'_, WaitCounts> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts as one wait until it is dropped.
-pub(crate) struct WaitPermit<'w> {
-    waits: &'w WaitLimit,
+pub(crate) struct WaitPermit {
+    now: Arc<Mutex<WaitCounts>>,
     waiter: Waiter,
 }
 
-impl Drop for WaitPermit<'_> {
+impl Drop for WaitPermit {
     fn drop(&mut self) {
-        let mut now = self.waits.now();
+        let mut now = locked(&self.now);
         now.all = now.all.saturating_sub(1);
         if let Some(own) = now.by_caller.get_mut(&self.waiter) {
             *own -= 1;
@@ -86,6 +86,6 @@ mod tests {
         drop(first);
         assert!(waits.enter(acme).is_some());
         drop((second, third));
-        assert!(waits.now().by_caller.is_empty() && waits.now().all == 0);
+        assert!(locked(&waits.now).by_caller.is_empty() && locked(&waits.now).all == 0);
     }
 }

@@ -35,7 +35,7 @@ level = "trace"
 [[keys]]
 id = "shop"
 sha256 = "{hash}"
-scopes = ["submit", "read", "operate"]
+scopes = ["submit", "read", "inspect", "operate"]
 [defaults]
 retry = { attempts = 2, first = "1ms", max = "1ms" }
 leak.default_hold = "1ms"

@@ -69,6 +69,11 @@ impl Keys {
         self.of("control")
     }
 
+    /// Stream: who did what.
+    pub(crate) fn audit(&self) -> String {
+        self.of("audit")
+    }
+
     /// Hash: caller → jobs of its in the bucket.
     pub(crate) fn holders(&self) -> String {
         self.of("holders")

@@ -17,12 +17,14 @@ const LETTER: u64 = 5 << 10;
 const IDEMPOTENCY_KEY: u64 = 1280;
 /// One letter is kept, however large. No script moves a larger job.
 const LARGEST: u64 = 4 << 20;
-/// Counters, members, changes.
-const BUCKET: u64 = 64 << 10;
+/// Counters, members, changes, the audit trail.
+const BUCKET: u64 = 128 << 10;
 
 /// What an installation takes beside its buckets: Redis itself, its connections, and the answers to batches, which are
 /// kept for some seconds: those of 20,000 admissions a second.
 pub const INSTALLATION: u64 = 80 << 20;
+
+const MIB: u64 = 1 << 20;
 
 impl BucketSettings {
     /// The most bytes of Redis' memory that this bucket takes. The state of limits isn't in it.
@@ -47,5 +49,43 @@ impl BucketSettings {
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
+    }
+}
+
+/// What is wrong with the memory that Redis may take, and what to do about it; None: all fits. `limits`: the
+/// `maxmemory` of each server. `needed`: what all buckets together may take.
+#[must_use]
+pub fn memory_shortfall(limits: &[u64], needed: u64) -> Option<String> {
+    let what_to_do = "raise maxmemory, or lower capacity, capacity_bytes and keep of the buckets";
+    if limits.contains(&0) {
+        let needed = needed.div_ceil(MIB);
+        return Some(format!(
+            "maxmemory isn't set, so Redis grows until it is killed; the buckets may take {needed} MiB: set it to at \
+             least that"
+        ));
+    }
+    let given = limits.iter().fold(0, |sum: u64, limit| sum.saturating_add(*limit));
+    (given < needed).then(|| {
+        let (given, needed) = (given / MIB, needed.div_ceil(MIB));
+        format!(
+            "the buckets may take {needed} MiB and maxmemory is {given} MiB: when it is full, new jobs are \
+            refused: {what_to_do}"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_missing_where_the_buckets_may_take_more_or_nothing_is_set() {
+        assert_eq!(memory_shortfall(&[100 << 20], 100 << 20), None);
+        assert_eq!(memory_shortfall(&[50 << 20, 50 << 20], 100 << 20), None);
+        assert!(
+            memory_shortfall(&[100 << 20], (100 << 20) + 1)
+                .is_some_and(|text| text.contains("take 101 MiB and maxmemory is 100 MiB"))
+        );
+        assert!(memory_shortfall(&[0], 1).is_some_and(|text| text.contains("maxmemory isn't set")));
     }
 }

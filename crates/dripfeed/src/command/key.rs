@@ -38,7 +38,7 @@ const MARK: &str = "dripfeed_";
 /// 256 bits.
 const RANDOM_BYTES: usize = 32;
 /// Scopes of a new section, until it is narrowed.
-const SCOPES: [&str; 3] = ["submit", "read", "operate"];
+const SCOPES: [&str; 4] = ["submit", "read", "inspect", "operate"];
 
 pub(super) fn run(Arguments { command: KeyCommand::New(new) }: &Arguments) -> Result<(), Failure> {
     let mut random = [0; RANDOM_BYTES];

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::echo_mode::EchoModes;
 use crate::exit::Failure;
 use crate::output;
 
@@ -43,7 +44,11 @@ fn ok() -> u16 {
     200
 }
 
-type Calls = Arc<AtomicU64>;
+#[derive(Clone, Default)]
+struct EchoState {
+    calls: Arc<AtomicU64>,
+    modes: EchoModes,
+}
 
 impl Echo {
     /// On `port`, or on a free one when it is taken.
@@ -60,34 +65,35 @@ impl Echo {
         self.address
     }
 
-    pub(super) async fn serve(self, stop: CancellationToken) -> std::io::Result<()> {
+    pub(super) async fn serve(self, modes: EchoModes, stop: CancellationToken) -> std::io::Result<()> {
         let router = Router::new()
             .route("/", get(calls))
             .route("/echo", any(echo))
             .route("/echo/{*path}", any(echo))
             .layer(DefaultBodyLimit::disable())
-            .with_state(Calls::default());
+            .with_state(EchoState { modes, ..EchoState::default() });
         axum::serve(self.listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
     }
 }
 
 /// How many there were.
-async fn calls(State(calls): State<Calls>) -> String {
-    format!("{{\"calls\":{}}}\n", calls.load(Ordering::Relaxed))
+async fn calls(State(state): State<EchoState>) -> String {
+    format!("{{\"calls\":{}}}\n", state.calls.load(Ordering::Relaxed))
 }
 
 async fn echo(
-    State(calls): State<Calls>,
+    State(state): State<EchoState>,
     method: Method,
     uri: Uri,
     wish: Result<Query<EchoQuery>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let number = calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let response = match wish {
-        Ok(Query(wish)) => answer(&wish, &headers, body.clone()).await,
-        Err(rejection) => rejection.into_response(),
+    let number = state.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let response = match (state.modes.answer().await, wish) {
+        (Some(response), _) => response,
+        (None, Ok(Query(wish))) => answer(&wish, &headers, body.clone()).await,
+        (None, Err(rejection)) => rejection.into_response(),
     };
     // Nobody who reads the lines any more is no reason to stop echoing.
     let _ = output::line(line(number, &method, &uri, &headers, &body, response.status()));

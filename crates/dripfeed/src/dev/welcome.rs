@@ -3,11 +3,14 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::browser;
 use crate::output;
 use crate::settings::Settings;
 
 pub(super) struct Welcome<'a> {
     pub(super) intake: SocketAddr,
+    /// Where the page is. None: it is off.
+    pub(super) page: Option<SocketAddr>,
     pub(super) echo: SocketAddr,
     pub(super) settings: &'a Settings,
     /// Where the buckets are configured.
@@ -17,8 +20,11 @@ pub(super) struct Welcome<'a> {
 impl Welcome<'_> {
     /// On standard error: standard output has the lines of the echo.
     pub(super) fn print(&self) {
-        let Self { intake, echo, settings, files } = self;
-        let intake = format!("{}://{intake}", if settings.intake.tls.is_some() { "https" } else { "http" });
+        let Self { intake, echo, settings, files, .. } = self;
+        let intake = self.address(*intake);
+        let page = self.page.map(|page| self.address(page));
+        let page = page.map(|page| format!("  page      {page}/         see the buckets fill and leak\n"));
+        let page = page.unwrap_or_default();
         let names: Vec<&str> = settings.buckets.keys().map(|name| name.as_str()).collect();
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
@@ -26,7 +32,7 @@ impl Welcome<'_> {
         let program = std::env::args().next().unwrap_or_else(|| "dripfeed".to_owned());
         let bucket = names.first().copied().unwrap_or("NAME");
         output::say(format_args!(
-            "\n  intake    {intake}          /docs to try the API\n  \
+            "\n{page}  intake    {intake}          /docs to try the API\n  \
              upstream  http://{echo}/echo     ?status=500&delay=2s&retry_after=5\n  \
              Redis     {redis_cli}\n  \
              buckets   {}     from {}\n\n  \
@@ -41,6 +47,17 @@ impl Welcome<'_> {
             files.join(", "),
             settings.redis.prefix,
         ));
+    }
+
+    /// In a browser, where a person sits before this machine.
+    pub(super) fn open(&self) {
+        if let Some(page) = self.page {
+            browser::open(&self.address(page));
+        }
+    }
+
+    fn address(&self, of: SocketAddr) -> String {
+        format!("{}://{of}", if self.settings.intake.tls.is_some() { "https" } else { "http" })
     }
 
     fn redis_cli(&self) -> String {

@@ -1,15 +1,17 @@
 //! `dripfeed intake`: HTTP in.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
+use dripfeed_dashboard::{Dashboard, SessionSecret};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Intake, probes};
+use dripfeed_intake::{Front, Intake, RedisServers, probes};
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +24,7 @@ use super::{Arguments, FOR_HEALTH, buckets, listen, retention};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
-use crate::settings::{Layers, Settings};
+use crate::settings::{DashboardPlace, Layers, Settings};
 use crate::telemetry::Log;
 
 /// Runs until SIGTERM.
@@ -54,6 +56,9 @@ pub(crate) struct IntakeRole {
     intake: Intake,
     exporter: MetricsExporter,
     grpc: GrpcSettings,
+    dashboard: DashboardPlace,
+    /// Routes to play with, in `dripfeed dev` alone.
+    playground: Option<Router>,
     /// Where others than this machine reach it.
     open_to_others: Option<SocketAddr>,
 }
@@ -65,6 +70,22 @@ pub(crate) struct Ports {
     grpc: Option<Grpc>,
     /// None: off.
     metrics: Option<TcpListener>,
+    /// None: off, or beside the API.
+    dashboard: Option<TcpListener>,
+}
+
+impl Ports {
+    /// Where the page is to be reached. None: it is off.
+    ///
+    /// # Errors
+    /// When a port has no address.
+    pub(crate) fn page(&self, place: DashboardPlace) -> io::Result<Option<SocketAddr>> {
+        match place {
+            DashboardPlace::Intake => self.http.local_addr().map(Some),
+            DashboardPlace::Apart(_) => self.dashboard.as_ref().map(TcpListener::local_addr).transpose(),
+            DashboardPlace::Off => Ok(None),
+        }
+    }
 }
 
 impl IntakeRole {
@@ -94,6 +115,7 @@ impl IntakeRole {
             services.clone(),
             metrics,
             exporter.clone(),
+            RedisServers::new(connected.store.clone(), settings.redis.durability),
         );
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
@@ -105,12 +127,32 @@ impl IntakeRole {
             Some(address) => Some(listen("intake.metrics_listen", address).await?),
             None => None,
         };
-        let bound = [Some(http.local_addr()?), grpc.as_ref().map(Grpc::address).transpose()?];
+        let dashboard = match settings.intake.dashboard {
+            DashboardPlace::Apart(address) => Some(listen("intake.dashboard", address).await?),
+            DashboardPlace::Intake | DashboardPlace::Off => None,
+        };
+        let page = dashboard.as_ref().map(TcpListener::local_addr).transpose()?;
+        let bound = [Some(http.local_addr()?), grpc.as_ref().map(Grpc::address).transpose()?, page];
         let open_to_others = bound.into_iter().flatten().find(|address| !address.ip().is_loopback());
-        let ports = Ports { http, grpc, metrics };
+        let ports = Ports { http, grpc, metrics, dashboard };
         let grpc = super::grpc::settings(&settings.intake);
-        let role = Self { connected, served, keys, buckets, services, tls, intake, exporter, grpc, open_to_others };
-        Ok(Some((role, ports)))
+        Ok(Some((
+            Self {
+                connected,
+                served,
+                keys,
+                buckets,
+                services,
+                tls,
+                intake,
+                exporter,
+                grpc,
+                dashboard: settings.intake.dashboard,
+                playground: None,
+                open_to_others,
+            },
+            ports,
+        )))
     }
 
     /// Serves until `stop`, then drains.
@@ -120,7 +162,8 @@ impl IntakeRole {
     pub(crate) async fn serve(&self, ports: Ports, stop: CancellationToken) -> Result<(), Failure> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         tracing::info!("listening on {scheme}://{}", ports.http.local_addr()?);
-        let http = async { Ok(self.intake.serve(Listener::new(ports.http, self.tls.clone()), stop.clone()).await?) };
+        let listener = Listener::new(ports.http, self.tls.clone());
+        let http = async { Ok(self.intake.serve_with(listener, Front::new(self.intake.clone(), self.routes()), stop.clone()).await?) };
         // The other ports are closed when that one is.
         let draining = self.exporter.health().draining();
         let grpc = async {
@@ -135,14 +178,52 @@ impl IntakeRole {
                 None => Ok(()),
             }
         };
+        let dashboard = async {
+            match ports.dashboard {
+                Some(listener) => self.serve_dashboard(listener, scheme, draining.clone()).await,
+                None => Ok(()),
+            }
+        };
         let served = tokio::select! {
-            served = async { tokio::try_join!(http, grpc, metrics) } => served,
+            served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
             never = retention::keep(&self.buckets) => match never {},
         };
         self.services.close().await;
         served?;
         tracing::info!("the intake has ended");
         Ok(())
+    }
+
+    /// Adds routes to play with, and the page's buttons for them.
+    pub(crate) fn play_with(&mut self, routes: impl FnOnce(Arc<ApiKeys>) -> Router) {
+        self.playground = Some(routes(Arc::clone(&self.keys)));
+    }
+
+    /// Of the main address.
+    fn routes(&self) -> Router {
+        let more = self.playground.clone().unwrap_or_default();
+        match self.dashboard {
+            DashboardPlace::Intake => self.intake.router_with(more.merge(self.page())),
+            DashboardPlace::Apart(_) | DashboardPlace::Off => self.intake.api_with(more),
+        }
+    }
+
+    fn page(&self) -> Router {
+        let salt = self.connected.store.salt().clone();
+        let secret = SessionSecret::new(move || salt.bytes().to_vec());
+        let api = self.intake.api_with(self.playground.clone().unwrap_or_default());
+        Dashboard::new(api, secret, self.tls.is_some(), self.playground.is_some()).router()
+    }
+
+    async fn serve_dashboard(
+        &self,
+        listener: TcpListener,
+        scheme: &str,
+        stop: CancellationToken,
+    ) -> Result<(), Failure> {
+        tracing::info!("the page is at {scheme}://{}", listener.local_addr()?);
+        let listener = Listener::new(listener, self.tls.clone());
+        Ok(self.intake.serve_with(listener, self.intake.page_alone(self.page()), stop).await?)
     }
 
     async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {

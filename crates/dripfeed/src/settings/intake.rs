@@ -26,6 +26,7 @@ pub(crate) struct IntakeRole {
     pub(crate) listen: SocketAddr,
     /// None: off.
     pub(crate) metrics_listen: Option<SocketAddr>,
+    pub(crate) dashboard: DashboardPlace,
     /// None: HTTP in clear text.
     pub(crate) tls: Option<TlsIdentity>,
     pub(crate) settings: IntakeSettings,
@@ -50,6 +51,10 @@ struct Section {
     max_waits: usize,
     #[serde(deserialize_with = "deserialize::one_or_more")]
     max_waits_per_caller: usize,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    max_event_streams: usize,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    max_event_streams_per_caller: usize,
     trusted_proxies: Vec<TrustedProxy>,
     #[serde(deserialize_with = "deserialize::time")]
     head_timeout: Duration,
@@ -62,7 +67,32 @@ struct Section {
     hosts: Vec<String>,
     #[serde(deserialize_with = "deserialize::address_or_none")]
     metrics_listen: Option<SocketAddr>,
+    dashboard: DashboardPlace,
     x_ratelimit_headers: bool,
+}
+
+/// Where the page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum DashboardPlace {
+    /// Beside the API.
+    Intake,
+    Apart(SocketAddr),
+    Off,
+}
+
+impl TryFrom<String> for DashboardPlace {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "intake" => Ok(Self::Intake),
+            "off" => Ok(Self::Off),
+            other => other.parse().map(Self::Apart).map_err(|_| {
+                format!("`{}` is no place for the page: use intake, off, or an address", other.escape_debug())
+            }),
+        }
+    }
 }
 
 /// `10.0.0.0/8`, or one address.
@@ -72,6 +102,9 @@ struct TrustedProxy(#[serde(deserialize_with = "deserialize::network")] IpNet);
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
     keep_from_others(reader, &key("listen"), section.listen, anyone_may_call);
+    if let DashboardPlace::Apart(address) = section.dashboard {
+        keep_from_others(reader, &key("dashboard"), address, anyone_may_call);
+    }
     if section.max_body > LARGEST_BODY as u64 {
         let most = size::show(LARGEST_BODY as u64);
         reader.error(&key("max_body"), format!("use at most {most}: a larger body would block Redis for all others"));
@@ -105,8 +138,16 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         max_batch: section.max_batch,
         max_waits: section.max_waits,
         max_waits_per_caller: section.max_waits_per_caller,
+        max_event_streams: section.max_event_streams,
+        max_event_streams_per_caller: section.max_event_streams_per_caller,
     };
-    Some(IntakeRole { listen: section.listen, metrics_listen: section.metrics_listen, tls, settings })
+    Some(IntakeRole {
+        listen: section.listen,
+        metrics_listen: section.metrics_listen,
+        dashboard: section.dashboard,
+        tls,
+        settings,
+    })
 }
 
 /// Without keys, anyone who reaches a port may do everything.

@@ -72,7 +72,7 @@ fn read_entry(
         reader.error(&below(path, "id"), message);
     }
     if entry.scopes.is_empty() {
-        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, operate");
+        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, inspect, operate");
     }
     let sha256 = hash(&entry).map_err(|(key, message)| reader.error(&below(path, key), message)).ok();
     let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, configured);

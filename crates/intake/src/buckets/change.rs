@@ -5,6 +5,7 @@ use axum::extract::State;
 use dripfeed_auth::Operate;
 use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, Leak, Overrides};
 
+use crate::buckets::audit;
 use crate::buckets::patch::Patch;
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
@@ -20,21 +21,22 @@ use crate::request::{body, json};
 )]
 pub(crate) async fn change(
     State(intake): State<Intake>,
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     body: Body,
 ) -> Result<axum::Json<BucketState>, Problem> {
     let body = body::read(body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
+    let before = bucket.census().await?.overrides;
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
-        check_burst_fits(&bucket, &overrides).await?;
+        check_burst_fits(&bucket, &before.clone().and(overrides.clone()))?;
     }
     bucket.apply_overrides(&overrides).await?;
+    audit::record(&bucket, &caller, "change", &audit::changes(&before, &overrides)).await;
     BucketState::of(&bucket).await.map(axum::Json)
 }
 
 /// Rate and burst must fit, whichever of them is changed.
-async fn check_burst_fits(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
-    let overrides = bucket.census().await?.overrides.and(overrides.clone());
+fn check_burst_fits(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let (BucketSettings { leak, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
     Leak::fault(leak.rate, leak.burst).map_or(Ok(()), |fault| Err(Problem::bad_member("leak.burst", &fault)))
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use dripfeed_auth::Operate;
 
+use crate::buckets::audit;
 use crate::buckets::state::BucketState;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -15,10 +16,11 @@ use crate::request::body::Unused;
     responses((status = 200, description = "The paused bucket", body = BucketState), responses::OfOperation)
 )]
 pub(crate) async fn pause(
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
     bucket.pause().await?;
+    audit::record(&bucket, &caller, "pause", "").await;
     BucketState::of(&bucket).await.map(Json)
 }
 
@@ -28,9 +30,10 @@ pub(crate) async fn pause(
     responses((status = 200, description = "The resumed bucket", body = BucketState), responses::OfOperation)
 )]
 pub(crate) async fn resume(
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
     bucket.resume().await?;
+    audit::record(&bucket, &caller, "resume", "").await;
     BucketState::of(&bucket).await.map(Json)
 }

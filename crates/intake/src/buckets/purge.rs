@@ -5,6 +5,7 @@ use dripfeed_auth::Operate;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::buckets::audit;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
@@ -22,8 +23,10 @@ pub(crate) struct Purged {
     responses((status = 200, description = "Done", body = Purged), responses::OfOperation)
 )]
 pub(crate) async fn purge(
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Unused,
 ) -> Result<Json<Purged>, Problem> {
-    Ok(Json(Purged { purged: bucket.purge().await? }))
+    let purged = bucket.purge().await?;
+    audit::record(&bucket, &caller, "purge", &format!("{purged} jobs")).await;
+    Ok(Json(Purged { purged }))
 }

@@ -1,5 +1,7 @@
 //! The state of a bucket: how full it is, how fast it leaks, and why.
 
+pub(crate) mod row;
+
 use std::collections::BTreeMap;
 
 use dripfeed_bucket::{Bucket, Census, Overrides, Pace, RefusalReason, ReplicaCensus};
@@ -21,8 +23,8 @@ pub(crate) struct BucketState {
     /// `stream` or `list`.
     kind: &'static str,
     /// Jobs in the bucket: waiting, in flight and parked.
-    level: u64,
-    capacity: u64,
+    pub(crate) level: u64,
+    pub(crate) capacity: u64,
     bytes: u64,
     capacity_bytes: u64,
     /// The largest share of the capacity, in jobs and in bytes, for one caller's jobs; null: all of it.
@@ -35,7 +37,7 @@ pub(crate) struct BucketState {
     in_flight: u64,
     parked: u64,
     /// Dead letters.
-    dead: u64,
+    pub(crate) dead: u64,
     /// Bytes of all dead letters.
     dead_bytes: u64,
     /// Age of the oldest job in the bucket; null when it is empty.
@@ -45,7 +47,7 @@ pub(crate) struct BucketState {
     refused_per_s: f64,
     settled_per_s: f64,
     pace: PaceState,
-    paused: bool,
+    pub(crate) paused: bool,
     replicas: Vec<ReplicaState>,
     totals: Totals,
     /// Settings changed at run time, by their names in PATCH.

@@ -5,6 +5,7 @@ use dripfeed_bucket::Cancel;
 use dripfeed_job::Ending;
 use http::StatusCode;
 
+use crate::buckets::audit;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, JobInPath};
@@ -17,12 +18,16 @@ use crate::request::body::Unused;
     responses((status = 204, description = "Cancelled, now or earlier"), responses::OfCancel)
 )]
 pub(crate) async fn cancel(
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     JobInPath(id): JobInPath,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
     match bucket.cancel(id).await? {
-        Cancel::Cancelled | Cancel::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),
+        Cancel::Cancelled => {
+            audit::record(&bucket, &caller, "cancel", &id.to_string()).await;
+            Ok(StatusCode::NO_CONTENT)
+        }
+        Cancel::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),
         Cancel::InFlight => {
             Err(Problem::new(Code::InFlight, "a replica is calling the upstream for it; it can't be cancelled now"))
         }

@@ -13,12 +13,14 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::buckets::audit;
 use crate::jobs::job::JobOutcome;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
 use crate::request::pagination::{self, List, Params};
+use crate::request::sight::Sight;
 use crate::request::time;
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -71,7 +73,7 @@ impl DeadLettersQuery {
     )
 )]
 pub(crate) async fn dead_letters(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<DeadLettersQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
@@ -79,7 +81,7 @@ pub(crate) async fn dead_letters(
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
     let page = bucket.dead_letters(&filter, after.as_ref(), limit).await?;
-    Ok(pagination::answer(&uri, page, |letter| Letter::of(bucket.name(), letter)))
+    Ok(pagination::answer(&uri, page, |letter| Letter::of(bucket.name(), letter, Sight::of(&caller))))
 }
 
 /// Returns a dead letter.
@@ -89,11 +91,11 @@ pub(crate) async fn dead_letters(
     responses((status = 200, description = "The dead letter", body = Letter), responses::OfJob)
 )]
 pub(crate) async fn dead_letter(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     JobInPath(id): JobInPath,
 ) -> Result<Json<Letter>, Problem> {
     let letter = bucket.dead_letter(id).await?.ok_or_else(Problem::unknown_dead_letter)?;
-    Ok(Json(Letter::of(bucket.name(), letter)))
+    Ok(Json(Letter::of(bucket.name(), letter, Sight::of(&caller))))
 }
 
 /// Deletes a dead letter permanently.
@@ -103,11 +105,14 @@ pub(crate) async fn dead_letter(
     responses((status = 204, description = "Deleted"), responses::OfDeletion)
 )]
 pub(crate) async fn delete(
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     JobInPath(id): JobInPath,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
     let deleted = bucket.delete_dead(id).await?;
+    if deleted {
+        audit::record(&bucket, &caller, "delete", &id.to_string()).await;
+    }
     deleted.then_some(StatusCode::NO_CONTENT).ok_or_else(Problem::unknown_dead_letter)
 }
 
@@ -130,17 +135,17 @@ pub(crate) struct Letter {
     outcome: JobOutcome,
 }
 
-/// The payload: as text if it is UTF-8.
+/// The payload: as text if it is UTF-8; null for keys without the scope `inspect`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Carried)]
 #[serde(rename_all = "snake_case")]
 enum Payload {
-    Body(String),
+    Body(Option<String>),
     BodyBase64(String),
 }
 
 impl Letter {
-    fn of(bucket: &BucketName, letter: DeadLetter) -> Self {
+    fn of(bucket: &BucketName, letter: DeadLetter, sight: Sight) -> Self {
         Self {
             id: letter.id,
             bucket: bucket.clone(),
@@ -148,16 +153,17 @@ impl Letter {
             died_at: time::show(letter.died_ms),
             caller: letter.caller,
             content_type: letter.content_type,
-            payload: Payload::of(&letter.body),
-            outcome: JobOutcome::of(letter.outcome, letter.died_ms),
+            payload: Payload::of(&letter.body, sight),
+            outcome: JobOutcome::of(letter.outcome, letter.died_ms, sight),
         }
     }
 }
 
 impl Payload {
-    fn of(body: &Bytes) -> Self {
+    fn of(body: &Bytes, sight: Sight) -> Self {
         match std::str::from_utf8(body) {
-            Ok(text) => Self::Body(text.to_owned()),
+            _ if sight == Sight::Numbers => Self::Body(None),
+            Ok(text) => Self::Body(Some(text.to_owned())),
             Err(_) => Self::BodyBase64(STANDARD.encode(body)),
         }
     }

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::sight::Sight;
 use crate::request::time;
 
 /// Returns the state of a job, or its outcome.
@@ -20,11 +21,11 @@ use crate::request::time;
     responses((status = 200, description = "The job", body = Job), responses::OfJob)
 )]
 pub(crate) async fn job(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     JobInPath(id): JobInPath,
 ) -> Result<Json<Job>, Problem> {
     let view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
-    Ok(Json(Job::of(bucket.name(), view)))
+    Ok(Json(Job::of(bucket.name(), view, Sight::of(&caller))))
 }
 
 /// A job, without its payload.
@@ -54,7 +55,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn of(bucket: &BucketName, view: JobView) -> Self {
+    pub(crate) fn of(bucket: &BucketName, view: JobView, sight: Sight) -> Self {
         Self {
             id: view.id,
             bucket: bucket.clone(),
@@ -64,7 +65,7 @@ impl Job {
             due_at: view.due_ms.map(time::show),
             caller: view.caller,
             consumer: view.consumer,
-            outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms)),
+            outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
         }
     }
 }
@@ -82,7 +83,7 @@ pub(crate) struct JobOutcome {
     status: Option<u16>,
     attempts: u32,
     settled_at: String,
-    /// The upstream's last response, as far as it was stored.
+    /// The upstream's last response, as far as it was stored; null for keys without the scope `inspect`.
     #[schema(required)]
     body: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,8 +96,8 @@ pub(crate) struct JobOutcome {
 }
 
 impl JobOutcome {
-    pub(crate) fn of(outcome: Outcome, settled_ms: u64) -> Self {
-        let (body, answer) = match outcome.answer {
+    pub(crate) fn of(outcome: Outcome, settled_ms: u64, sight: Sight) -> Self {
+        let (body, answer) = match outcome.answer.filter(|_| sight == Sight::Payloads) {
             Some(mut answer) => (Some(std::mem::take(&mut answer.body)), answer),
             None => (None, AnswerBody::default()),
         };

@@ -11,6 +11,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::pagination::{self, List, Params};
+use crate::request::sight::Sight;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +38,7 @@ pub(crate) struct JobsQuery {
     )
 )]
 pub(crate) async fn jobs(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<JobsQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
@@ -45,5 +46,5 @@ pub(crate) async fn jobs(
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
     let page = bucket.jobs(state, after.as_ref(), limit).await?;
-    Ok(pagination::answer(&uri, page, |view| Job::of(bucket.name(), view)))
+    Ok(pagination::answer(&uri, page, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
 }

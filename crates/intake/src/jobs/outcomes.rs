@@ -12,6 +12,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::pagination::{self, List, Params};
+use crate::request::sight::Sight;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +41,7 @@ pub(crate) struct OutcomesQuery {
     )
 )]
 pub(crate) async fn outcomes(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<OutcomesQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
@@ -49,5 +50,6 @@ pub(crate) async fn outcomes(
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
     let page = bucket.outcomes(since_ms, ending, after.as_ref(), limit).await?;
-    Ok(pagination::answer(&uri, page, |ended| Job::of(bucket.name(), JobView::from(ended))))
+    let sight = Sight::of(&caller);
+    Ok(pagination::answer(&uri, page, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))
 }

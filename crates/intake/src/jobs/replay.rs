@@ -12,6 +12,7 @@ use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+use crate::buckets::audit;
 use crate::intake::Intake;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
@@ -33,7 +34,7 @@ use crate::submit::receipt::{self, Receipt};
 )]
 pub(crate) async fn replay(
     State(intake): State<Intake>,
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     JobInPath(id): JobInPath,
     _: Unused,
 ) -> Result<Response, Problem> {
@@ -43,6 +44,7 @@ pub(crate) async fn replay(
         Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
     };
     let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))?;
+    audit::record(&bucket, &caller, "replay", &id.to_string()).await;
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }
 
@@ -54,7 +56,7 @@ pub(crate) async fn replay(
 )]
 pub(crate) async fn replay_many(
     State(intake): State<Intake>,
-    BucketAccess { bucket, .. }: BucketAccess<Operate>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     body: Body,
 ) -> Result<Json<ReplaySummary>, Problem> {
     let body = body::read(body, &intake).await?;
@@ -64,7 +66,9 @@ pub(crate) async fn replay_many(
     };
     let request = body::parse(body, read).await?;
     let rate = request.rate;
-    Ok(Json(bucket.replay_many(&request.into(), rate).await?.into()))
+    let replayed = bucket.replay_many(&request.into(), rate).await?;
+    audit::record(&bucket, &caller, "replay", &format!("{} dead letters", replayed.replayed)).await;
+    Ok(Json(replayed.into()))
 }
 
 #[derive(Default, Deserialize, ToSchema)]

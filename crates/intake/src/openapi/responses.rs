@@ -59,6 +59,8 @@ operations! {
     OfMetrics: ;
     /// An operation that names no bucket.
     OfAll: BadQuery;
+    /// A stream.
+    OfEvents: BadQuery, ManyStreams;
     /// Reading a bucket.
     OfBucket: UnknownBucket, Unsupported;
     /// Changing a bucket, without a body.

@@ -35,6 +35,7 @@ pub(crate) enum Code {
     CallerLimit,
     IdempotencyKeysFull,
     DeadlineUnreachable,
+    ManyStreams,
     HeadersTooLarge,
     Internal,
     Draining,
@@ -44,7 +45,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 35] = [
+    pub(crate) const ALL: [Self; 36] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -74,6 +75,7 @@ impl Code {
         Self::CallerLimit,
         Self::IdempotencyKeysFull,
         Self::DeadlineUnreachable,
+        Self::ManyStreams,
         Self::HeadersTooLarge,
         Self::Internal,
         Self::Draining,
@@ -116,6 +118,7 @@ impl Code {
             Self::CallerLimit => (429, "caller_limit", "Rate limit exceeded"),
             Self::IdempotencyKeysFull => (429, "idempotency_keys_full", "Too many idempotency keys"),
             Self::DeadlineUnreachable => (429, "deadline_unreachable", "The job would expire before delivery"),
+            Self::ManyStreams => (429, "many_streams", "Too many event streams are open"),
             Self::HeadersTooLarge => (431, "headers_too_large", "Request headers are too large"),
             Self::Internal => (500, "internal", "Internal error"),
             Self::Draining => (503, "draining", "The intake is shutting down"),

@@ -30,10 +30,7 @@ impl<P: Permission> FromRequestParts<Intake> for Allowed<P> {
 
 impl<P: Permission> Allowed<P> {
     fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
-        let unknown = || {
-            Problem::new(Code::Unauthenticated, "send a valid key as `Authorization: Bearer …` or `Dripfeed-Key: …`")
-        };
-        let caller = intake.keys().caller(headers).ok_or_else(unknown)?;
+        let caller = intake.keys().caller(headers).ok_or_else(Problem::unauthenticated)?;
         if P::CHANGES && !is_same_origin(headers) {
             return Err(Problem::new(Code::Forbidden, "requests from pages of another origin can't change anything"));
         }

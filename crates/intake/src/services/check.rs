@@ -21,8 +21,10 @@ use crate::openapi::verdict::Verdict;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::ServiceAccess;
+use crate::request::client_ip::ClientIp;
 use crate::request::{body, json};
 use crate::settings::IntakeSettings;
+use crate::wait_limit::Waiter;
 
 /// Checks a request against the service's rate limits, and charges it if allowed.
 #[utoipa::path(
@@ -42,6 +44,7 @@ use crate::settings::IntakeSettings;
 pub(crate) async fn check(
     State(intake): State<Intake>,
     ServiceAccess { caller, service, .. }: ServiceAccess<Submit>,
+    ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Response, Problem> {
     let body = body::read(body, &intake).await?;
@@ -52,6 +55,7 @@ pub(crate) async fn check(
     };
     let (check, headers) = body::parse(body, read).await?;
     let request = check.request(&headers, caller.id())?;
+    let _turn = intake.turns().take(Waiter::new(caller.id(), address), 1).await;
     let decision = intake.services().check(&service, &request).await?.ok_or_else(Problem::unknown_service)?;
     Ok(answer(&decision, intake.settings()))
 }

@@ -24,13 +24,15 @@ pub(crate) async fn admit(
     wait: Option<SyncWait>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
-    let wait = wait.map(|wait| (wait, Waiter::new(submission.caller.as_deref(), origin.address)));
+    let caller = Waiter::new(submission.caller.as_deref(), origin.address);
+    let turn = intake.turns().take(caller.clone(), 1).await;
     let judged = bucket.judge(submission, Arc::new(origin)).await;
+    drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
-        Some((wait, waiter)) => sync_wait::answer(intake, bucket, &admitted, wait, waiter).await,
+        Some(wait) => sync_wait::answer(intake, bucket, &admitted, wait, caller).await,
         None => receipt::answer(intake.settings(), bucket, &admitted),
     };
     response.headers_mut().extend(limits);

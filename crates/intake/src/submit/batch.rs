@@ -32,6 +32,7 @@ use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{counted, judge};
 use crate::submit::options;
 use crate::submit::ratelimit_fields::FreeCapacity;
+use crate::wait_limit::Waiter;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
 /// each item is admitted or refused independently.
@@ -55,7 +56,7 @@ pub(crate) async fn batch(
     body: Body,
 ) -> Result<Response, Problem> {
     let read = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
-    Ok(admit_all(&intake, &bucket, Origin { headers, address }, read).await)
+    Ok(admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await)
 }
 
 async fn read(
@@ -85,6 +86,7 @@ async fn read(
 async fn admit_all(
     intake: &Intake,
     bucket: &Bucket,
+    caller: &Caller,
     origin: Origin,
     read: Vec<Result<Submission, Problem>>,
 ) -> Response {
@@ -93,7 +95,9 @@ async fn admit_all(
     let invalid: Vec<Option<Problem>> =
         read.into_iter().map(|item| item.map(|submission| submissions.push(submission)).err()).collect();
     let begun = Instant::now();
+    let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len()).await;
     let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
+    drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
 
     let room = admissions

@@ -128,6 +128,8 @@ mod tests {
             max_batch: 1,
             max_waits: 1,
             max_waits_per_caller: 1,
+            max_event_streams: 4,
+            max_event_streams_per_caller: 2,
         }
     }
 

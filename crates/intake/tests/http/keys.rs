@@ -1,11 +1,15 @@
 use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
+use dripfeed_bucket::BucketSettings;
+use futures::future::join_all;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::stage::{Stage, delivered, settings};
+use crate::stage::{Stage, ask, delivered, request, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
+const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> ApiKey {
     let (buckets, services) = match bucket {
@@ -51,6 +55,8 @@ async fn without_a_valid_key_every_request_gets_the_same_401() {
         stage.ask("POST /v1/buckets/b/jobs?key=sender&api_key=sender", &[], "x").await,
         stage.ask("POST /v1/buckets/nope/jobs", &[], "x").await,
         stage.ask("GET /v1/buckets", &[], "").await,
+        stage.ask("GET /v1/events", &[], "").await,
+        stage.ask("GET /v1/key", &[], "").await,
     ]
     .iter()
     .map(|answer| {
@@ -74,6 +80,10 @@ async fn every_operation_requires_its_scope() {
         ("GET /v1/buckets/b/proxy/x", "sender"),
         ("GET /metrics", "reader"),
         ("GET /v1/buckets", "reader"),
+        ("GET /v1/redis", "reader"),
+        ("GET /v1/services", "reader"),
+        ("GET /v1/buckets/b/audit", "reader"),
+        ("GET /v1/buckets/b/doctor", "reader"),
         ("GET /v1/buckets/b", "reader"),
         ("GET /v1/buckets/b/jobs", "reader"),
         ("GET /v1/buckets/b/jobs/1-1", "reader"),
@@ -102,6 +112,44 @@ async fn every_operation_requires_its_scope() {
                 answer.refuses(403, "forbidden");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn without_inspect_no_payload_and_no_answer_leaves() {
+    let keys = vec![
+        key("sender", &[Scope::Submit], None),
+        key("reader", &[Scope::Read, Scope::Operate], None),
+        key("inspector", &[Scope::Read, Scope::Inspect], None),
+    ];
+    let stage = Stage::with(vec![settings("b")], keys, &[]).await;
+    let submit = async || stage.ask(JOBS, &[("dripfeed-key", "sender")], "a secret payload").await.json();
+    let delivered_job = submit().await["id"].as_str().unwrap().to_owned();
+    stage.settle(delivered(200, "text/plain", b"a secret answer")).await;
+    let dead_job = submit().await["id"].as_str().unwrap().to_owned();
+    let answer = dripfeed_job::outcome::AnswerBody::new(None, b"a secret answer", false);
+    let reason = "gone".to_owned();
+    stage
+        .settle(dripfeed_bucket::Settlement::Bury { reason, status: Some(410), answer: Some(answer), called: true })
+        .await;
+    for path in [
+        format!("jobs/{delivered_job}"),
+        "jobs?state=delivered".to_owned(),
+        "jobs?state=dead".to_owned(),
+        "outcomes".to_owned(),
+        "dead".to_owned(),
+        format!("dead/{dead_job}"),
+    ] {
+        let line = format!("GET /v1/buckets/b/{path}");
+        let ask = async |key| {
+            let answer = stage.ask(&line, &[("dripfeed-key", key)], "").await;
+            assert_eq!(answer.status, 200, "{line}: {answer:?}");
+            String::from_utf8(answer.body.to_vec()).unwrap()
+        };
+        let (theirs, whole) = (ask("reader").await, ask("inspector").await);
+        assert!(!theirs.contains("secret"), "{line}: {theirs}");
+        assert!(theirs.contains(r#""body":null"#), "{line}: {theirs}");
+        assert!(whole.contains("a secret answer"), "{line}: {whole}");
     }
 }
 
@@ -172,4 +220,29 @@ async fn old_and_new_key_of_a_caller_are_valid_together() {
     stage.keys.replace([successor]);
     stage.ask(JOBS, &[("dripfeed-key", "sender")], "x").await.refuses(401, "unauthenticated");
     assert_eq!(stage.ask(JOBS, &[("dripfeed-key", "new")], "x").await.status, 202);
+}
+
+#[tokio::test]
+async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others() {
+    let roomy = BucketSettings { capacity: 1_000_000, capacity_bytes: 1 << 30, ..settings("b") };
+    let keys = ["flooder", "tenant"].map(|id| key(id, &[Scope::Submit], None));
+    let stage = Stage::with(vec![roomy], Vec::from(keys), &[]).await;
+    let flooder = [("authorization", &*bearer("flooder")), ("content-type", "application/json")];
+    let tenant = [("authorization", &*bearer("tenant"))];
+    let batch: Vec<_> = (0..200).map(|body| json!({ "body": body })).collect();
+    let front = stage.intake.front();
+    // Of batches, no more than a hundred jobs of each are on their way.
+    for (line, body, many, most) in [(JOBS, "x".to_owned(), 1000, 32), (BATCH, json!(batch).to_string(), 6, 200)] {
+        let before = stage.length("b").await;
+        // Until all of them are read.
+        stage.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(300)).await.unwrap();
+        let flood: Vec<_> =
+            (0..many).map(|_| tokio::spawn(ask(front.clone(), request(line, &flooder, body.clone())))).collect();
+        for _ in 0..many {
+            tokio::task::yield_now().await;
+        }
+        let level = ask(front.clone(), request(JOBS, &tenant, "y")).await.json()["level"].as_u64().unwrap();
+        assert!(level <= before + most + 1, "behind {} others", level - before - 1);
+        join_all(flood).await;
+    }
 }

@@ -8,8 +8,12 @@ mod batches;
 mod dead_letters;
 /// The API description, the API explorer, metrics and health.
 mod describing;
+/// Streams of events.
+mod events;
 /// Failures of Redis.
 mod failing;
+/// The caller's key, Redis, and what the doctor finds.
+mod installation;
 /// API keys and scopes.
 mod keys;
 /// Invalid bucket names.

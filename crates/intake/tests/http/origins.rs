@@ -42,8 +42,16 @@ async fn pages_of_another_origin_change_nothing() {
 }
 
 /// Every route except the liveness and readiness probes.
-const READS: [&str; 6] =
-    ["GET /v1/buckets", "GET /v1/buckets/b", "GET /metrics", "GET /docs/", "GET /openapi.json", "GET /"];
+const READS: [&str; 8] = [
+    "GET /v1/events",
+    "GET /v1/redis",
+    "GET /v1/buckets",
+    "GET /v1/buckets/b",
+    "GET /metrics",
+    "GET /docs/",
+    "GET /openapi.json",
+    "GET /",
+];
 
 #[tokio::test]
 async fn without_keys_an_unknown_host_name_is_refused() {

@@ -7,7 +7,7 @@ use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
 use dripfeed_bucket::{Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Life, Replica, Settlement, Take};
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Front, Intake, IntakeSettings};
+use dripfeed_intake::{Front, Intake, IntakeSettings, RedisServers};
 use dripfeed_job::Job;
 use dripfeed_limit::Services;
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -186,7 +186,8 @@ async fn assemble(
     LimitMetrics::register(services.clone(), &mut registry);
     let health = Health::new(store.clone());
     let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));
-    let intake = Intake::new(settings, Arc::clone(keys), Arc::clone(buckets), services, metrics, exporter);
+    let redis = RedisServers::new(store.clone(), Durability::Everysec);
+    let intake = Intake::new(settings, Arc::clone(keys), Arc::clone(buckets), services, metrics, exporter, redis);
     (intake, health)
 }
 
@@ -214,6 +215,8 @@ pub fn intake_settings() -> IntakeSettings {
         max_batch: 100,
         max_waits: 4,
         max_waits_per_caller: 2,
+        max_event_streams: 4,
+        max_event_streams_per_caller: 2,
     }
 }
 

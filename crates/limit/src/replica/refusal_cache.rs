@@ -20,9 +20,10 @@ const MOST: u64 = 100_000;
 struct CachedRefusal {
     cost: u64,
     fingerprint: u32,
-    /// When Redis was asked: it answered later, so the refusal isn't kept for too long.
-    asked: Instant,
+    /// Counted from when Redis was asked: it decided later, so the refusal isn't kept for too long.
     until: Instant,
+    /// When its reply was there: it decided before, so who waits for what is left of the wait since then isn't early.
+    answered: Instant,
     verdict: ScopeVerdict,
 }
 
@@ -42,8 +43,8 @@ impl RefusalCache {
             let refusal = CachedRefusal {
                 cost: scope.cost,
                 fingerprint: policy.fingerprint(),
-                asked,
                 until: asked + wait.min(LONGEST),
+                answered: Instant::now(),
                 verdict: verdict.clone(),
             };
             self.0.insert(scope.key.clone(), refusal);
@@ -75,7 +76,7 @@ impl RefusalCache {
 
 impl CachedRefusal {
     fn later(&self, scope: &Scope, now: Instant) -> ScopeVerdict {
-        let passed = now - self.asked;
+        let passed = now.saturating_duration_since(self.answered);
         let us = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);
         let tiers = self.verdict.tiers.iter().zip(scope.policy.tiers_in_store()).map(|((wait, left), tier)| {
             let never = scope.cost > tier.most();

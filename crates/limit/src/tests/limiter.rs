@@ -71,6 +71,22 @@ async fn a_refusal_is_remembered_until_it_is_over() {
 }
 
 #[tokio::test]
+async fn who_waits_as_long_as_a_remembered_refusal_says_passes_also_when_redis_was_slow() {
+    let bench = Bench::new().await;
+    let gate = Tier::gate(Duration::from_secs(1)).unwrap();
+    let limiter = bench.patient_limiter(vec![settings("a", vec![gate])]).await;
+    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
+    let mut pause = redis::cmd("CLIENT");
+    bench.store.command::<()>(pause.arg("PAUSE").arg(300)).await.unwrap();
+    assert!(!limiter.decide(&call("acme")).await.unwrap().allowed);
+    let before = bench.script_calls().await;
+    let remembered = limiter.decide(&call("acme")).await.unwrap();
+    assert_eq!(bench.script_calls().await, before, "it is remembered");
+    tokio::time::sleep(remembered.retry_after().unwrap()).await;
+    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
+}
+
+#[tokio::test]
 async fn a_raised_limit_works_at_once_and_keeps_what_was_consumed() {
     let bench = Bench::new().await;
     let limiter = bench.patient_limiter(vec![settings("a", vec![bucket(3)])]).await;

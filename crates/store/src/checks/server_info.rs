@@ -24,6 +24,10 @@ pub struct ServerInfo {
     pub is_reached_as_cluster: bool,
     /// `maxmemory-policy`.
     pub eviction: String,
+    /// Bytes of memory in use now.
+    pub used_memory: u64,
+    /// The most since the server started.
+    pub peak_memory: u64,
     /// `maxmemory` in bytes; 0: none is set.
     pub max_memory: u64,
     /// Whether each write goes to the append-only file.
@@ -73,6 +77,8 @@ impl ServerInfo {
             is_cluster: text("cluster_enabled") == "1",
             is_reached_as_cluster: false,
             eviction: text("maxmemory_policy"),
+            used_memory: info.get("used_memory").unwrap_or(0),
+            peak_memory: info.get("used_memory_peak").unwrap_or(0),
             max_memory: info.get("maxmemory").unwrap_or(0),
             append_only: text("aof_enabled") == "1",
             append_only_works: text("aof_last_write_status") != "err",

@@ -47,7 +47,7 @@ impl Street {
         let redis = TestRedis::with(ServerOptions { arguments, ..ServerOptions::default() }).await;
         let keys = [("hostile", HOSTILE), ("neighbour", NEIGHBOUR)].map(|(id, key)| {
             format!(
-                "[[keys]]\nid = \"{id}\"\nsha256 = \"{}\"\nscopes = [\"submit\", \"read\", \"operate\"]\n\
+                "[[keys]]\nid = \"{id}\"\nsha256 = \"{}\"\nscopes = [\"submit\", \"read\", \"inspect\", \"operate\"]\n\
                  services = [\"*\"]\n",
                 hex(&Sha256::digest(key))
             )

@@ -11,6 +11,8 @@ fn sound() -> ServerInfo {
         is_cluster: false,
         is_reached_as_cluster: false,
         eviction: "noeviction".to_owned(),
+        used_memory: 0,
+        peak_memory: 0,
         max_memory: 0,
         append_only: true,
         append_only_works: true,

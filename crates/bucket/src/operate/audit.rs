@@ -1,0 +1,76 @@
+//! The audit trail: who did what to a bucket, and when.
+
+use dripfeed_job::JobId;
+use redis::Value;
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::reply::Reply;
+
+/// Older entries go for newer ones.
+const MOST_ENTRIES: usize = 100;
+/// Of each text of an entry.
+const LONGEST_TEXT: usize = 300;
+
+/// One thing that somebody did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Milliseconds since the epoch.
+    pub at_ms: u64,
+    /// The id of the key. None: no keys were configured.
+    pub key: Option<String>,
+    /// Such as `pause`.
+    pub action: String,
+    /// What it was about; may be empty.
+    pub detail: String,
+}
+
+impl Bucket {
+    /// Adds an entry, with the time of Redis.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time: also at `maxmemory`.
+    pub async fn record(&self, key: Option<&str>, action: &str, detail: &str) -> Result<(), BucketError> {
+        let mut add = redis::cmd("XADD");
+        add.arg(self.redis_bucket.keys.audit()).arg("MAXLEN").arg(MOST_ENTRIES).arg("*");
+        add.arg("key").arg(key.unwrap_or_default()).arg("action").arg(action).arg("detail").arg(shortened(detail));
+        self.redis_bucket.store.command::<String>(&add).await?;
+        Ok(())
+    }
+
+    /// The latest entries, the newest first.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn audit_trail(&self) -> Result<Vec<AuditEntry>, BucketError> {
+        let mut range = redis::cmd("XRANGE");
+        range.arg(self.redis_bucket.keys.audit()).arg("-").arg("+").arg("COUNT").arg(MOST_ENTRIES);
+        let mut found = Reply::new("XRANGE", self.redis_bucket.store.command::<Value>(&range).await?)?;
+        let mut entries = Vec::new();
+        while !found.is_empty() {
+            entries.push(read(found.array()?)?);
+        }
+        entries.reverse();
+        Ok(entries)
+    }
+}
+
+fn read(mut entry: Reply) -> Result<AuditEntry, BucketError> {
+    let id: JobId = entry.parse()?;
+    let fields = entry.array()?.pairs()?;
+    let text = |name: &str| {
+        let value = fields.iter().find(|(field, _)| field == name).map(|(_, value)| value);
+        value.map_or_else(String::new, |value| String::from_utf8_lossy(value).into_owned())
+    };
+    Ok(AuditEntry {
+        at_ms: id.accepted_ms(),
+        key: Some(text("key")).filter(|key| !key.is_empty()),
+        action: text("action"),
+        detail: text("detail"),
+    })
+}
+
+fn shortened(text: &str) -> &str {
+    let end = text.char_indices().nth(LONGEST_TEXT).map_or(text.len(), |(end, _)| end);
+    &text[..end]
+}

@@ -1,0 +1,26 @@
+// Makes an element like another one, and touches only what differs: focus, open details and running motion stay.
+
+export function morph(from, to) {
+  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName) {
+    from.replaceWith(to);
+    return;
+  }
+  if (from.nodeType !== Node.ELEMENT_NODE) {
+    if (from.data !== to.data) from.data = to.data;
+    return;
+  }
+  attributes(from, to);
+  if (from.localName.includes("-")) return;
+  const [now, then] = [[...from.childNodes], [...to.childNodes]];
+  then.forEach((node, at) => (now[at] ? morph(now[at], node) : from.append(node)));
+  now.slice(then.length).forEach((node) => node.remove());
+}
+
+function attributes(from, to) {
+  for (const { name, value } of to.attributes) {
+    if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+  }
+  for (const { name } of [...from.attributes]) {
+    if (!to.hasAttribute(name) && !(from.localName === "details" && name === "open")) from.removeAttribute(name);
+  }
+}

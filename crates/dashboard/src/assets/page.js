@@ -1,0 +1,53 @@
+// The page works without this: it adds live numbers, keys, and copying.
+import { live } from "./live.js";
+import { times } from "./times.js";
+import { keys } from "./keys.js";
+import { tables } from "./tables.js";
+import "./charts.js";
+
+times();
+keys();
+tables();
+live();
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+  });
+}
+
+// Actions whose effect the next frame shows: the page stays.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!("stay" in form.dataset) || !document.body.dataset.live) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
+  if (answer.type !== "opaqueredirect") return refused(await answer.text());
+  if ("choice" in form.dataset) {
+    for (const button of form.querySelectorAll("button")) button.ariaPressed = String(button === event.submitter);
+  }
+});
+
+function refused(text) {
+  const said = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+  const note = document.createElement("p");
+  note.className = "note";
+  note.dataset.mood = "bad";
+  note.role = "alert";
+  note.textContent = [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent).join(". ");
+  document.querySelector("main h1").after(note);
+}
+
+// An action runs once, however often its button is pressed.
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = "yes";
+});
+addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});

@@ -1,0 +1,44 @@
+// Keeps times going: how long ago, and the exact time on hover, local or UTC.
+
+const STEPS = [[86400000, "d", 2], [3600000, "h", 2], [60000, "min", 2], [1000, "s", 1]];
+let utc = localStorage.getItem("zone") === "utc";
+
+export function times() {
+  const button = document.querySelector("[data-zone]");
+  button.hidden = false;
+  const show = () => {
+    button.textContent = utc ? "times in local time" : "times in UTC";
+    all();
+  };
+  button.addEventListener("click", () => {
+    utc = !utc;
+    localStorage.setItem("zone", utc ? "utc" : "local");
+    show();
+  });
+  show();
+  setInterval(all, 1000);
+  document.addEventListener("frame", all);
+}
+
+function all() {
+  if (document.hidden) return;
+  for (const element of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(element.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    const text = "clock" in element.dataset ? exact(at, { timeStyle: "medium" }) : relative(at);
+    if (element.textContent !== text) element.textContent = text;
+    element.title = exact(at, { dateStyle: "medium", timeStyle: "long" });
+  }
+}
+
+function exact(at, style) {
+  return at.toLocaleString(undefined, utc ? { ...style, timeZone: "UTC" } : style);
+}
+
+function relative(at) {
+  const past = Date.now() - at.getTime();
+  const [ms, unit] = STEPS.find(([ms, , from]) => Math.abs(past) >= ms * from) ?? [];
+  if (!ms) return "now";
+  const text = `${Math.floor(Math.abs(past) / ms)} ${unit}`;
+  return past < 0 ? `in ${text}` : `${text} ago`;
+}

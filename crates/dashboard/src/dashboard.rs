@@ -1,0 +1,48 @@
+//! The state shared by all pages.
+
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::model::bucket::Bucket;
+use crate::web::api::{Api, escaped};
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+use crate::web::session::{SessionSecret, Sessions};
+
+/// The page. Cheap to clone.
+#[derive(Clone)]
+pub struct Dashboard(Arc<DashboardState>);
+
+struct DashboardState {
+    api: Api,
+    sessions: Sessions,
+    playground: bool,
+}
+
+impl Dashboard {
+    /// Over the routes of the API. `secure`: browsers reach it over TLS only. `playground`: the API has
+    /// `/v1/dev/upstream`, and pages have buttons to play with.
+    #[must_use]
+    pub fn new(api: Router, secret: SessionSecret, secure: bool, playground: bool) -> Self {
+        let sessions = Sessions::new(secret, secure);
+        Self(Arc::new(DashboardState { api: Api::new(api), sessions, playground }))
+    }
+
+    pub(crate) fn api(&self) -> &Api {
+        &self.0.api
+    }
+
+    pub(crate) fn has_playground(&self) -> bool {
+        self.0.playground
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.0.sessions
+    }
+
+    /// A bucket that the visitor may read.
+    pub(crate) async fn bucket(&self, visitor: &Visitor, name: &str) -> Result<Bucket, Failure> {
+        self.api().get(visitor, &format!("/v1/buckets/{}", escaped(name))).await
+    }
+}

@@ -1,0 +1,17 @@
+//! What the API answers, as far as the page shows it.
+
+pub(crate) mod audit;
+pub(crate) mod bucket;
+pub(crate) mod job;
+pub(crate) mod redis;
+pub(crate) mod services;
+
+use serde::Deserialize;
+
+/// A page of a list.
+#[derive(Deserialize)]
+pub(crate) struct List<T> {
+    pub(crate) items: Vec<T>,
+    /// The cursor of the next page.
+    pub(crate) next: Option<String>,
+}

@@ -1,0 +1,11 @@
+//! The audit trail.
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(crate) struct AuditEntry {
+    pub(crate) at: String,
+    pub(crate) key: Option<String>,
+    pub(crate) action: String,
+    pub(crate) detail: String,
+}

@@ -1,0 +1,47 @@
+//! Redis, and what the doctor finds in a bucket.
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(crate) struct Redis {
+    pub(crate) servers: Vec<Server>,
+    pub(crate) durability_configured: String,
+    pub(crate) durability: String,
+    pub(crate) worst_case_bytes: u64,
+    pub(crate) memory_warning: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Server {
+    pub(crate) address: String,
+    pub(crate) product: String,
+    pub(crate) used_memory: u64,
+    pub(crate) peak_memory: u64,
+    pub(crate) max_memory: u64,
+    pub(crate) eviction: String,
+    pub(crate) append_only: bool,
+    pub(crate) append_fsync: Option<String>,
+    pub(crate) replicas: u64,
+    pub(crate) findings: Vec<ServerFinding>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ServerFinding {
+    pub(crate) severity: String,
+    pub(crate) what: String,
+    pub(crate) what_to_do: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Examination {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) unchecked: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Finding {
+    pub(crate) what: String,
+    pub(crate) count: u64,
+    pub(crate) example: Option<String>,
+    pub(crate) remedy: Option<String>,
+}

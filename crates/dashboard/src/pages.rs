@@ -1,0 +1,15 @@
+//! One file per page: reads what it shows from the API, and draws it.
+
+pub(crate) mod bucket;
+pub(crate) mod buckets;
+pub(crate) mod change;
+pub(crate) mod dead;
+pub(crate) mod done;
+pub(crate) mod export;
+pub(crate) mod job;
+pub(crate) mod jobs;
+pub(crate) mod letter;
+pub(crate) mod playground;
+pub(crate) mod redis;
+pub(crate) mod services;
+pub(crate) mod sign_in;

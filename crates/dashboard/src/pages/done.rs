@@ -1,0 +1,47 @@
+//! What an action did, said once on the page that comes after it.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use crate::parts::layout;
+use crate::web::answer;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+/// In the query of the page that comes after.
+#[derive(Default, Deserialize)]
+pub(crate) struct Done {
+    done: Option<String>,
+    count: Option<u64>,
+    left: Option<u64>,
+}
+
+impl Done {
+    /// Nothing that a link brings is shown, but numbers.
+    pub(crate) fn show(&self) -> Markup {
+        let count = self.count.unwrap_or(0);
+        let text = match self.done.as_deref() {
+            Some("paused") => "Paused. Nothing is called until it is resumed.".to_owned(),
+            Some("resumed") => "Resumed.".to_owned(),
+            Some("changed") => "Changed. It holds at once, also for queued jobs.".to_owned(),
+            Some("purged") => format!("Cancelled {count} jobs. Those in flight go on."),
+            Some("cancelled") => "Cancelled.".to_owned(),
+            Some("replayed") => match self.left.unwrap_or(0) {
+                0 => format!("Replayed {count}: each is a new job now."),
+                left => format!("Replayed {count}; {left} stay, because the bucket is full."),
+            },
+            Some("deleted") => format!("Deleted {count}."),
+            _ => return html! {},
+        };
+        html! { p.done role="status" { span aria-hidden="true" { "✓ " } (text) } }
+    }
+}
+
+/// Shows the next page, or why nothing was done.
+pub(crate) fn after(visitor: &Visitor, result: Result<String, Failure>) -> Response {
+    match result {
+        Ok(next) => answer::see_other(&next),
+        Err(failure) => layout::failed(Some(visitor), &failure),
+    }
+}

@@ -1,0 +1,65 @@
+//! `/buckets/{b}/dead/export`: dead letters as NDJSON, page by page as the API returns them.
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream;
+use http::{StatusCode, header};
+use serde_json::Value;
+
+use crate::dashboard::Dashboard;
+use crate::model::List;
+use crate::pages::dead::DeadQuery;
+use crate::parts::layout;
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+struct Export {
+    page: Dashboard,
+    visitor: Visitor,
+    path: String,
+    wanted: DeadQuery,
+}
+
+pub(crate) async fn export(
+    State(page): State<Dashboard>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    Query(wanted): Query<DeadQuery>,
+) -> Response {
+    let export = Export { page, visitor, path: format!("/v1/buckets/{}/dead", escaped(&name)), wanted };
+    let first = match export.letters(None).await {
+        Ok(first) => first,
+        Err(failure) => return layout::failed(Some(&export.visitor), &failure),
+    };
+    let pages = stream::unfold((export, Some(first)), |(export, letters)| async move {
+        let letters = letters?;
+        let next = match letters.next.as_deref() {
+            // What was sent is whole; the answer ends short, so that nobody takes it for all.
+            Some(cursor) => match export.letters(Some(cursor)).await {
+                Ok(next) => Some(next),
+                Err(failure) => return Some((Err(std::io::Error::other(failure.detail)), (export, None))),
+            },
+            None => None,
+        };
+        Some((Ok(lines(&letters.items)), (export, next)))
+    });
+    let fields = [
+        (header::CONTENT_TYPE, "application/x-ndjson"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"dead-letters.ndjson\""),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (StatusCode::OK, fields, Body::from_stream(pages)).into_response()
+}
+
+impl Export {
+    async fn letters(&self, cursor: Option<&str>) -> Result<List<Value>, Failure> {
+        self.page.api().get(&self.visitor, &format!("{}{}", self.path, self.wanted.page(cursor))).await
+    }
+}
+
+fn lines(letters: &[Value]) -> Bytes {
+    Bytes::from(letters.iter().map(|letter| format!("{letter}\n")).collect::<String>())
+}

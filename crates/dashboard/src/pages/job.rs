@@ -1,0 +1,98 @@
+//! `/buckets/{b}/jobs/{id}`: one job and how it ended.
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::Method;
+use maud::{Markup, html};
+
+use crate::dashboard::Dashboard;
+use crate::model::job::{Job, Outcome};
+use crate::pages::done::{Done, after};
+use crate::pages::jobs::label;
+use crate::parts::layout::{self, Page};
+use crate::parts::{action, card, listing, numbers, payload, when};
+use crate::web::api::escaped;
+use crate::web::form::Action;
+use crate::web::identity::Visitor;
+
+pub(crate) async fn show(
+    State(page): State<Dashboard>,
+    visitor: Visitor,
+    Path((name, id)): Path<(String, String)>,
+    Query(done): Query<Done>,
+) -> Response {
+    let path = format!("/v1/buckets/{}/jobs/{}", escaped(&name), escaped(&id));
+    match page.api().get::<Job>(&visitor, &path).await {
+        Ok(job) => {
+            let body = body(&visitor, &name, &job, &done);
+            layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: None, body })
+        }
+        Err(failure) => layout::failed(Some(&visitor), &failure),
+    }
+}
+
+fn body(visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
+    let can_be_cancelled = matches!(job.state.as_str(), "waiting" | "parked");
+    html! {
+        h1 { "Job " code { (job.id) } }
+        (listing::tabs(name, "/jobs"))
+        (done.show())
+        ol.timeline {
+            li { strong { "accepted" } " " (when::ago(&job.accepted_at)) }
+            @if job.attempts > 0 { li { strong { (numbers::attempts(job.attempts)) } } }
+            @if let Some(due) = &job.due_at { li { strong { "due" } " " (when::ago(due)) } }
+            @if let Some(consumer) = &job.consumer { li { strong { "in flight" } " at " code { (consumer) } } }
+            @match &job.outcome {
+                Some(outcome) => li data-mood=(mood(&outcome.result)) {
+                    strong { (outcome.result) } " " (when::ago(&outcome.settled_at))
+                    @if let Some(reason) = &outcome.reason { ": " (reason) }
+                },
+                None => li { strong { (label(&job.state)) } " now" },
+            }
+        }
+        dl.numbers { (card::number("caller", &html! { (job.caller.as_deref().unwrap_or("none")) })) }
+        @if job.state == "dead" {
+            p { a.button href={ "/buckets/" (name) "/dead/" (job.id) } { "Show the dead letter" } }
+        }
+        @if can_be_cancelled && visitor.may("operate") {
+            @let path = format!("/buckets/{name}/jobs/{}/cancel", job.id);
+            div.actions { (action::button(visitor, &path, "Cancel the job")) }
+        }
+        @if let Some(outcome) = &job.outcome { (answer(visitor, outcome)) }
+    }
+}
+
+fn mood(result: &str) -> &'static str {
+    match result {
+        "delivered" => "good",
+        "dead" => "bad",
+        _ => "look",
+    }
+}
+
+/// The upstream's last answer.
+pub(crate) fn answer(visitor: &Visitor, outcome: &Outcome) -> Markup {
+    html! {
+        section {
+            h2 { "The upstream's answer" }
+            p {
+                @match outcome.status { Some(status) => { "status " strong { (status) } }, None => "no answer came" }
+                ", after " (numbers::attempts(outcome.attempts))
+            }
+            @if visitor.may("inspect") {
+                @let content_type = outcome.content_type.as_deref();
+                (payload::of(outcome.body.as_deref(), outcome.base64, content_type, outcome.truncated))
+            } @else { (payload::hidden()) }
+        }
+    }
+}
+
+pub(crate) async fn cancel(
+    State(page): State<Dashboard>,
+    Path((name, id)): Path<(String, String)>,
+    action: Action,
+) -> Response {
+    let path = format!("/buckets/{}/jobs/{}", escaped(&name), escaped(&id));
+    let cancelled = page.api().call(&action.visitor, Method::DELETE, &format!("/v1{path}"), None).await;
+    after(&action.visitor, cancelled.map(|_| format!("{path}?done=cancelled")))
+}

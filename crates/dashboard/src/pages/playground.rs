@@ -1,0 +1,88 @@
+//! In `dripfeed dev`: buttons to play with, and how the upstream behaves.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::dashboard::Dashboard;
+use crate::model::bucket::Bucket;
+use crate::pages::done::after;
+use crate::parts::action;
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::form::Action;
+use crate::web::identity::Visitor;
+
+const MODES: [&str; 5] = ["normal", "slow", "failing", "throttling", "unreachable"];
+const COUNTS: [(&str, &str); 3] = [("1", "Send 1"), ("200", "Send 200"), ("overflow", "Overflow it")];
+/// Beyond what has room.
+const OVERFLOW: u64 = 50;
+/// A batch has no more.
+const MOST_JOBS: u64 = 1000;
+
+#[derive(Deserialize)]
+struct Upstream {
+    mode: String,
+}
+
+/// Nothing, where there is nothing to play with.
+pub(crate) async fn panel(page: &Dashboard, visitor: &Visitor, bucket: Option<&Bucket>) -> Markup {
+    let Some(bucket) = bucket.filter(|_| page.has_playground() && visitor.may("submit")) else { return html! {} };
+    let upstream = page.api().get::<Upstream>(visitor, "/v1/dev/upstream").await;
+    let mode = upstream.map_or_else(|_| String::new(), |upstream| upstream.mode);
+    html! {
+        section.playground aria-label="Try it" {
+            form.inline method="post" action={ "/buckets/" (bucket.name) "/send" } data-stay {
+                (action::token(visitor))
+                span { "Into " strong { (bucket.name) } ":" }
+                @for (count, label) in COUNTS { button type="submit" name="count" value=(count) { (label) } }
+            }
+            @if visitor.may("operate") {
+                form.inline method="post" action="/upstream" data-stay data-choice {
+                    (action::token(visitor))
+                    span { "The upstream is" }
+                    @for one in MODES {
+                        @let pressed = if one == mode { "true" } else { "false" };
+                        button type="submit" name="mode" value=(one) aria-pressed=(pressed) { (one) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn send(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
+    after(&action.visitor, sent(&page, &action, &name).await)
+}
+
+async fn sent(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
+    let count = match action.field("count") {
+        _ if !page.has_playground() => return Err(Failure::not_found()),
+        Some("overflow") => {
+            let bucket = page.bucket(&action.visitor, name).await?;
+            bucket.capacity.saturating_sub(bucket.level) + OVERFLOW
+        }
+        count => count.and_then(|count| count.parse().ok()).unwrap_or(1),
+    };
+    let jobs: Value = (1..=count.min(MOST_JOBS)).map(|n| json!({ "body": { "n": n } })).collect();
+    let path = format!("/v1/buckets/{}/jobs/batch", escaped(name));
+    let sent = page.api().call(&action.visitor, Method::POST, &path, Some(&jobs)).await;
+    match sent {
+        // That it is full is what the page shows.
+        Err(failure) if failure.status != StatusCode::TOO_MANY_REQUESTS => Err(failure),
+        _ => Ok(format!("/buckets/{}", escaped(name))),
+    }
+}
+
+pub(crate) async fn upstream(State(page): State<Dashboard>, action: Action) -> Response {
+    after(&action.visitor, changed(&page, &action).await)
+}
+
+async fn changed(page: &Dashboard, action: &Action) -> Result<String, Failure> {
+    let mode = json!({ "mode": action.field("mode") });
+    page.api().call(&action.visitor, Method::PUT, "/v1/dev/upstream", Some(&mode)).await?;
+    Ok("/".to_owned())
+}

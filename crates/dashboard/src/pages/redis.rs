@@ -1,0 +1,124 @@
+//! `/redis`: the servers, their memory and persistence, what is wrong, and what the doctor finds in a bucket.
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use crate::dashboard::Dashboard;
+use crate::model::List;
+use crate::model::bucket::ListedBucket;
+use crate::model::redis::{Examination, Redis, Server};
+use crate::parts::layout::{self, Page};
+use crate::parts::{attention, card, listing, numbers};
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+#[derive(Deserialize)]
+pub(crate) struct RedisQuery {
+    /// The bucket to examine.
+    bucket: Option<String>,
+}
+
+pub(crate) async fn show(
+    State(page): State<Dashboard>,
+    visitor: Visitor,
+    Query(RedisQuery { bucket }): Query<RedisQuery>,
+) -> Response {
+    match body(&page, &visitor, bucket.as_deref()).await {
+        Ok(body) => layout::show(&visitor, &Page { title: "Redis", section: "/redis", live: None, body }),
+        Err(failure) => layout::failed(Some(&visitor), &failure),
+    }
+}
+
+async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Result<Markup, Failure> {
+    let redis: Redis = page.api().get(visitor, "/v1/redis").await?;
+    let buckets: List<ListedBucket> = page.api().get(visitor, "/v1/buckets").await?;
+    let examined = match bucket {
+        Some(bucket) => {
+            let path = format!("/v1/buckets/{}/doctor", escaped(bucket));
+            Some((bucket, page.api().get::<Examination>(visitor, &path).await?))
+        }
+        None => None,
+    };
+    let names: Vec<String> = buckets.items.into_iter().map(ListedBucket::into_name).collect();
+    Ok(html! {
+        h1 { "Redis" }
+        (attention::list(attention::of_redis(&redis)))
+        dl.numbers {
+            (card::number("durability", &durability(&redis)))
+            (card::number("buckets may take", &html! { (numbers::bytes(redis.worst_case_bytes)) }))
+        }
+        @for server in &redis.servers { (one(server, redis.worst_case_bytes)) }
+        section {
+            h2 { "Doctor" }
+            p.faint { "Checks that every job of a bucket is where it belongs. It reads all of them, a few at a time." }
+            form.inline method="get" action="/redis" {
+                label {
+                    "Bucket "
+                    select name="bucket" {
+                        @for name in &names { option selected[Some(name.as_str()) == bucket] { (name) } }
+                    }
+                }
+                button type="submit" { "Examine" }
+            }
+            @if let Some((bucket, examined)) = &examined { (findings(bucket, examined)) }
+        }
+    })
+}
+
+fn durability(redis: &Redis) -> Markup {
+    html! {
+        strong { (redis.durability) }
+        @if redis.durability != redis.durability_configured { ", configured: " (redis.durability_configured) }
+    }
+}
+
+fn one(server: &Server, worst_case: u64) -> Markup {
+    let max_memory = match server.max_memory {
+        0 => "not set".to_owned(),
+        bytes => numbers::bytes(bytes),
+    };
+    let most = server.max_memory.max(worst_case).max(server.used_memory);
+    html! {
+        section.card {
+            header { h2 { (server.product) } code { (server.address) } }
+            p {
+                meter aria-label="memory in use" min="0" max=(most) value=(server.used_memory) {
+                    (numbers::bytes(server.used_memory))
+                }
+            }
+            dl.numbers {
+                (card::number("memory", &html! { strong { (numbers::bytes(server.used_memory)) } }))
+                (card::number("at the most", &html! { (numbers::bytes(server.peak_memory)) }))
+                (card::text("maxmemory", &max_memory))
+                (card::number("eviction", &html! { (server.eviction) }))
+                (card::number("append-only file", &html! { @if server.append_only { "on" } @else { "off" } }))
+                (card::number("flushed", &html! { (server.append_fsync.as_deref().unwrap_or("not visible")) }))
+                (card::number("replicas", &html! { (numbers::count(server.replicas)) }))
+            }
+        }
+    }
+}
+
+fn findings(bucket: &str, examined: &Examination) -> Markup {
+    html! {
+        @if examined.findings.is_empty() { p.fine role="status" { "✓ " (bucket) ": all checked invariants hold." } }
+        @else {
+            div.scroll { table {
+                (listing::head(&["#count", "what", "such as", "repair"]))
+                tbody { @for found in &examined.findings { tr {
+                    td.number { (numbers::count(found.count)) }
+                    td { (found.what) }
+                    td { code { (found.example.as_deref().unwrap_or("–")) } }
+                    td { @match &found.remedy {
+                        Some(remedy) => { code { "dripfeed doctor " (bucket) " --repair" } ": " (remedy) },
+                        None => "can't be repaired",
+                    } }
+                } } }
+            } }
+        }
+        @for what in &examined.unchecked { p.faint { "not checked: " (what) } }
+    }
+}

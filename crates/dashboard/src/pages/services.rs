@@ -1,0 +1,157 @@
+//! `/services`: rules in force, what they decided, and a request to try them with.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::{HeaderMap, Method};
+use http_body_util::BodyExt as _;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::dashboard::Dashboard;
+use crate::model::List;
+use crate::model::services::{Rules, Service};
+use crate::parts::layout::{self, Page};
+use crate::parts::{action, listing, numbers, teach};
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::form::Action;
+use crate::web::identity::Visitor;
+
+/// Rules for a first service.
+const EXAMPLE: &str =
+    r#"{"policies":[{"id":"each","key":["caller"],"tiers":[{"kind":"bucket","rate":"1/s","burst":5}]}]}"#;
+
+/// How the try of a request came out.
+struct Tried {
+    service: String,
+    allowed: bool,
+    answer: String,
+}
+
+pub(crate) async fn show(State(page): State<Dashboard>, visitor: Visitor, headers: HeaderMap) -> Response {
+    shown(&page, &visitor, None, &teach::address(&headers)).await
+}
+
+async fn shown(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>, address: &str) -> Response {
+    match body(page, visitor, tried, address).await {
+        Ok(body) => layout::show(visitor, &Page { title: "Services", section: "/services", live: None, body }),
+        Err(failure) => layout::failed(Some(visitor), &failure),
+    }
+}
+
+async fn body(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>, address: &str) -> Result<Markup, Failure> {
+    let services: List<Service> = page.api().get(visitor, "/v1/services").await?;
+    let mut rules = Vec::new();
+    for service in &services.items {
+        let path = format!("/v1/services/{}/rules", escaped(&service.name));
+        rules.push(page.api().get::<Rules>(visitor, &path).await?.policies);
+    }
+    Ok(html! {
+        h1 { "Services" }
+        p.faint { "Rate limits for services without a queue: a gateway asks whether a request may pass." }
+        @if services.items.is_empty() {
+            section.state {
+                p { "No service has rules yet. Register one:" }
+                (teach::command(&format!("curl -X PUT {address}/v1/services/shop/rules --json '{EXAMPLE}'")))
+            }
+        }
+        @for (service, policies) in services.items.iter().zip(&rules) {
+            (one(visitor, service, policies, tried.filter(|tried| tried.service == service.name)))
+        }
+    })
+}
+
+fn one(visitor: &Visitor, service: &Service, policies: &[Value], tried: Option<&Tried>) -> Markup {
+    html! {
+        section.card id={ "service-" (service.name) } {
+            header { h2 { (service.name) } }
+            div.scroll { table {
+                (listing::head(&["policy", "counts by", "limits", "#allowed", "#refused"]))
+                tbody { @for policy in policies { (policy_row(service, policy)) } }
+            } }
+            p.faint { "Counted by this intake since it started." }
+            @if visitor.may("submit") { (try_form(visitor, &service.name)) }
+            @if let Some(tried) = tried {
+                p.note role="status" data-mood=(if tried.allowed { "good" } else { "bad" }) {
+                    strong { @if tried.allowed { "Allowed" } @else { "Refused" } }
+                }
+                pre.payload tabindex="0" { (tried.answer) }
+            }
+        }
+    }
+}
+
+fn policy_row(service: &Service, policy: &Value) -> Markup {
+    let id = policy["id"].as_str().unwrap_or_default();
+    let verdicts = service.verdicts.get(id);
+    let number = |of: fn(&crate::model::services::Verdicts) -> u64| numbers::count(verdicts.map_or(0, of));
+    let keys =
+        policy["key"].as_array().map(|keys| keys.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+    html! {
+        tr {
+            th scope="row" { (id) }
+            td { (keys.filter(|keys| !keys.is_empty()).unwrap_or_else(|| "one for all".to_owned())) }
+            td { @for tier in policy["tiers"].as_array().into_iter().flatten() { span.tier { (described(tier)) } } }
+            td.number { (number(|of| of.allowed + of.unchecked)) }
+            td.number { (number(|of| of.refused + of.shadow_refused)) }
+        }
+    }
+}
+
+/// `bucket 10/s, burst 20`; whatever else it has, by name.
+fn described(tier: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut shown = text(&tier["kind"]);
+    match (&tier["rate"], &tier["limit"], &tier["period"]) {
+        (Value::Null, Value::Null, period) => shown += &format!(" {}", text(period)),
+        (Value::Null, limit, Value::Null) => shown += &format!(" {}", text(limit)),
+        (Value::Null, limit, period) => shown += &format!(" {} per {}", text(limit), text(period)),
+        (rate, _, _) => shown += &format!(" {}", text(rate)),
+    }
+    for (name, value) in tier.as_object().into_iter().flatten() {
+        if !matches!(name.as_str(), "kind" | "rate" | "limit" | "period") && !value.is_null() {
+            shown += &format!(", {name} {}", text(value));
+        }
+    }
+    shown
+}
+
+fn try_form(visitor: &Visitor, service: &str) -> Markup {
+    html! {
+        form.try method="post" action={ "/services/" (service) "/try" } {
+            (action::token(visitor))
+            label { "method" input.short name="method" value="GET" autocomplete="off"; }
+            label { "path" input name="path" value="/" autocomplete="off"; }
+            label { "caller" input name="caller" autocomplete="off"; }
+            label { "cost" input.short name="cost" value="1" inputmode="numeric" autocomplete="off"; }
+            button type="submit" { "Try a request" }
+        }
+    }
+}
+
+pub(crate) async fn check(
+    State(page): State<Dashboard>,
+    Path(service): Path<String>,
+    headers: HeaderMap,
+    action: Action,
+) -> Response {
+    match tried(&page, &action, &service).await {
+        Ok(tried) => shown(&page, &action.visitor, Some(&tried), &teach::address(&headers)).await,
+        Err(failure) => layout::failed(Some(&action.visitor), &failure),
+    }
+}
+
+async fn tried(page: &Dashboard, action: &Action, service: &str) -> Result<Tried, Failure> {
+    let mut request = action.members(&["method", "path", "caller"]);
+    if let Some(cost) = action.field("cost").and_then(|cost| cost.parse::<u64>().ok()) {
+        request.insert("cost".to_owned(), json!(cost));
+    }
+    let path = format!("/v1/services/{}/check", escaped(service));
+    let answer = page.api().send(&action.visitor, Method::POST, &path, Some(&Value::Object(request))).await?;
+    let (parts, body) = answer.into_parts();
+    let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+    let verdict: Value = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
+    let Some(allowed) = verdict["allowed"].as_bool() else { return Err(Failure::of(parts.status, &body)) };
+    let answer = serde_json::to_string_pretty(&verdict).map_err(|_| Failure::unreadable())?;
+    Ok(Tried { service: service.to_owned(), allowed, answer })
+}

@@ -1,0 +1,16 @@
+//! What several pages draw.
+
+pub(crate) mod action;
+pub(crate) mod attention;
+pub(crate) mod card;
+pub(crate) mod drawing;
+pub(crate) mod layout;
+pub(crate) mod leak;
+pub(crate) mod listing;
+pub(crate) mod numbers;
+pub(crate) mod overview;
+pub(crate) mod payload;
+pub(crate) mod table;
+pub(crate) mod teach;
+pub(crate) mod trail;
+pub(crate) mod when;

@@ -1,0 +1,61 @@
+//! Forms that change something. Each carries the visitor's token.
+
+use maud::{Markup, html};
+
+use crate::web::identity::Visitor;
+
+/// The name of the field that carries the token.
+pub(crate) const TOKEN: &str = "form_token";
+
+/// The hidden field with the token.
+pub(crate) fn token(visitor: &Visitor) -> Markup {
+    html! { input type="hidden" name=(TOKEN) value=(visitor.form_token); }
+}
+
+/// One button.
+pub(crate) fn button(visitor: &Visitor, path: &str, label: &str) -> Markup {
+    html! {
+        form.inline method="post" action=(path) {
+            (token(visitor))
+            button type="submit" { (label) }
+        }
+    }
+}
+
+/// A button that a key of the keyboard presses, too.
+pub(crate) fn keyed(visitor: &Visitor, path: &str, label: &str, key: &str) -> Markup {
+    html! {
+        form.inline method="post" action=(path) data-stay {
+            (token(visitor))
+            button type="submit" data-key=(key) title={ "key " (key) } { (label) }
+        }
+    }
+}
+
+/// A button that looks like a link.
+pub(crate) fn quiet(visitor: &Visitor, path: &str, label: &str) -> Markup {
+    html! {
+        form.inline method="post" action=(path) {
+            (token(visitor))
+            button.link type="submit" { (label) }
+        }
+    }
+}
+
+/// Something that can't be undone: the visitor types a word first.
+pub(crate) fn confirmed(visitor: &Visitor, path: &str, label: &str, what: &str, word: &str) -> Markup {
+    html! {
+        details.confirm {
+            summary.button.danger { (label) }
+            form.panel method="post" action=(path) {
+                (token(visitor))
+                p { (what) }
+                label {
+                    "Type " strong { (word) } " to confirm"
+                    input name="confirm" required autocomplete="off" spellcheck="false" pattern=(word);
+                }
+                button.danger type="submit" { (label) }
+            }
+        }
+    }
+}

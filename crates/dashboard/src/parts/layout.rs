@@ -1,0 +1,149 @@
+//! What surrounds every page.
+
+use axum::response::Response;
+use http::StatusCode;
+use maud::{DOCTYPE, Markup, html};
+
+use crate::parts::action;
+use crate::web::answer;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+const SECTIONS: [(&str, &str); 4] =
+    [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis"), ("/docs/", "API")];
+
+const KEYS: [(&str, &str); 5] = [
+    ("?", "show these keys"),
+    ("/", "search"),
+    ("p", "pause or resume the bucket"),
+    ("g", "go to all buckets"),
+    ("Esc", "close, or leave a field"),
+];
+
+/// A page.
+pub(crate) struct Page<'a> {
+    pub(crate) title: &'a str,
+    /// The section that it belongs to, by its path.
+    pub(crate) section: &'a str,
+    /// Where its frames come from; None: it stays as it was loaded.
+    pub(crate) live: Option<&'a str>,
+    pub(crate) body: Markup,
+}
+
+pub(crate) fn show(visitor: &Visitor, page: &Page<'_>) -> Response {
+    answer::page(StatusCode::OK, document(Some(visitor), page))
+}
+
+/// A refusal or an error as a page.
+pub(crate) fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
+    let body = html! {
+        section.state role="alert" {
+            (picture(failure.status))
+            h1 { (failure.title) }
+            p { (sentence(&failure.detail)) }
+            p { a.button href="/" { "All buckets" } }
+        }
+    };
+    let page = Page { title: &failure.title, section: "", live: None, body };
+    answer::page(failure.status, document(visitor, &page))
+}
+
+pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (page.title) " · dripfeed" }
+                link rel="icon" href="/assets/drop.svg" type="image/svg+xml";
+                link rel="stylesheet" href="/assets/page.css";
+                script type="module" src="/assets/page.js" {}
+            }
+            body data-live=[page.live] {
+                a.skip href="#main" { "Skip to the content" }
+                (top(visitor, page))
+                main #main { (page.body) }
+                footer {
+                    "dripfeed " (env!("CARGO_PKG_VERSION")) " · "
+                    a href="/docs/" { "API explorer" } " · "
+                    a href="/openapi.json" { "OpenAPI" } " · "
+                    a href="/metrics" { "metrics" } " · "
+                    button.link type="button" data-keys hidden { "keys" }
+                    span aria-hidden="true" { " · " } button.link type="button" data-zone hidden { "times in UTC" }
+                }
+                (keys())
+            }
+        }
+    }
+}
+
+fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
+    html! {
+        header.top {
+            a.brand href="/" aria-label="dripfeed, all buckets" {
+                svg viewBox="0 0 16 16" width="20" height="20" aria-hidden="true" {
+                    path d="M8 1C8 1 3 7 3 10.2a5 5 0 0 0 10 0C13 7 8 1 8 1z" {}
+                }
+                span { "dripfeed" }
+            }
+            @if visitor.is_some() {
+                nav aria-label="Sections" {
+                    @for (path, name) in SECTIONS {
+                        a href=(path) aria-current=[(path == page.section).then_some("page")] { (name) }
+                    }
+                }
+            }
+            div.status {
+                @if page.live.is_some() {
+                    span #live data-state="still" role="status" { span.dot {} span.word { "reload for news" } }
+                }
+                @if let Some(visitor) = visitor {
+                    @if let Some(id) = &visitor.permissions.id {
+                        span.who title="the id of your key" { (id) }
+                        (action::quiet(visitor, "/sign-out", "Sign out"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn keys() -> Markup {
+    html! {
+        dialog #keys aria-labelledby="keys-title" {
+            h2 #keys-title { "Keys" }
+            dl.keys {
+                @for (key, what) in KEYS {
+                    dt { kbd { (key) } }
+                    dd { (what) }
+                }
+            }
+            form method="dialog" { button { "Close" } }
+        }
+    }
+}
+
+/// The API's details begin as its logs do.
+fn sentence(detail: &str) -> String {
+    let mut characters = detail.chars();
+    let first = characters.next().map(|first| first.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + characters.as_str()
+}
+
+/// Each state has its own: a lock, an empty bucket, a broken one.
+fn picture(status: StatusCode) -> Markup {
+    let (name, path) = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            ("forbidden", "M14 22v-5a10 10 0 0 1 20 0v5M10 22h28v18H10zM24 29v5")
+        }
+        StatusCode::NOT_FOUND => ("missing", "M8 12h32l-4 28H12zM18 20l12 12M30 20L18 32"),
+        _ => ("broken", "M8 12h32l-4 28H12zM24 12l-4 9 7 5-5 14"),
+    };
+    html! {
+        svg.picture data-picture=(name) viewBox="0 0 48 48" width="96" height="96" aria-hidden="true" {
+            path d=(path) {}
+        }
+    }
+}

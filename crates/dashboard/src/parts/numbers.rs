@@ -1,0 +1,89 @@
+//! Numbers as people read them.
+
+const KIB: u64 = 1024;
+
+/// `12,345`
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// `1 job`, `2 jobs`
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// `1 attempt`, `2 attempts`
+pub(crate) fn attempts(number: u32) -> String {
+    counted(number.into(), "attempt", "attempts")
+}
+
+/// `1.5 MiB`
+#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+pub(crate) fn bytes(number: u64) -> String {
+    let units = [(KIB.pow(3), "GiB"), (KIB.pow(2), "MiB"), (KIB, "KiB")];
+    match units.into_iter().find(|(unit, _)| number >= *unit) {
+        Some((unit, name)) => format!("{} {name}", tenths(number as f64 / unit as f64)),
+        None => format!("{number} B"),
+    }
+}
+
+/// `4.2/s`
+pub(crate) fn per_second(rate: f64) -> String {
+    format!("{}/s", tenths(rate))
+}
+
+/// The same in a column that says so.
+pub(crate) fn rate(per_second: f64) -> String {
+    tenths(per_second)
+}
+
+/// One decimal below ten, none above: what is measured isn't more exact.
+fn tenths(number: f64) -> String {
+    if number >= 9.95 {
+        return format!("{number:.0}");
+    }
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// `41 s`, `3 min`, `2 h 5 min`, `4 d`
+pub(crate) fn time(ms: u64) -> String {
+    let seconds = ms.div_ceil(1000);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        0 => "0 s".to_owned(),
+        1..100 => format!("{seconds} s"),
+        100..6000 => format!("{minutes} min"),
+        6000..172_800 if minutes % 60 == 0 => format!("{hours} h"),
+        6000..172_800 => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d"),
+    }
+}
+
+/// `40 %`, of a whole that isn't 0.
+pub(crate) fn percent(part: u64, whole: u64) -> u64 {
+    part.saturating_mul(100).checked_div(whole).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_exact_enough() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1023, 1536, 64 << 20, 5 << 30].map(bytes), ["0 B", "1023 B", "1.5 KiB", "64 MiB", "5 GiB"]);
+        assert_eq!([0.0, 0.25, 5.0, 9.96, 123.4].map(per_second), ["0/s", "0.2/s", "5/s", "10/s", "123/s"]);
+        let times = [0, 1, 41_000, 180_000, 7_500_000, 7_200_000, 400_000_000].map(time);
+        assert_eq!(times, ["0 s", "1 s", "41 s", "3 min", "2 h 5 min", "2 h", "4 d"]);
+        assert_eq!((percent(1, 3), percent(5, 0)), (33, 0));
+    }
+}

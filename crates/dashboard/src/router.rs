@@ -1,0 +1,42 @@
+//! The routes of the page.
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::dashboard::Dashboard;
+use crate::pages::{bucket, buckets, change, dead, export, job, jobs, letter, playground, redis, services, sign_in};
+use crate::web::assets;
+
+impl Dashboard {
+    /// All routes of the page, `/` among them.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/", get(buckets::show))
+            .route("/live/buckets", get(buckets::live))
+            .route("/live/buckets/{bucket}", get(bucket::live))
+            .route("/buckets/{bucket}", get(bucket::show))
+            .route("/buckets/{bucket}/pause", post(bucket::pause))
+            .route("/buckets/{bucket}/resume", post(bucket::resume))
+            .route("/buckets/{bucket}/purge", post(bucket::purge))
+            .route("/buckets/{bucket}/change", get(change::preview).post(change::apply))
+            .route("/buckets/{bucket}/jobs", get(jobs::show))
+            .route("/buckets/{bucket}/jobs/{id}", get(job::show))
+            .route("/buckets/{bucket}/jobs/{id}/cancel", post(job::cancel))
+            .route("/buckets/{bucket}/dead", get(dead::show))
+            .route("/buckets/{bucket}/dead/export", get(export::export))
+            .route("/buckets/{bucket}/dead/replay", post(dead::replay))
+            .route("/buckets/{bucket}/dead/delete", post(dead::delete))
+            .route("/buckets/{bucket}/dead/{id}", get(letter::show))
+            .route("/buckets/{bucket}/dead/{id}/replay", post(letter::replay))
+            .route("/buckets/{bucket}/dead/{id}/delete", post(letter::delete))
+            .route("/buckets/{bucket}/send", post(playground::send))
+            .route("/upstream", post(playground::upstream))
+            .route("/services", get(services::show))
+            .route("/services/{service}/try", post(services::check))
+            .route("/redis", get(redis::show))
+            .route("/sign-in", get(sign_in::show).post(sign_in::sign_in))
+            .route("/sign-out", post(sign_in::sign_out))
+            .with_state(self.clone())
+            .merge(assets::router())
+    }
+}

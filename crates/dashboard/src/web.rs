@@ -1,0 +1,10 @@
+//! Requests and answers of the page: sessions, visitors, forms, the API behind it, and its files.
+
+pub(crate) mod answer;
+pub(crate) mod api;
+pub(crate) mod assets;
+pub(crate) mod failure;
+pub(crate) mod form;
+pub(crate) mod identity;
+pub(crate) mod session;
+pub(crate) mod visitor;

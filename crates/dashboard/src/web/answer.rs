@@ -1,0 +1,27 @@
+//! Answers of the page, and what all of them forbid browsers to do.
+
+use axum::response::{Html, IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use maud::Markup;
+
+/// Only our own scripts and styles, from files; no request to anywhere else; no frame around us.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A page, which nobody may keep.
+pub(crate) fn page(status: StatusCode, markup: Markup) -> Response {
+    (status, guards(), Html(markup.into_string())).into_response()
+}
+
+pub(crate) fn see_other(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, guards(), HeaderMap::from_iter([(header::LOCATION, location)])).into_response()
+}
+
+fn guards() -> [(HeaderName, &'static str); 3] {
+    [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "same-origin"),
+    ]
+}

@@ -1,0 +1,73 @@
+//! The public API, called in this process.
+
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, header};
+use http_body_util::BodyExt as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
+/// A part of a path or of a query.
+pub(crate) fn escaped(text: &str) -> String {
+    utf8_percent_encode(text, IN_PATH).to_string()
+}
+
+pub(crate) struct Api(Router);
+
+impl Api {
+    pub(crate) fn new(routes: Router) -> Self {
+        Self(routes)
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, Failure> {
+        let body = self.call(visitor, Method::GET, path, None).await?;
+        serde_json::from_slice(&body).map_err(|error| {
+            tracing::error!(%error, path, "the page can't read an answer of the API");
+            Failure::unreadable()
+        })
+    }
+
+    /// A call that changes something. Returns the answer's body.
+    pub(crate) async fn call(
+        &self,
+        visitor: &Visitor,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Bytes, Failure> {
+        let answer = self.send(visitor, method, path, body).await?;
+        let (parts, body) = answer.into_parts();
+        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+        if parts.status.is_success() { Ok(body) } else { Err(Failure::of(parts.status, &body)) }
+    }
+
+    /// The answer, however it is.
+    pub(crate) async fn send(
+        &self,
+        visitor: &Visitor,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response<Body>, Failure> {
+        let bytes = body.map(Value::to_string).unwrap_or_default();
+        let mut request = Request::new(Body::from(bytes));
+        *request.method_mut() = method;
+        *request.uri_mut() = path.parse().map_err(|_| Failure::not_found())?;
+        if body.is_some() {
+            request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        visitor.sign(&mut request);
+        match self.0.clone().oneshot(request).await {
+            Ok(answer) => Ok(answer),
+            Err(never) => match never {},
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A submitted form: of a page of ours, and of this visitor.
+
+use std::collections::BTreeMap;
+
+use axum::Form;
+use axum::extract::{FromRequest, FromRequestParts as _, Request};
+use axum::response::Response;
+use dripfeed_auth::is_same_origin;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
+
+use crate::dashboard::Dashboard;
+use crate::parts::action::TOKEN;
+use crate::parts::layout;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+pub(crate) type Fields = BTreeMap<String, String>;
+
+/// A visitor's wish to change something.
+pub(crate) struct Action {
+    pub(crate) visitor: Visitor,
+    pub(crate) fields: Fields,
+}
+
+impl Action {
+    /// A field that isn't empty.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// Those of these fields that aren't empty, as members of a request to the API.
+    pub(crate) fn members(&self, names: &[&str]) -> Map<String, Value> {
+        names.iter().filter_map(|name| Some(((*name).to_owned(), self.field(name)?.into()))).collect()
+    }
+
+    /// # Errors
+    /// When the visitor didn't type the word.
+    pub(crate) fn confirms(&self, word: &str) -> Result<(), Failure> {
+        let detail = format!("type {word} to confirm");
+        let refused = || Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Nothing was changed", &detail);
+        if self.field("confirm") == Some(word) { Ok(()) } else { Err(refused()) }
+    }
+}
+
+impl FromRequest<Dashboard> for Action {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, page: &Dashboard) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let fail = |failure: &Failure| layout::failed(None, failure);
+        if !is_of_our_page(&parts.headers) {
+            return Err(fail(&forged()));
+        }
+        let visitor = Visitor::from_request_parts(&mut parts, page).await?;
+        let headers = parts.headers.clone();
+        let fields = fields(Request::from_parts(parts, body)).await.map_err(|failure| fail(&failure))?;
+        let token = fields.get(TOKEN).map_or("", String::as_str);
+        if !page.sessions().is_form_token(&headers, token) {
+            return Err(layout::failed(Some(&visitor), &forged()));
+        }
+        Ok(Self { visitor, fields })
+    }
+}
+
+/// The fields of a form, of anyone.
+pub(crate) async fn fields(request: Request) -> Result<Fields, Failure> {
+    let unreadable =
+        |_| Failure::new(StatusCode::BAD_REQUEST, "The form can't be read", "reload the page and try again");
+    let Form(fields) = Form::<Fields>::from_request(request, &()).await.map_err(unreadable)?;
+    Ok(fields)
+}
+
+/// What browsers say of where a request comes from: older ones say nothing.
+pub(crate) fn is_of_our_page(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
+    site && is_same_origin(headers)
+}
+
+pub(crate) fn forged() -> Failure {
+    let detail = "this form is not of the page that you are signed in to: reload the page and try again";
+    Failure::new(StatusCode::FORBIDDEN, "Nothing was changed", detail)
+}

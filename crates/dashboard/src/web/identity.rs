@@ -1,0 +1,47 @@
+//! Who looks at the page, and what they may do.
+
+use dripfeed_auth::DRIPFEED_KEY;
+use dripfeed_http::Peer;
+use http::{HeaderValue, Request};
+use serde::Deserialize;
+
+#[derive(Clone, Default)]
+pub(crate) struct Visitor {
+    /// None: no session, or no keys are configured.
+    pub(crate) key: Option<HeaderValue>,
+    /// Where the request came from, for limits by address.
+    pub(crate) peer: Option<Peer>,
+    pub(crate) form_token: String,
+    pub(crate) permissions: Permissions,
+}
+
+/// As `GET /v1/key` returns them.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Permissions {
+    /// None: no keys are configured.
+    pub(crate) id: Option<String>,
+    scopes: Vec<String>,
+    pub(crate) all_buckets: bool,
+}
+
+impl Permissions {
+    pub(crate) fn may(&self, scope: &str) -> bool {
+        self.scopes.iter().any(|own| own == scope)
+    }
+}
+
+impl Visitor {
+    pub(crate) fn may(&self, scope: &str) -> bool {
+        self.permissions.may(scope)
+    }
+
+    /// Makes a request to the API this visitor's.
+    pub(crate) fn sign<B>(&self, request: &mut Request<B>) {
+        if let Some(key) = &self.key {
+            request.headers_mut().insert(DRIPFEED_KEY, key.clone());
+        }
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
+    }
+}

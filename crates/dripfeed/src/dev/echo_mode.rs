@@ -1,0 +1,61 @@
+//! How the echo answers, whatever a call asks for.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse as _, Response};
+use futures::stream;
+use http::{StatusCode, header};
+use serde::{Deserialize, Serialize};
+
+const SLOW: Duration = Duration::from_secs(5);
+const THROTTLED_S: u32 = 5;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EchoMode {
+    /// As the call asks.
+    #[default]
+    Normal,
+    Slow,
+    Failing,
+    Throttling,
+    /// Connections break before an answer is whole.
+    Unreachable,
+}
+
+/// The mode, shared by those that set and those that follow it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EchoModes(Arc<Mutex<EchoMode>>);
+
+impl EchoModes {
+    pub(super) fn now(&self) -> EchoMode {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set(&self, mode: EchoMode) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// The answer of this mode. None: the call is answered as it asks.
+    pub(super) async fn answer(&self) -> Option<Response> {
+        match self.now() {
+            EchoMode::Normal => None,
+            EchoMode::Slow => {
+                tokio::time::sleep(SLOW).await;
+                None
+            }
+            EchoMode::Failing => Some((StatusCode::INTERNAL_SERVER_ERROR, "failing, as asked\n").into_response()),
+            EchoMode::Throttling => {
+                let retry_after = [(header::RETRY_AFTER, THROTTLED_S.to_string())];
+                Some((StatusCode::TOO_MANY_REQUESTS, retry_after, "throttling, as asked\n").into_response())
+            }
+            EchoMode::Unreachable => {
+                let cut = stream::iter([Err::<&str, _>(io::Error::from(io::ErrorKind::ConnectionReset))]);
+                Some(Body::from_stream(cut).into_response())
+            }
+        }
+    }
+}

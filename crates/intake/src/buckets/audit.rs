@@ -1,0 +1,66 @@
+//! `GET …/audit`: who did what to a bucket.
+
+use axum::Json;
+use dripfeed_auth::{Caller, Read};
+use dripfeed_bucket::{AuditEntry, Bucket, Overrides};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::pagination::List;
+use crate::request::time;
+
+/// One thing that somebody did.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AuditEntry)]
+pub(crate) struct Audited {
+    at: String,
+    /// The id of the key. Null: no keys were configured.
+    #[schema(required)]
+    key: Option<String>,
+    /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay` or `delete`.
+    action: String,
+    /// What it was about, such as `leak.rate: 5/s → 10/s`; may be empty.
+    detail: String,
+}
+
+/// Returns who did what to a bucket: the latest hundred entries, the newest first.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/audit", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "The audit trail", body = List<Audited>), responses::OfBucket)
+)]
+pub(crate) async fn audit(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Audited>>, Problem> {
+    let items = bucket.audit_trail().await?.into_iter().map(Audited::from).collect();
+    Ok(Json(List { items, next: None }))
+}
+
+impl From<AuditEntry> for Audited {
+    fn from(AuditEntry { at_ms, key, action, detail }: AuditEntry) -> Self {
+        Self { at: time::show(at_ms), key, action, detail }
+    }
+}
+
+/// Notes what was done, in the log and in Redis. It is done already: that it can't be noted there is no failure of it.
+pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detail: &str) {
+    tracing::info!(bucket = %bucket.name(), key = caller.id(), action, detail, "audit");
+    if let Err(error) = bucket.record(caller.id(), action, detail).await {
+        tracing::warn!(bucket = %bucket.name(), %error, action, "the audit trail in Redis lacks an entry");
+    }
+}
+
+/// `leak.rate: 5/s → 10/s`, for each setting of a change.
+pub(crate) fn changes(before: &Overrides, wanted: &Overrides) -> String {
+    let value = |overrides: &Overrides, name: &str| {
+        let found = overrides.iter().find(|(setting, _)| setting.name == name).and_then(|(_, value)| value.cloned());
+        found.map_or_else(|| "as configured".to_owned(), |value| text(&value))
+    };
+    let change = |name: &str| format!("{name}: {} → {}", value(before, name), value(wanted, name));
+    wanted.iter().map(|(setting, _)| change(setting.name)).collect::<Vec<_>>().join(", ")
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

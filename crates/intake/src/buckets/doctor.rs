@@ -1,0 +1,58 @@
+//! `GET …/doctor`: checks the invariants of a bucket in Redis.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::Read;
+use dripfeed_bucket::Finding;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Examination)]
+pub(crate) struct Examined {
+    /// Which invariants don't hold; empty when all do.
+    findings: Vec<Found>,
+    /// What could not be checked, and why.
+    unchecked: Vec<&'static str>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Finding)]
+struct Found {
+    what: &'static str,
+    count: u64,
+    /// A job, a key or a name that it is about.
+    #[schema(required)]
+    example: Option<String>,
+    /// What `dripfeed doctor --repair` does about it; null when it can't be repaired.
+    #[schema(required)]
+    remedy: Option<&'static str>,
+}
+
+/// Checks the invariants of a bucket, as `dripfeed doctor` does: reads every job, a bounded part in each script, one
+/// bucket at a time.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/doctor", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "What was found", body = Examined), responses::OfBucket)
+)]
+pub(crate) async fn doctor(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+) -> Result<Json<Examined>, Problem> {
+    let _turn = intake.examining().lock().await;
+    let examined = bucket.examine(false).await?;
+    let findings = examined.findings.into_iter().map(Found::from).collect();
+    Ok(Json(Examined { findings, unchecked: examined.unchecked }))
+}
+
+impl From<Finding> for Found {
+    fn from(finding: Finding) -> Self {
+        let (what, remedy) = (finding.kind.what(), finding.kind.remedy());
+        Self { what, count: finding.count, example: finding.example, remedy }
+    }
+}

@@ -1,0 +1,85 @@
+//! What one event says.
+
+use dripfeed_auth::Caller;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::buckets::state::BucketState;
+use crate::buckets::state::row::{COLUMNS, Row};
+use crate::readings::Reading;
+use crate::request::time;
+
+/// Beyond this many buckets a frame has rows of those alone whose whole state was asked for.
+const MOST_ROWS: usize = 1000;
+
+/// The buckets that the caller may use, at one moment.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Frame)]
+pub(crate) struct Frame<'r> {
+    at: String,
+    summary: Summary,
+    /// The names of the numbers in a row of `buckets`.
+    columns: &'static [&'static str],
+    /// A row for each bucket, in the order of their names. With more than 1000 buckets, only for those in `states`.
+    #[schema(value_type = Vec<Vec<serde_json::Value>>)]
+    buckets: Vec<Row<'r>>,
+    /// The whole state of the buckets that `states` names.
+    #[schema(value_type = Vec<BucketState>)]
+    states: Vec<&'r BucketState>,
+    /// Buckets whose state can't be read now.
+    unavailable: Vec<&'r str>,
+}
+
+/// All of the caller's buckets together.
+#[derive(Default, Serialize, ToSchema)]
+struct Summary {
+    buckets: usize,
+    level: u64,
+    capacity: u64,
+    dead: u64,
+    paused: usize,
+}
+
+impl<'r> Frame<'r> {
+    pub(super) fn of(reading: &'r Reading, caller: &Caller, wanted: &[String]) -> Self {
+        let theirs: Vec<_> = reading.buckets.iter().filter(|(name, _)| caller.may_use(name.as_str())).collect();
+        let all = theirs.len() <= MOST_ROWS;
+        let mut frame = Self {
+            at: time::show(reading.at_ms),
+            summary: Summary { buckets: theirs.len(), ..Summary::default() },
+            columns: &COLUMNS,
+            buckets: Vec::new(),
+            states: Vec::new(),
+            unavailable: Vec::new(),
+        };
+        for (name, state) in theirs {
+            let Some(state) = state else {
+                frame.unavailable.push(name.as_str());
+                continue;
+            };
+            frame.summary.add(state);
+            let is_wanted = wanted.iter().any(|wanted| wanted == name.as_str());
+            if all || is_wanted {
+                frame.buckets.push(Row(state));
+            }
+            if is_wanted {
+                frame.states.push(state);
+            }
+        }
+        frame
+    }
+
+    /// As a server-sent event.
+    pub(super) fn event(&self) -> Result<String, serde_json::Error> {
+        Ok(format!("event: frame\ndata: {}\n\n", serde_json::to_string(self)?))
+    }
+}
+
+impl Summary {
+    fn add(&mut self, state: &BucketState) {
+        self.level += state.level;
+        self.capacity += state.capacity;
+        self.dead += state.dead;
+        self.paused += usize::from(state.paused);
+    }
+}

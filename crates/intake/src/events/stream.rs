@@ -1,0 +1,51 @@
+//! One stream of frames.
+
+use std::sync::Arc;
+
+use axum::BoxError;
+use bytes::Bytes;
+use futures::{Stream, stream};
+use http::HeaderMap;
+
+use super::frame::Frame;
+use crate::intake::Intake;
+use crate::readings::{Look, Reading};
+use crate::wait_limit::WaitPermit;
+
+pub(super) struct EventStream {
+    intake: Intake,
+    /// They have the caller's key, which may be revoked meanwhile.
+    headers: HeaderMap,
+    states: Vec<String>,
+    look: Look,
+    _permit: WaitPermit,
+}
+
+impl EventStream {
+    pub(super) fn new(intake: Intake, headers: HeaderMap, states: Vec<String>, permit: WaitPermit) -> Self {
+        let look = intake.readings().look();
+        Self { intake, headers, states, look, _permit: permit }
+    }
+
+    /// Ends when the intake drains, or the key isn't valid any more.
+    pub(super) fn frames(self) -> impl Stream<Item = Result<Bytes, BoxError>> {
+        stream::unfold(self, |mut stream| async move {
+            let frame = stream.next().await?;
+            Some((frame, stream))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
+        let reading = tokio::select! {
+            reading = self.look.next() => reading?,
+            () = self.intake.health().draining().cancelled() => return None,
+        };
+        self.frame(&reading)
+    }
+
+    fn frame(&self, reading: &Arc<Reading>) -> Option<Result<Bytes, BoxError>> {
+        let caller = self.intake.keys().caller(&self.headers)?;
+        let event = Frame::of(reading, &caller, &self.states).event();
+        Some(event.map(Bytes::from).map_err(BoxError::from))
+    }
+}

@@ -1,0 +1,4 @@
+//! What concerns the whole installation: the caller's key, and Redis.
+
+pub(crate) mod key;
+pub(crate) mod redis;

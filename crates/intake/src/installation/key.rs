@@ -1,0 +1,35 @@
+//! `GET /v1/key`: what the caller may do.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::Scope;
+use http::HeaderMap;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::responses;
+use crate::problem::Problem;
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Key)]
+pub(crate) struct KeyInfo {
+    /// The key's id. Null: no keys are configured, and everyone may do everything.
+    #[schema(required)]
+    id: Option<String>,
+    /// `submit`, `read`, `inspect`, `operate`.
+    scopes: Vec<&'static str>,
+    /// Whether it is for all buckets.
+    all_buckets: bool,
+}
+
+/// Returns what the caller's key may do.
+#[utoipa::path(
+    get, path = "/v1/key", tag = "installation",
+    responses((status = 200, description = "The key", body = KeyInfo), responses::OfAll)
+)]
+pub(crate) async fn key(State(intake): State<Intake>, headers: HeaderMap) -> Result<Json<KeyInfo>, Problem> {
+    let caller = intake.keys().caller(&headers).ok_or_else(Problem::unauthenticated)?;
+    let scopes = Scope::ALL.into_iter().filter(|scope| caller.may(*scope)).map(Scope::as_str).collect();
+    Ok(Json(KeyInfo { id: caller.id().map(str::to_owned), scopes, all_buckets: caller.may_use_all_buckets() }))
+}

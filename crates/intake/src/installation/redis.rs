@@ -1,0 +1,117 @@
+//! `GET /v1/redis`: the servers, their memory and persistence, and what is wrong with them.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::Read;
+use dripfeed_bucket::{BucketError, memory_shortfall};
+use dripfeed_store::{Durability, ServerInfo, Severity, Store, StoreError, findings};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::responses;
+use crate::problem::{Code, Problem};
+use crate::redis_servers::RedisServers;
+use crate::request::access::Allowed;
+
+/// Redis as the intake finds it now.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Redis)]
+pub(crate) struct RedisState {
+    /// The servers that take writes: one, or all masters of a Cluster.
+    servers: Vec<Server>,
+    /// The configured durability class: `process`, `everysec`, `fsync` or `replicated`.
+    #[schema(value_type = String)]
+    durability_configured: Durability,
+    /// The class that answers name now.
+    #[schema(value_type = String)]
+    durability: Durability,
+    /// The most that all configured buckets may take together.
+    worst_case_bytes: u64,
+    /// What is wrong with all servers together; null: nothing.
+    #[schema(required)]
+    memory_warning: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = RedisServer)]
+struct Server {
+    address: String,
+    /// Such as `Redis 7.0.15`.
+    product: String,
+    used_memory: u64,
+    peak_memory: u64,
+    /// `maxmemory`; 0: none is set.
+    max_memory: u64,
+    /// `maxmemory-policy`.
+    eviction: String,
+    append_only: bool,
+    /// `always`, `everysec` or `no`; null where Redis may not be asked.
+    #[schema(required)]
+    append_fsync: Option<String>,
+    /// Replicas that follow now.
+    replicas: usize,
+    findings: Vec<Finding>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = RedisFinding)]
+struct Finding {
+    /// `error` or `warning`.
+    severity: &'static str,
+    what: String,
+    what_to_do: String,
+}
+
+/// Returns the state of Redis, and what is wrong with it. With keys configured it requires one for all buckets.
+#[utoipa::path(
+    get, path = "/v1/redis", tag = "installation",
+    responses((status = 200, description = "Redis", body = RedisState), responses::OfAll)
+)]
+pub(crate) async fn redis(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<Read>,
+) -> Result<Json<RedisState>, Problem> {
+    if !caller.may_use_all_buckets() {
+        return Err(Problem::new(Code::Forbidden, "Redis serves all buckets, and this key is restricted to some"));
+    }
+    state(intake.redis(), intake.most_memory()).await.map(Json).map_err(|error| BucketError::from(error).into())
+}
+
+async fn state(redis: &RedisServers, worst_case_bytes: u64) -> Result<RedisState, StoreError> {
+    let mut servers = Vec::new();
+    for master in redis.store().masters() {
+        let info = ServerInfo::gather(&master, redis.configured()).await?;
+        servers.push(Server::of(&master, info, redis.configured()));
+    }
+    let limits: Vec<u64> = servers.iter().map(|server| server.max_memory).collect();
+    Ok(RedisState {
+        servers,
+        durability_configured: redis.configured(),
+        durability: redis.store().durability(),
+        worst_case_bytes,
+        memory_warning: memory_shortfall(&limits, worst_case_bytes),
+    })
+}
+
+impl Server {
+    fn of(server: &Store, info: ServerInfo, configured: Durability) -> Self {
+        let findings = findings(&info, configured).into_iter().map(|finding| Finding {
+            severity: if finding.severity == Severity::Error { "error" } else { "warning" },
+            what: finding.what,
+            what_to_do: finding.what_to_do,
+        });
+        Self {
+            address: server.address().to_string(),
+            findings: findings.collect(),
+            product: info.product,
+            used_memory: info.used_memory,
+            peak_memory: info.peak_memory,
+            max_memory: info.max_memory,
+            eviction: info.eviction,
+            append_only: info.append_only,
+            append_fsync: info.append_fsync.map(|fsync| fsync.to_string()),
+            replicas: info.replicas,
+        }
+    }
+}

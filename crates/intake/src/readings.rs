@@ -1,0 +1,80 @@
+//! The state of all buckets, read once a second for as long as somebody looks.
+
+mod reading;
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use dripfeed_bucket::Buckets;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::task::AbortOnDropHandle;
+
+pub(crate) use self::reading::Reading;
+
+const BETWEEN_READINGS: Duration = Duration::from_secs(1);
+
+/// Shares one reader among all that look.
+pub(crate) struct Readings {
+    buckets: Arc<Buckets>,
+    reader: Mutex<Weak<Reader>>,
+}
+
+/// Reads until the last of those that share it drops it.
+struct Reader {
+    latest: watch::Receiver<Option<Arc<Reading>>>,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// What one of them sees.
+pub(crate) struct Look {
+    latest: watch::Receiver<Option<Arc<Reading>>>,
+    _reader: Arc<Reader>,
+}
+
+impl Readings {
+    pub(crate) fn new(buckets: Arc<Buckets>) -> Self {
+        Self { buckets, reader: Mutex::default() }
+    }
+
+    pub(crate) fn look(&self) -> Look {
+        let mut shared = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = shared.upgrade().unwrap_or_else(|| {
+            let reader = Arc::new(Reader::start(Arc::clone(&self.buckets)));
+            *shared = Arc::downgrade(&reader);
+            reader
+        });
+        let mut latest = reader.latest.clone();
+        // One that joins gets the reading that is there already.
+        latest.mark_changed();
+        Look { latest, _reader: reader }
+    }
+}
+
+impl Reader {
+    fn start(buckets: Arc<Buckets>) -> Self {
+        let (publish, latest) = watch::channel(None);
+        let task = tokio::spawn(async move {
+            let mut ticks = interval(BETWEEN_READINGS);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                publish.send_replace(Some(Arc::new(Reading::of(&buckets).await)));
+            }
+        });
+        Self { latest, _task: AbortOnDropHandle::new(task) }
+    }
+}
+
+impl Look {
+    /// The next reading. None: the reader has ended.
+    pub(crate) async fn next(&mut self) -> Option<Arc<Reading>> {
+        loop {
+            self.latest.changed().await.ok()?;
+            let reading = self.latest.borrow_and_update().clone();
+            if reading.is_some() {
+                return reading;
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! How much of a job a caller sees.
+
+use dripfeed_auth::{Caller, Scope};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Its state and numbers.
+    Numbers,
+    /// Its payload and the upstream's answer, too.
+    Payloads,
+}
+
+impl Sight {
+    pub(crate) fn of(caller: &Caller) -> Self {
+        if caller.may(Scope::Inspect) { Self::Payloads } else { Self::Numbers }
+    }
+}

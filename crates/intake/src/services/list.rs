@@ -1,0 +1,62 @@
+//! `GET /v1/services`: the services with rules, and what this intake decided for them.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::Read;
+use dripfeed_limit::VerdictCounts;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::responses;
+use crate::problem::Problem;
+use crate::request::access::Allowed;
+use crate::request::pagination::List;
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Service)]
+pub(crate) struct ListedService {
+    name: String,
+    /// By policy: what this intake decided since it started, or since the service was registered.
+    verdicts: BTreeMap<String, Verdicts>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = VerdictCounts)]
+struct Verdicts {
+    allowed: u64,
+    refused: u64,
+    /// What `mode = "shadow"` would have refused.
+    shadow_refused: u64,
+    /// What passed because Redis couldn't be queried.
+    unchecked: u64,
+}
+
+/// Lists the services that the caller may use.
+#[utoipa::path(
+    get, path = "/v1/services", tag = "services",
+    responses((status = 200, description = "All services", body = List<ListedService>), responses::OfAll)
+)]
+pub(crate) async fn services(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<Read>,
+) -> Result<Json<List<ListedService>>, Problem> {
+    let tally = intake.services().tally().into_iter().filter(|(name, _)| caller.may_use_service(name.as_str()));
+    let mut items: Vec<ListedService> = tally
+        .map(|(name, verdicts)| ListedService {
+            name: name.to_string(),
+            verdicts: verdicts.into_iter().map(|(id, counts)| (id.as_str().to_owned(), counts.into())).collect(),
+        })
+        .collect();
+    items.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Json(List { items, next: None }))
+}
+
+impl From<VerdictCounts> for Verdicts {
+    fn from(counts: VerdictCounts) -> Self {
+        let VerdictCounts { allowed, refused, shadow_refused, unchecked } = counts;
+        Self { allowed, refused, shadow_refused, unchecked }
+    }
+}

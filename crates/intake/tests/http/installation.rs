@@ -1,0 +1,103 @@
+use std::collections::BTreeSet;
+
+use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::stage::{Stage, settings};
+
+#[tokio::test]
+async fn a_key_shows_what_it_may_do() {
+    let stage = Stage::set().await;
+    let everyone = json!({"id": null, "scopes": ["submit", "read", "inspect", "operate"], "all_buckets": true});
+    assert_eq!(stage.get("/v1/key").await.json(), everyone);
+    stage.keys.replace([ApiKey {
+        id: "tenant".to_owned(),
+        sha256: Sha256::digest("secret").into(),
+        scopes: vec![Scope::Read],
+        buckets: BucketSet::Named(BTreeSet::from(["b".parse().unwrap()])),
+        services: ServiceSet::All,
+    }]);
+    let theirs = stage.ask("GET /v1/key", &[("dripfeed-key", "secret")], "").await.json();
+    assert_eq!(theirs, json!({"id": "tenant", "scopes": ["read"], "all_buckets": false}));
+    // Redis serves the buckets of others, too.
+    stage.ask("GET /v1/redis", &[("dripfeed-key", "secret")], "").await.refuses(403, "forbidden");
+}
+
+#[tokio::test]
+async fn redis_is_described_with_what_is_wrong() {
+    let stage = Stage::with(vec![settings("b")], Vec::new(), &["--maxmemory-policy", "allkeys-lru"]).await;
+    let redis = stage.get("/v1/redis").await.json();
+    let server = &redis["servers"][0];
+    assert!(server["product"].as_str().unwrap().contains(' '), "{redis}");
+    assert!(server["used_memory"].as_u64() > Some(0) && server["peak_memory"].as_u64() > Some(0), "{redis}");
+    assert_eq!((&server["max_memory"], &server["eviction"]), (&0.into(), &"allkeys-lru".into()));
+    let finding = &server["findings"][0];
+    assert_eq!(finding["severity"], "error");
+    assert!(finding["what_to_do"].as_str().unwrap().contains("noeviction"), "{finding}");
+    assert!(redis["memory_warning"].as_str().unwrap().contains("maxmemory isn't set"), "{redis}");
+    assert!(redis["worst_case_bytes"].as_u64() > Some(80 << 20), "{redis}");
+    assert_eq!(redis["durability_configured"], "everysec");
+}
+
+#[tokio::test]
+async fn the_doctor_names_what_does_not_hold() {
+    let stage = Stage::set().await;
+    stage.submit("x").await;
+    let sound = stage.get("/v1/buckets/b/doctor").await.json();
+    assert_eq!(sound, json!({"findings": [], "unchecked": []}));
+    let mut count = redis::cmd("HINCRBY");
+    count.arg("dripfeed:{b}:tally").arg("bytes").arg(7);
+    stage.store.command::<i64>(&count).await.unwrap();
+    let broken = stage.get("/v1/buckets/b/doctor").await.json();
+    assert!(broken["findings"][0]["what"].as_str().unwrap().contains("bytes"), "{broken}");
+    assert!(broken["findings"][0]["remedy"].is_string(), "{broken}");
+    stage.get("/v1/buckets/nope/doctor").await.refuses(404, "unknown_bucket");
+}
+
+#[tokio::test]
+async fn the_audit_trail_says_who_did_what() {
+    let stage = Stage::set().await;
+    let trail = async || {
+        let trail = stage.get("/v1/buckets/b/audit").await.json();
+        let entries = trail["items"].as_array().unwrap().clone();
+        entries.iter().map(|entry| format!("{} {}", entry["action"], entry["detail"]).replace('"', "")).collect()
+    };
+    let nothing: Vec<String> = trail().await;
+    assert!(nothing.is_empty(), "{nothing:?}");
+    let id = stage.submit("x").await;
+    stage.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": 5, "leak": {"rate": "7/s"}}"#).await;
+    stage.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": null}"#).await;
+    stage.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": "many"}"#).await.refuses(422, "bad_member");
+    stage.post("/v1/buckets/b/pause").await;
+    stage.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;
+    stage.post("/v1/buckets/b/purge").await;
+    let expected = [
+        "purge 0 jobs".to_owned(),
+        format!("cancel {id}"),
+        "pause ".to_owned(),
+        "change capacity: 5 → as configured".to_owned(),
+        "change capacity: as configured → 5, leak.rate: as configured → 7/s".to_owned(),
+    ];
+    let seen: Vec<String> = trail().await;
+    assert_eq!(seen, expected);
+    for _ in 0..120 {
+        stage.post("/v1/buckets/b/resume").await;
+    }
+    let bounded: Vec<String> = trail().await;
+    assert_eq!((bounded.len(), bounded[99].as_str()), (100, "resume "));
+}
+
+#[tokio::test]
+async fn services_are_listed_with_what_was_decided() {
+    let stage = Stage::set().await;
+    assert_eq!(stage.get("/v1/services").await.json(), json!({"items": [], "next": null}));
+    let rules = r#"{"policies":[{"id":"each","tiers":[{"kind":"gate","period":"1h"}]}]}"#;
+    stage.ask("PUT /v1/services/shop/rules", &[], rules).await;
+    for _ in 0..3 {
+        stage.ask("POST /v1/services/shop/check", &[], "{}").await;
+    }
+    let listed = stage.get("/v1/services").await.json();
+    let verdicts = json!({"allowed": 1, "refused": 2, "shadow_refused": 0, "unchecked": 0});
+    assert_eq!(listed["items"], json!([{"name": "shop", "verdicts": {"each": verdicts}}]));
+}

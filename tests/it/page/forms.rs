@@ -1,0 +1,105 @@
+use dripfeed_tests::service::Service;
+use serde_json::Value;
+
+use super::reader::{Reader, key};
+
+const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
+/// Every action of a bucket's pages, with fields that it accepts.
+const ACTIONS: [(&str, &str); 8] = [
+    ("/buckets/b/pause", ""),
+    ("/buckets/b/resume", ""),
+    ("/buckets/b/purge", "confirm=b"),
+    ("/buckets/b/change", "capacity=7"),
+    ("/buckets/b/jobs/1-1/cancel", ""),
+    ("/buckets/b/dead/replay", ""),
+    ("/buckets/b/dead/1-1/replay", ""),
+    ("/buckets/b/dead/1-1/delete", "confirm=delete"),
+];
+
+async fn state(reader: &Reader) -> Value {
+    let mut state = reader.get("/v1/buckets/b").await.json();
+    // It grows older meanwhile.
+    state["oldest_age_ms"] = Value::Null;
+    state["accepted_per_s"] = Value::Null;
+    state
+}
+
+#[tokio::test]
+async fn a_forged_request_changes_nothing() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    intake.client().submit("b", "x").await.expect("an answer");
+    let before = state(&reader).await;
+    let origin = intake.url();
+    let token = reader.token("/buckets/b").await;
+    for (path, fields) in ACTIONS {
+        for (token, headers) in [
+            // Of a page of ours, but without its token.
+            ("", vec![("origin", origin.as_str())]),
+            ("form_token=AAAA&", vec![("origin", origin.as_str())]),
+            // With a token, but of another page.
+            (token.as_str(), vec![("origin", "http://evil.example")]),
+            (token.as_str(), vec![("origin", "null")]),
+            (token.as_str(), vec![("origin", origin.as_str()), ("sec-fetch-site", "cross-site")]),
+            (token.as_str(), vec![("sec-fetch-site", "same-site")]),
+        ] {
+            let answer = reader.post_from(path, &format!("{token}{fields}"), &headers).await;
+            assert_eq!(answer.status, 403, "{path} {headers:?}: {answer:?}");
+        }
+    }
+    assert_eq!(state(&reader).await, before);
+    assert_eq!(reader.post("/buckets/b/pause", &token).await.status, 303);
+    assert_eq!(state(&reader).await["paused"], true);
+}
+
+#[tokio::test]
+async fn actions_do_what_they_say() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    let token = reader.token("/buckets/b").await;
+    let id = intake.client().submit("b", "x").await.expect("an answer").text("id");
+    for _ in 0..3 {
+        intake.client().submit("b", "x").await.expect("an answer");
+    }
+    let done = reader.post(&format!("/buckets/b/jobs/{id}/cancel"), &token).await;
+    assert_eq!(done.headers["location"], format!("/buckets/b/jobs/{id}?done=cancelled"));
+    assert!(reader.text(&format!("/buckets/b/jobs/{id}")).await.contains("cancelled"));
+
+    let preview = reader.text("/buckets/b/change?capacity=2&leak.rate=7%2Fs").await;
+    assert!(preview.contains("The level is 3") && preview.contains("7/s"), "{preview}");
+    assert_eq!(state(&reader).await["capacity"], 1000);
+    reader.post("/buckets/b/change", &format!("{token}capacity=2&leak.rate=7%2Fs")).await;
+    let changed = state(&reader).await;
+    assert_eq!((&changed["capacity"], &changed["pace"]["target"]), (&2.into(), &"7/s".into()));
+    reader.post("/buckets/b/change", &format!("{token}restore=capacity")).await;
+    assert_eq!(state(&reader).await["capacity"], 1000);
+    let refused = reader.post("/buckets/b/change", &format!("{token}leak.rate=never")).await;
+    assert_eq!(refused.status, 422);
+
+    assert_eq!(reader.post("/buckets/b/purge", &format!("{token}confirm=c")).await.status, 422);
+    assert_eq!(state(&reader).await["level"], 3);
+    let purged = reader.post("/buckets/b/purge", &format!("{token}confirm=b")).await;
+    assert_eq!(purged.headers["location"], "/buckets/b?done=purged&count=3");
+}
+
+#[tokio::test]
+async fn a_key_without_operate_sees_no_action_and_can_do_none() {
+    let service = Service::new(&format!("{BUCKET}{}", key("reader", &["read"]))).await;
+    let intake = service.intake().await;
+    let mut reader = Reader::of(&intake);
+    reader.sign_in("reader").await;
+    for path in ["/", "/buckets/b", "/buckets/b/jobs", "/buckets/b/dead", "/services", "/redis"] {
+        let page = reader.text(path).await;
+        let forms: Vec<&str> = page.split("method=\"post\" action=\"").skip(1).collect();
+        let actions: Vec<&str> = forms.iter().filter_map(|form| form.split('"').next()).collect();
+        assert_eq!(actions, ["/sign-out"], "{path}");
+    }
+    let token = reader.token("/").await;
+    for (path, fields) in ACTIONS {
+        let answer = reader.post(path, &format!("{token}{fields}")).await;
+        assert_eq!(answer.status, 403, "{path}: {answer:?}");
+        assert!(String::from_utf8_lossy(&answer.body).contains("lacks the scope"), "{path}");
+    }
+}

@@ -1,0 +1,59 @@
+use dripfeed_tests::service::Service;
+
+use super::reader::{Reader, key};
+
+const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
+
+#[tokio::test]
+async fn a_session_holds_at_every_intake_and_ends_with_its_key() {
+    let keys = key("operator", &["submit", "read", "operate"]);
+    let service = Service::new(&format!("{BUCKET}{keys}")).await;
+    let (one, other) = (service.intake().await, service.intake().await);
+    let mut reader = Reader::of(&one);
+    for path in ["/", "/buckets/b", "/redis", "/live/buckets"] {
+        let answer = reader.get(path).await;
+        assert_eq!(
+            (answer.status, answer.headers["location"].as_bytes().starts_with(b"/sign-in")),
+            (303, true),
+            "{path}"
+        );
+    }
+    let refused = reader.post("/sign-in", "key=wrong").await;
+    assert_eq!((refused.status, refused.headers.get("set-cookie")), (401, None));
+    reader.sign_in("operator").await;
+    assert!(reader.text("/").await.contains("/buckets/b"));
+    let elsewhere = reader.at(&other);
+    assert!(elsewhere.text("/buckets/b").await.contains("operator"));
+    // A cookie is for the page alone: another site that makes a browser send it reaches no API.
+    assert_eq!(elsewhere.get("/v1/buckets").await.status, 401);
+
+    service.configure(&format!("{BUCKET}{}", key("successor", &["read"])));
+    other.hang_up();
+    dripfeed_tests::service::until("the key is revoked", async || elsewhere.get("/").await.status == 303).await;
+}
+
+#[tokio::test]
+async fn without_keys_nobody_signs_in() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    assert_eq!(reader.get("/sign-in").await.headers["location"], "/");
+    assert!(!reader.text("/").await.contains("Sign out"));
+}
+
+#[tokio::test]
+async fn a_sign_in_leads_to_our_own_pages_alone() {
+    let service = Service::new(&format!("{BUCKET}{}", key("reader", &["read"]))).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    for (next, path) in [
+        ("%2Fbuckets%2Fb", "/buckets/b"),
+        ("%2F%2Fevil.example", "/"),
+        ("https%3A%2F%2Fevil.example", "/"),
+        ("%2F%5Cevil.example", "/"),
+        ("", "/"),
+    ] {
+        let answer = reader.post("/sign-in", &format!("key=reader&next={next}")).await;
+        assert_eq!((answer.status, answer.headers["location"].to_str().ok()), (303, Some(path)), "{next}");
+    }
+}

@@ -1,0 +1,302 @@
+"""The page in a real browser: every page, every action, live updates, keys of the keyboard, and what may not happen."""
+
+import hashlib
+import os
+import re
+import signal
+import unittest
+from pathlib import Path
+
+import axe_playwright_python
+from playwright.sync_api import expect
+
+from stage import SCRIPT, Stage, browser, fill
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+WIDTHS = (360, 768, 1440)
+RULES = {"policies": [{"id": "each", "key": ["caller"], "tiers": [{"kind": "gate", "period": "1h"}]}]}
+JSON = {"content-type": "application/json"}
+
+expect.set_options(timeout=30_000)
+
+
+def setUpModule():
+    global chromium, leave
+    leave = browser()
+    chromium = leave.__enter__()
+
+
+def tearDownModule():
+    leave.__exit__(None, None, None)
+
+
+class Watched:
+    """A tab; at its end it has said nothing wrong and asked nobody else."""
+
+    def __init__(self, stage, **options):
+        self.stage, self.wrong = stage, []
+        self.context = chromium.new_context(**options)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.note(message) if message.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("request", lambda request: self.own(request.url))
+
+    def note(self, message):
+        # The browser says of each answer that is no success what the test expects of it, or not.
+        if "the server responded with a status of" not in message.text and "ERR_" not in message.text:
+            self.wrong.append(message.text)
+
+    def own(self, url):
+        if not url.startswith((self.stage.address, "data:", "blob:")):
+            self.wrong.append(f"a request to {url}")
+
+    def __enter__(self):
+        return self.page
+
+    def __exit__(self, kind, *_):
+        self.context.close()
+        if kind is None:
+            assert not self.wrong, self.wrong
+
+
+def live(page):
+    page.wait_for_selector('#live[data-state="live"]')
+
+
+def section_of_key(name, scopes):
+    return f'[[keys]]\nid = "{name}"\nsha256 = "{hashlib.sha256(name.encode()).hexdigest()}"\nscopes = {scopes}\n'
+
+
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stage = cls.enterClassContext(Stage())
+        fill(cls.stage)
+        cls.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
+        cls.letter = cls.stage.submit("broken", 1, SCRIPT)[0]
+        cls.stage.until_state("broken", lambda state: state["dead"] == 5)
+
+    def paths(self):
+        return [
+            "/",
+            "/buckets/demo",
+            "/buckets/throttled",
+            "/buckets/demo/change?capacity=7",
+            "/buckets/demo/jobs",
+            "/buckets/empty/jobs",
+            f"/buckets/broken/jobs/{self.letter}",
+            "/buckets/broken/dead",
+            f"/buckets/broken/dead/{self.letter}",
+            "/services",
+            "/redis?bucket=demo",
+            "/buckets/nope",
+        ]
+
+    def test_every_page_is_accessible_in_light_and_dark_and_fits(self):
+        wrong = []
+        for scheme in ("light", "dark"):
+            with Watched(self.stage, color_scheme=scheme, reduced_motion="reduce") as page:
+                for path in self.paths():
+                    page.goto(self.stage.address + path)
+                    if page.locator("body[data-live]").count():
+                        live(page)
+                    for width in WIDTHS:
+                        page.set_viewport_size({"width": width, "height": 800})
+                        wide = page.evaluate("document.documentElement.scrollWidth")
+                        wrong += [f"{path} at {width}: {wide}"] if wide > width else []
+                    # By the protocol of the tools, which the page's policy doesn't concern.
+                    page.evaluate(AXE)
+                    found = page.evaluate("axe.run().then(({ violations }) => violations)")
+                    for one in found:
+                        wrong.append(f"{path} {scheme} {one['id']}: {[node['html'] for node in one['nodes']]}")
+        self.assertEqual(wrong, [])
+
+    def test_a_stored_script_is_text(self):
+        with Watched(self.stage) as page:
+            page.goto(f"{self.stage.address}/buckets/broken/dead/{self.letter}")
+            expect(page.locator("pre.payload").first).to_contain_text(SCRIPT)
+            self.assertIsNone(page.evaluate("window.pwned ?? null"))
+
+    def test_it_is_readable_without_script(self):
+        with Watched(self.stage, java_script_enabled=False) as page:
+            for path in self.paths():
+                page.goto(self.stage.address + path)
+                expect(page.locator("main h1")).to_be_visible()
+
+    def test_what_needs_a_person_comes_first(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address)
+            first = page.locator("main > h1 ~ *").first
+            expect(first).to_have_id("attention")
+            expect(first).to_contain_text("throttles it for another")
+            expect(first).to_contain_text("5 dead letters wait")
+
+    def test_a_frame_shifts_nothing(self):
+        with Watched(self.stage) as page:
+            # While it is nearly full a notice says so.
+            self.stage.until_state("demo", lambda state: state["level"] < 80)
+            page.goto(self.stage.address + "/buckets/demo")
+            live(page)
+            page.evaluate(
+                """() => { window.shift = 0; const add = (entry) => { window.shift += entry.value; };
+                const seen = new PerformanceObserver((list) => list.getEntries().forEach(add));
+                seen.observe({ type: "layout-shift" }); }"""
+            )
+            for _ in range(3):
+                page.evaluate("new Promise((seen) => document.addEventListener('frame', seen, { once: true }))")
+            self.assertLess(page.evaluate("window.shift"), 0.01)
+
+
+class Actions(unittest.TestCase):
+    def setUp(self):
+        self.stage = self.enterContext(Stage())
+
+    def test_a_bucket_is_paused_changed_and_purged(self):
+        self.stage.submit("orders", 5, delay="10m")
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            page.keyboard.press("p")
+            expect(page.get_by_role("button", name="Resume")).to_be_visible()
+            expect(page.locator("#overview .badge")).to_contain_text("paused")
+            page.keyboard.press("p")
+            expect(page.get_by_role("button", name="Pause")).to_be_visible()
+            page.get_by_label("capacity jobs in the bucket").fill("3")
+            page.get_by_role("button", name="Preview").click()
+            expect(page.get_by_text("The level is 5")).to_be_visible()
+            page.get_by_role("button", name="Apply").click()
+            expect(page.locator("#overview")).to_contain_text("5 of 3")
+            page.locator("summary", has_text="Purge").click()
+            page.get_by_label("Type orders to confirm").fill("orders")
+            page.get_by_role("button", name="Purge").click()
+            expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
+
+    def test_dead_letters_are_shown_replayed_and_deleted(self):
+        self.stage.submit("broken", 3)
+        self.stage.until_state("broken", lambda state: state["dead"] == 3)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/broken/dead")
+            page.locator("tbody a").first.click()
+            page.get_by_role("button", name="Replay").click()
+            expect(page.get_by_text("Replayed 1")).to_be_visible()
+            self.stage.until_state("broken", lambda state: state["dead"] == 3)
+            page.goto(self.stage.address + "/buckets/broken/dead")
+            with page.expect_download() as download:
+                page.get_by_text("Export as NDJSON").click()
+            self.assertEqual(len(Path(download.value.path()).read_text().splitlines()), 3)
+            page.get_by_role("button", name="Delete these").click()
+            expect(page.get_by_text("Deleted 3")).to_be_visible()
+            self.assertEqual(self.stage.state("broken")["dead"], 0)
+
+    def test_a_job_is_found_and_cancelled(self):
+        job = self.stage.submit("demo", 1, delay="10m")[0]
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/demo/jobs")
+            page.keyboard.press("/")
+            page.keyboard.type(job)
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name="Cancel the job").click()
+            expect(page.locator(".timeline")).to_contain_text("cancelled")
+
+    def test_a_request_is_tried_against_rules(self):
+        self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/services")
+            for verdict in ("Allowed", "Refused"):
+                page.get_by_label("caller").fill("alice")
+                page.get_by_role("button", name="Try a request").click()
+                expect(page.locator(".note")).to_contain_text(verdict)
+
+    def test_a_newcomer_fills_overflows_and_slows_a_bucket(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            page.get_by_role("button", name="throttling").click()
+            page.get_by_role("button", name="Overflow it").click()
+            expect(page.locator("#attention")).to_contain_text("full and refuses jobs")
+            expect(page.locator("#overview .badge")).to_contain_text("throttled")
+            page.get_by_role("button", name="normal").click()
+            # Its rate was cut meanwhile, and grows back.
+            expect(page.locator("#overview .badge")).to_contain_text(re.compile("leaking|slowed"))
+
+    def test_the_keyboard_is_enough(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address)
+            page.keyboard.press("?")
+            expect(page.get_by_role("dialog")).to_be_visible()
+            page.keyboard.press("Escape")
+            expect(page.get_by_role("dialog")).to_be_hidden()
+            page.keyboard.press("/")
+            page.keyboard.type("order")
+            expect(page.locator(".cards > .card:visible")).to_have_count(1)
+            page.keyboard.press("Escape")
+            page.goto(self.stage.address + "/redis")
+            page.keyboard.press("g")
+            page.wait_for_url(self.stage.address + "/")
+
+
+class Live(unittest.TestCase):
+    def test_a_killed_processor_and_a_lost_intake_are_seen(self):
+        with Stage(extra=("--set", "processor.lease=3s")) as stage, Watched(stage) as page:
+            page.goto(stage.address + "/buckets/orders")
+            live(page)
+            stage.submit("orders", 10)
+            replica = page.locator("#details tbody th")
+            expect(replica).to_have_count(1)
+            before = replica.text_content()
+            os.kill(stage.processors_now()[-1], signal.SIGKILL)
+            expect(replica.filter(has_not_text=before)).to_have_count(1)
+            stage.process.kill()
+            expect(page.locator("#live")).to_have_attribute("data-state", "gone")
+
+    def test_a_hidden_tab_asks_for_nothing(self):
+        with Stage() as stage, Watched(stage) as page:
+            page.goto(stage.address)
+            live(page)
+            hide = """(hidden) => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+                document.dispatchEvent(new Event('visibilitychange')); }"""
+            page.evaluate(hide, True)
+            expect(page.locator("#live")).to_have_attribute("data-state", "hidden")
+            page.evaluate(hide, False)
+            live(page)
+
+
+class Keys(unittest.TestCase):
+    def test_a_reader_signs_in_sees_no_action_and_signs_out(self):
+        with Stage(section_of_key("reader", '["read"]')) as stage, Watched(stage) as page:
+            page.goto(stage.address + "/buckets/demo")
+            page.get_by_label("Key", exact=True).fill("wrong")
+            page.get_by_role("button", name="Sign in").click()
+            expect(page.get_by_role("alert")).to_be_visible()
+            page.get_by_label("Key", exact=True).fill("reader")
+            page.get_by_role("button", name="Sign in").click()
+            page.wait_for_url(stage.address + "/buckets/demo")
+            live(page)
+            self.assertEqual(page.locator("main form").count(), 0)
+            (cookie,) = page.context.cookies()
+            self.assertEqual((cookie["httpOnly"], cookie["sameSite"]), (True, "Strict"))
+            self.assertNotIn("reader", cookie["value"])
+            page.get_by_role("button", name="Sign out").click()
+            page.wait_for_url(stage.address + "/sign-in")
+            self.assertEqual(page.context.cookies(), [])
+
+    def test_a_page_of_another_site_changes_nothing(self):
+        with Stage() as stage, Watched(stage) as page:
+            page.goto(stage.address)
+            token = page.locator("[name=form_token]").first.get_attribute("value")
+            # Another port is another origin, and the same site.
+            evil = page.context.new_page()
+            evil.goto(f"http://127.0.0.1:{stage.echo_port}/")
+            evil.evaluate(
+                """([action, token]) => { const form = document.createElement('form'); form.method = 'post';
+                form.action = action; form.innerHTML = `<input name="form_token" value="${token}">`;
+                document.body.append(form); form.submit(); }""",
+                [stage.address + "/buckets/demo/pause", token],
+            )
+            evil.wait_for_load_state()
+            self.assertFalse(stage.state("demo")["paused"])
+            evil.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
