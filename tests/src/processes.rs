@@ -75,6 +75,13 @@ impl Log {
         self.lines().iter().filter(|(_, line)| line.contains(part)).map(|(at, _)| *at).collect()
     }
 
+    /// The lines that came between two moments.
+    pub fn text_between(&self, from: Instant, until: Instant) -> String {
+        let lines = self.lines();
+        let between = lines.iter().filter(|(at, _)| (from..until).contains(at));
+        between.map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
     /// How many lines came between two moments.
     pub fn lines_between(&self, from: Instant, until: Instant) -> usize {
         self.lines().iter().filter(|(at, _)| (from..until).contains(at)).count()

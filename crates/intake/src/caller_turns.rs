@@ -20,7 +20,7 @@ pub(crate) struct CallerTurns(Arc<Mutex<Turns>>);
 type Turns = HashMap<Waiter, Arc<Semaphore>>;
 
 impl CallerTurns {
-    /// Waits for the turn of a job or a check, or of a batch of so many jobs, in the order in which this caller asked.
+    /// Waits for the turn of a job or a check, or of a batch with this number of jobs, in the order of the calls.
     /// It lasts until it is dropped.
     pub(crate) async fn take(&self, caller: Waiter, many: usize) -> Turn {
         let many = u32::try_from(many).unwrap_or(BATCH).min(BATCH);
@@ -77,7 +77,7 @@ mod tests {
         let of_other = turns.take(other, 1).now_or_never().unwrap();
         drop(batch);
         drop((more.now_or_never().unwrap(), jobs, of_other));
-        assert!(locked(&turns.0).is_empty(), "who has none is forgotten");
+        assert!(locked(&turns.0).is_empty(), "one that has no turn is forgotten");
     }
 
     #[test]

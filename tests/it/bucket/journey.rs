@@ -1,5 +1,6 @@
 //! One job's journey through a bucket, in each of its turns, over a real Redis.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
@@ -128,6 +129,25 @@ async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
     assert_eq!(bucket.census().await.unwrap().replicas.len(), 1);
     alive.leave().await.unwrap();
     assert_eq!(bucket.census().await.unwrap().level, 0);
+}
+
+#[tokio::test]
+async fn who_is_handed_jobs_shows_that_it_lives() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    for (kind, name) in [(Kind::Stream, "s"), (Kind::List, "l")] {
+        let bucket = open(&redis, BucketSettings { kind, ..buckets::settings(name) }).await;
+        let replica = join(&bucket, "a").await;
+        let mut get = redis::cmd("HGETALL");
+        get.arg(format!("dripfeed:{{{name}}}:replicas"));
+        let beats = async || store.command::<BTreeMap<String, u64>>(&get).await.unwrap()["a"];
+        let joined = beats().await;
+        assert!(matches!(replica.take(1).await.unwrap(), Take::Idle(_)));
+        assert_eq!(beats().await, joined, "nothing is called, so nothing need be kept from others");
+        submit(&bucket, buckets::job("x")).await;
+        take_one(&replica).await;
+        assert_eq!(beats().await, joined + 1);
+    }
 }
 
 #[tokio::test]

@@ -34,6 +34,13 @@ impl LoggedFault {
         };
         hit && self.from <= again && self.until + ON_ITS_WAY >= called
     }
+
+    /// Whether it may have delayed a call that `processor` was about to make, so that another one called the job at
+    /// `meanwhile`, and this one only at `arrived`.
+    pub fn delayed(&self, processor: usize, meanwhile: Instant, arrived: Instant) -> bool {
+        let ended = self.until..=self.until + ON_ITS_WAY;
+        self.hit == Hit::Processor(processor) && self.from <= meanwhile && ended.contains(&arrived)
+    }
 }
 
 /// Cheap to clone.

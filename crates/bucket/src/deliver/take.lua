@@ -73,6 +73,8 @@ want = math.min(want, tokens)
 local taken, expired, discarded, wait, last_id = hand_out(keys, consumer, want)
 record_exits(keys)
 if #taken == 0 then return idle(wait, last_id, expired) end
+-- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
+redis.call('HINCRBY', REPLICAS, consumer, 1)
 pace_spend(PACE, pace, plan, #taken)
 local answer = { 'jobs', expired, whole(now_ms), unpack(taken) }
 -- Packing costs a copy, which is more than it saves where there is much to copy.

@@ -10,6 +10,8 @@ use crate::torture::upstream::Call;
 
 /// Two clocks that are read apart.
 const CLOCKS_MS: u64 = 5;
+/// How long before and after a call it is of interest what its processor logged.
+const SAID: Duration = Duration::from_secs(6);
 /// Until a replica that was declared dead knows it.
 const NOTICED: Duration = Duration::from_secs(5);
 
@@ -33,9 +35,10 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                     Some(cause) => *report.duplicates.entry(cause.to_owned()).or_default() += 1,
                     None => {
                         let last = seen.event_log.last_before(before.slot, before.at);
+                        let said = [before, again].map(|call| said_around(seen, call)).join("\n");
                         report.violations.push(format!(
                             "{job} was called again without a cause, {last:?} after the last fault there: {before:?}, \
-                             {again:?}"
+                             {again:?}; both processors said meanwhile:\n{said}"
                         ));
                     }
                 }
@@ -69,6 +72,13 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
     }
 }
 
+/// What the processor of a call logged in the seconds around it.
+fn said_around(seen: &Seen<'_>, call: &Call) -> String {
+    let logs = seen.harness.processors[call.slot].logs();
+    let said = logs.iter().map(|log| log.text_between(call.at - SAID, call.at + SAID));
+    said.collect::<Vec<_>>().join("\n")
+}
+
 /// Whether a call repeats the one before it: that wasn't throttled, which repeats an attempt, and didn't fail, after
 /// which comes the next.
 fn is_repeated(before: &Call, again: &Call) -> bool {
@@ -97,7 +107,8 @@ impl<'s> Causes<'s> {
     }
 
     fn between(&self, before: &Call, again: &Call) -> Option<&'static str> {
-        self.on(before.slot, before.at, again.at)
+        let delayed = || self.faults.iter().find(|fault| fault.delayed(again.slot, before.at, again.at));
+        self.on(before.slot, before.at, again.at).or_else(|| delayed().map(|fault| fault.what))
     }
 
     fn anywhere(&self, from: Instant, until: Instant) -> bool {
