@@ -9,8 +9,8 @@ use crate::error::BucketError;
 /// In bytes: of a text that isn't ours.
 const LONGEST_SHOWN: usize = 256;
 
-/// Of arrays in an answer that was packed.
-const DEEPEST: usize = 8;
+/// Of arrays in an answer that was packed, each of which counts as two.
+const DEEPEST: usize = 16;
 
 /// The rest of a script's answer.
 pub(crate) struct Reply {

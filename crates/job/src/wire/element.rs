@@ -17,6 +17,7 @@ use crate::submission::Submission;
 use crate::wire::entry::{self, Job, LAYOUT, Unreadable};
 
 const BODY_BASE64: &str = "body_base64";
+const VERSION: &str = "v";
 /// As a JSON text a body may be six times as long. Nobody reads a large one in a terminal.
 const LARGE: usize = 64 * 1024;
 
@@ -24,7 +25,8 @@ const LARGE: usize = 64 * 1024;
 #[must_use]
 pub fn encode(submission: &Submission) -> String {
     let mut content = String::with_capacity(submission.body.len() + 64);
-    for (name, value) in entry::encode(submission).fields() {
+    // The version comes last: by it an element is known as ours.
+    for (name, value) in entry::encode(submission).fields().filter(|(name, _)| *name != VERSION) {
         let separator = if content.is_empty() { '{' } else { ',' };
         match (name, std::str::from_utf8(value)) {
             ("body", text) => push_body(&mut content, separator, value, text.ok()),
@@ -32,6 +34,7 @@ pub fn encode(submission: &Submission) -> String {
             _ => {}
         }
     }
+    push(&mut content, ',', VERSION, &quoted(LAYOUT));
     content.push('}');
     content
 }
