@@ -3,6 +3,7 @@
 //! nextest.
 
 use std::fs::File;
+use std::net::Ipv4Addr;
 use std::sync::OnceLock;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -12,6 +13,13 @@ const PLACES: u32 = 3;
 static FREE: Semaphore = Semaphore::const_new(PLACES as usize);
 /// Open as long as this process runs.
 static SHARED: OnceLock<File> = OnceLock::new();
+
+/// A loopback address that only this process of tests listens on. A port that a test gives up is soon somebody else's,
+/// and a process that still looks for its Redis there would join the bucket of another test run.
+pub fn own_loopback() -> Ipv4Addr {
+    let [_, a, b, c] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 1 + a % 254, b, 1 + c % 254)
+}
 
 /// Given up when dropped.
 pub struct Machine {

@@ -4,7 +4,7 @@
 pub(crate) mod resp;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::accept::accept;
+use crate::machine;
 use crate::scripts::{Called, Scripts};
 use crate::torture::breakpoint::{BreakpointAction, Breakpoints, Step};
 
@@ -131,7 +132,11 @@ type MembershipReplies = Arc<Mutex<Vec<(Instant, MembershipReply)>>>;
 
 impl Proxy {
     pub async fn before(behind: Behind) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        Self::on(machine::own_loopback(), behind).await
+    }
+
+    pub async fn on(ip: Ipv4Addr, behind: Behind) -> Self {
+        let listener = TcpListener::bind((ip, 0)).await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
         let (links, words, late_ms) = (Arc::default(), MembershipReplies::default(), Arc::<AtomicU64>::default());
         let serving = serve(listener, behind, Arc::clone(&links), Arc::clone(&late_ms), Arc::clone(&words));

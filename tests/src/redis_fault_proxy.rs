@@ -18,6 +18,7 @@ use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::accept::accept;
+use crate::machine;
 use crate::proxy::resp::Messages;
 use crate::redis_server::TestRedis;
 use crate::scripts::{Called, Scripts};
@@ -70,7 +71,7 @@ struct Book {
 
 impl RedisFaultProxy {
     pub async fn before(redis: &TestRedis) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let listener = TcpListener::bind((machine::own_loopback(), 0)).await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
         let redis = redis.folder().join("redis.sock");
         let shared = Arc::new(Shared { redis, book: Mutex::default(), done: watch::Sender::new(0) });

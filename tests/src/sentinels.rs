@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -133,7 +134,7 @@ impl Server {
         let own = free_port();
         let proxy = match way {
             Way::Straight => None,
-            Way::ThroughAProxy => Some(Proxy::before(Behind::Tcp(([127, 0, 0, 1], own).into())).await),
+            Way::ThroughAProxy => Some(Proxy::on(Ipv4Addr::LOCALHOST, Behind::Tcp(([127, 0, 0, 1], own).into())).await),
         };
         let port = proxy.as_ref().map_or(own, |proxy| proxy.address.port());
         let arguments = format!(

@@ -17,9 +17,15 @@ mod top;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
+use mimalloc::MiMalloc;
 
 use crate::arguments::Arguments;
 use crate::exit::Failure;
+
+/// Small allocations of many tasks are most of what a role does besides its calls: this one takes a third of the time
+/// that glibc's takes for them.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let ended = run(Arguments::parse());

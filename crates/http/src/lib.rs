@@ -1,7 +1,7 @@
 //! The HTTP server of every role: connections, TLS, framing, header limits and health.
 //!
 //! A connection's way: `server` (accept, limit, time out) → `tls` → `strict` and `framing` (HTTP/1.1 only) → `protocol`
-//! (hyper) → the caller's router.
+//! (hyper) → what answers, such as a router.
 //!
 //! **Architecture invariant:** nothing here knows a bucket, a key or a problem code. What is refused is returned as a
 //! value; the crate that serves decides how to answer.
@@ -20,5 +20,5 @@ pub use health::{Health, NotReady};
 pub use limits::ConnectionLimits;
 pub use listener::Listener;
 pub use log_throttle::LogThrottle;
-pub use server::{Peer, serve};
+pub use server::{Answers, Peer, serve};
 pub use tls::{Tls, TlsError, TlsIdentity};

@@ -3,15 +3,15 @@
 //! Connections beyond the limit wait in the listener's backlog, where they cost nothing. A silent one is closed after
 //! `head_timeout`, so the wait is short.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use http::Request;
+use http::{Request, Response};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulConnection;
 use hyper_util::service::TowerToHyperService;
@@ -22,7 +22,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
-use tower::ServiceExt as _;
+use tower::{Service, ServiceExt as _};
 
 use crate::limits::ConnectionLimits;
 use crate::listener::Listener;
@@ -39,13 +39,28 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
+/// What answers requests: a router, or what stands before one.
+pub trait Answers:
+    Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+impl<S> Answers for S where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// Serves until `stop`, then drains: closes the listener and waits for running requests, at most `limits.drain`.
 ///
 /// # Errors
 /// When the listener fails.
 pub async fn serve(
     listener: impl Into<Listener>,
-    router: Router,
+    answers: impl Answers,
     limits: ConnectionLimits,
     stop: CancellationToken,
 ) -> io::Result<()> {
@@ -55,7 +70,7 @@ pub async fn serve(
     let room = Arc::new(Semaphore::new(limits.most));
     let http = Protocol::new(version, limits);
     let read_timeout = http.read_timeout();
-    let server = Arc::new(Server { http, read_timeout, router, tls, limits, stop, cut: cut.clone() });
+    let server = Arc::new(Server { http, read_timeout, answers, tls, limits, stop, cut: cut.clone() });
     // In a task, so that a connection wakes nothing else that the caller waits for.
     let accepting = tokio::spawn(accept_until_stop(listener, server, room, connections.clone()));
     let ended = AbortOnDropHandle::new(accepting).await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
@@ -71,10 +86,10 @@ pub async fn serve(
 /// A connection with read and write timeouts.
 type TimedStream = Pin<Box<TimeoutStream<TcpStream>>>;
 
-struct Server {
+struct Server<S> {
     http: Protocol,
     read_timeout: Option<Duration>,
-    router: Router,
+    answers: S,
     tls: Option<Tls>,
     limits: ConnectionLimits,
     /// Closes idle connections.
@@ -86,7 +101,7 @@ struct Server {
 /// Closes the listener when it ends.
 async fn accept_until_stop(
     listener: TcpListener,
-    server: Arc<Server>,
+    server: Arc<Server<impl Answers>>,
     room: Arc<Semaphore>,
     connections: TaskTracker,
 ) -> io::Result<()> {
@@ -98,7 +113,7 @@ async fn accept_until_stop(
 
 async fn accept_all(
     listener: &TcpListener,
-    server: &Arc<Server>,
+    server: &Arc<Server<impl Answers>>,
     room: &Arc<Semaphore>,
     connections: &TaskTracker,
 ) -> io::Result<()> {
@@ -122,7 +137,7 @@ fn closed_before_accept(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-impl Server {
+impl<S: Answers> Server<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _room: OwnedSemaphorePermit) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "connection closed before it was served");
@@ -169,11 +184,11 @@ impl Server {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
     ) -> hyper::Result<()> {
-        let router = self.router.clone().map_request(move |mut request: Request<hyper::body::Incoming>| {
+        let answers = self.answers.clone().map_request(move |mut request: Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(peer);
             request.map(Body::new)
         });
-        let service = TowerToHyperService::new(router);
+        let service = TowerToHyperService::new(answers);
         match &self.http {
             Protocol::One(http) => {
                 self.until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await

@@ -1,6 +1,6 @@
 //! The HTTP API: submits jobs, and inspects and operates buckets, jobs and services. One file per operation.
 //!
-//! A submission's way: `router` (the route) → `request::access` (authorization) → `submit::{single, proxy, batch}`
+//! A submission's way: `front` or `router` (the route) → `request::access` (authorization) → `submit::{single, proxy, batch}`
 //! (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
 //!
 //! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured
@@ -9,6 +9,7 @@
 mod buckets;
 mod caller_turns;
 mod events;
+mod front;
 mod index;
 mod installation;
 mod intake;
@@ -26,6 +27,7 @@ mod settings;
 mod submit;
 mod wait_limit;
 
+pub use front::Front;
 pub use intake::Intake;
 pub use redis_servers::RedisServers;
 pub use router::openapi;

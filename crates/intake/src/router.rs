@@ -3,12 +3,13 @@
 use std::io;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::body::Body;
+use axum::extract::State;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use dripfeed_http::{ConnectionLimits, Health, Listener, limits};
-use http::{HeaderMap, HeaderValue, header};
+use dripfeed_http::{Answers, ConnectionLimits, Health, Listener, limits};
+use http::{HeaderMap, HeaderValue, Request, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi as _;
@@ -92,17 +93,17 @@ impl Intake {
     /// # Errors
     /// When the listener fails.
     pub async fn serve(&self, listener: impl Into<Listener>, stop: CancellationToken) -> io::Result<()> {
-        self.serve_router(listener, self.router(), stop).await
+        self.serve_with(listener, self.front(), stop).await
     }
 
-    /// As [`Intake::serve`], with a router that has more than the API.
+    /// As [`Intake::serve`], with what answers besides the API, or instead of it.
     ///
     /// # Errors
     /// When the listener fails.
-    pub async fn serve_router(
+    pub async fn serve_with(
         &self,
         listener: impl Into<Listener>,
-        router: Router,
+        answers: impl Answers,
         stop: CancellationToken,
     ) -> io::Result<()> {
         let settings = self.settings();
@@ -112,7 +113,7 @@ impl Intake {
             stall_timeout: settings.body_timeout,
             drain: settings.drain,
         };
-        let serving = dripfeed_http::serve(listener, router, limits, self.health().draining().clone());
+        let serving = dripfeed_http::serve(listener, answers, limits, self.health().draining().clone());
         tokio::pin!(serving);
         tokio::select! {
             ended = &mut serving => return ended,
@@ -173,34 +174,53 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(check::check))
 }
 
-async fn refuse_unknown_host(State(intake): State<Intake>, request: Request, next: Next) -> Response {
+async fn refuse_unknown_host(
+    State(intake): State<Intake>,
+    request: Request<Body>,
+    next: Next,
+) -> Result<Response, Problem> {
+    check_host(&intake, &request)?;
+    Ok(next.run(request).await)
+}
+
+/// Whether it is addressed by a name that no other site can have.
+pub(crate) fn check_host<B>(intake: &Intake, request: &Request<B>) -> Result<(), Problem> {
     if intake.settings().hosts.allow(intake.keys(), request.uri(), request.headers()) {
-        return next.run(request).await;
+        return Ok(());
     }
     let detail = "without keys, address this intake by an IP address, localhost or a name in intake.hosts; \
                   or configure [[keys]]";
-    Problem::new(Code::UnknownHost, detail).into_response()
+    Err(Problem::new(Code::UnknownHost, detail))
 }
 
-async fn refuse_while_draining(State(health): State<Health>, request: Request, next: Next) -> Response {
+async fn refuse_while_draining(State(health): State<Health>, request: Request<Body>, next: Next) -> Response {
     if health.is_draining() { Problem::draining().into_response() } else { next.run(request).await }
 }
 
 /// All that every request and response gets, in one layer: each costs an allocation and a copy of the request.
-async fn check_and_complete(State(health): State<Health>, request: Request, next: Next) -> Response {
-    let mut response = match limits::check_head(&request) {
+async fn check_and_complete(State(health): State<Health>, request: Request<Body>, next: Next) -> Response {
+    let mut response = match check_head(&request) {
         Ok(()) => next.run(request).await,
-        Err(error) => Problem::new(Code::HeadersTooLarge, error.to_string()).into_response(),
+        Err(problem) => problem.into_response(),
     };
+    complete(&health, &mut response);
+    response
+}
+
+pub(crate) fn check_head<B>(request: &Request<B>) -> Result<(), Problem> {
+    limits::check_head(request).map_err(|error| Problem::new(Code::HeadersTooLarge, error.to_string()))
+}
+
+/// What every response has.
+pub(crate) fn complete(health: &Health, response: &mut Response) {
     set_security_headers(response.headers_mut());
     // Requests that were running at the stop close their connections.
     if health.is_draining() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    response
 }
 
-async fn allow_own_scripts(request: Request, next: Next) -> Response {
+async fn allow_own_scripts(request: Request<Body>, next: Next) -> Response {
     let mut response = next.run(request).await;
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(OWN_SCRIPTS));
     response

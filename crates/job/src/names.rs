@@ -57,6 +57,13 @@ impl FromStr for BucketName {
     }
 }
 
+/// Shared, not copied.
+impl From<&BucketName> for Arc<str> {
+    fn from(name: &BucketName) -> Self {
+        Self::clone(&name.0)
+    }
+}
+
 impl fmt::Display for BucketName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -76,6 +76,42 @@ pub struct Outcome {
     pub answer: Option<AnswerBody>,
 }
 
+impl Outcome {
+    /// The line `ending status attempts caller` for what is most frequent, and takes the least room; JSON where there
+    /// is a reason, an answer, or no status.
+    #[must_use]
+    pub fn to_record(&self) -> String {
+        let is_a_word = |caller: &str| !caller.is_empty() && !caller.contains(char::is_whitespace);
+        match self {
+            Self { result, reason: None, status: Some(status), attempts, caller, answer: None }
+                if caller.as_deref().is_none_or(is_a_word) =>
+            {
+                let caller = caller.iter().map(|caller| format!(" {caller}")).collect::<String>();
+                format!("{result} {status} {attempts}{caller}")
+            }
+            // Strings and numbers always serialize.
+            _ => serde_json::to_string(self).unwrap_or_default(),
+        }
+    }
+
+    /// None for what is no record.
+    #[must_use]
+    pub fn from_record(record: &str) -> Option<Self> {
+        if record.starts_with('{') {
+            return serde_json::from_str(record).ok();
+        }
+        let mut words = record.split(' ');
+        Some(Self {
+            result: words.next()?.parse().ok()?,
+            reason: None,
+            status: Some(words.next()?.parse().ok()?),
+            attempts: words.next()?.parse().ok()?,
+            caller: words.next().map(str::to_owned),
+            answer: None,
+        })
+    }
+}
+
 /// The body of an upstream's answer, as text where it is text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerBody {
@@ -140,8 +176,25 @@ mod tests {
             caller: None,
             answer: None,
         };
-        let record = serde_json::to_string(&outcome).unwrap();
-        assert_eq!(record, r#"{"result":"delivered","status":204,"attempts":1}"#);
-        assert_eq!(serde_json::from_str::<Outcome>(&record).unwrap(), outcome);
+        let of = |caller: &str| Outcome { caller: Some(caller.to_owned()), ..outcome.clone() };
+        let why = Outcome { reason: Some("no luck".to_owned()), ..outcome.clone() };
+        for (outcome, record) in [
+            (outcome.clone(), "delivered 204 1"),
+            (of("acme"), "delivered 204 1 acme"),
+            (of("a b"), r#"{"result":"delivered","status":204,"attempts":1,"caller":"a b"}"#),
+            (why, r#"{"result":"delivered","reason":"no luck","status":204,"attempts":1}"#),
+            (Outcome { status: None, ..outcome }, r#"{"result":"delivered","attempts":1}"#),
+        ] {
+            assert_eq!(outcome.to_record(), record);
+            assert_eq!(Outcome::from_record(record), Some(outcome));
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_release_is_read() {
+        let record = r#"{"result":"delivered","status":204,"attempts":2,"caller":"acme"}"#;
+        let outcome = Outcome::from_record(record).unwrap();
+        assert_eq!((outcome.status, outcome.attempts, outcome.caller.as_deref()), (Some(204), 2, Some("acme")));
+        assert_eq!(Outcome::from_record("no record"), None);
     }
 }

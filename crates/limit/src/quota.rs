@@ -28,10 +28,15 @@ pub enum Window {
     Unnamed,
 }
 
+/// Of a field with one quota.
+const FIELD_BYTES: usize = 64;
+
 /// Both fields; none without quotas. A number that no structured field holds is reported as the largest that one does.
 #[must_use]
 pub fn fields<'q>(quotas: impl IntoIterator<Item = Quota<'q>>) -> Vec<Field> {
-    let (mut policies, mut limits) = (ListSerializer::new(), ListSerializer::new());
+    let (mut policy, mut limit) = (String::with_capacity(FIELD_BYTES), String::with_capacity(FIELD_BYTES));
+    let (mut policies, mut limits) =
+        (ListSerializer::with_buffer(&mut policy), ListSerializer::with_buffer(&mut limit));
     for quota in quotas {
         let Ok(name) = StringRef::from_str(quota.name) else { continue };
         let policy = policies.bare_item(name).parameter(key_ref("q"), integer(quota.most));
@@ -46,9 +51,9 @@ pub fn fields<'q>(quotas: impl IntoIterator<Item = Quota<'q>>) -> Vec<Field> {
             None => limit.finish(),
         };
     }
-    let field =
-        |name, list: ListSerializer<String>| Some((HeaderName::from_static(name), list.finish()?.try_into().ok()?));
-    [field("ratelimit-policy", policies), field("ratelimit", limits)].into_iter().flatten().collect()
+    let (Some(_), Some(_)) = (policies.finish(), limits.finish()) else { return Vec::new() };
+    let field = |name, list: String| Some((HeaderName::from_static(name), list.try_into().ok()?));
+    [field("ratelimit-policy", policy), field("ratelimit", limit)].into_iter().flatten().collect()
 }
 
 fn integer(number: u64) -> Integer {

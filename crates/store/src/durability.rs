@@ -18,13 +18,21 @@ pub enum Durability {
     Replicated,
 }
 
-impl fmt::Display for Durability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Durability {
+    /// As settings and responses name it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
             Self::Process => "process",
             Self::Everysec => "everysec",
             Self::Fsync => "fsync",
             Self::Replicated => "replicated",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

@@ -87,6 +87,14 @@ impl Call<'_> {
         self
     }
 
+    /// Adds several.
+    pub fn args(&mut self, args: impl IntoIterator<Item: ToRedisArgs>) -> &mut Self {
+        for arg in args {
+            self.cmd.arg(arg);
+        }
+        self
+    }
+
     /// Its reply may be large: no small request is made to wait behind it.
     #[must_use]
     pub fn with_large_reply(self) -> Self {

@@ -124,7 +124,7 @@ async fn nothing_is_admitted_above_a_capacity_that_was_lowered_below_the_level()
 async fn the_bytes_are_bounded_too() {
     let redis = TestRedis::start().await;
     let body = "x".repeat(1000);
-    let size: usize = entry::encode(&buckets::job(body.clone())).iter().map(|value| value.as_bytes().len()).sum();
+    let size = entry::encode(&buckets::job(body.clone())).bytes();
     let mut settings = buckets::settings("b");
     settings.capacity_bytes = 10 * size as u64;
     let bucket = open(&redis, settings).await;

@@ -11,12 +11,13 @@
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
 --       7 the most bytes of one caller  8 ms to keep idempotency keys after their jobs' end  9 the most of them
 --       10 ms to keep the token  11 which planning of its caller this is
---       12 number of an entry's fields, then their names; then per job:
+--       12 number of the fields that each entry has, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
---         its eta), bytes, caller or '', plan of its limits ('': none), and the fields' values; `due` and `expires`,
---         where the kind has them, are written here; `element` comes without its first brace
--- Result  { 'changed', … } | { 'judged', by which planning, answer… }, the answer to each job one of
+--         its eta), bytes, caller or '', plan of its limits ('': none), how many fields it has besides, the fields'
+--         values, and the others' names and values; `due` and `expires` are written here; `element` comes without its
+--         first brace
+-- Result  { 'changed', … } | { 'judged', by which planning, answer… } packed by cmsgpack, the answer to each job one of
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits
 --         or nothing }
 --         { 'repeated', id, level, 0 }
@@ -31,7 +32,7 @@ local ONCE = 9
 
 -- The first call looks, too: it may come after the one that repeats it.
 local answered = redis.call('GET', TOKEN)
-if answered then return cmsgpack.unpack(answered) end
+if answered then return answered end
 
 local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', ARGV[5], ARGV[11]
 local changed = control_read(CONTROL, version)
@@ -40,15 +41,11 @@ local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
 local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 12, 7
+local NAMES, WORDS = 12, 8
 local fields = tonumber(ARGV[NAMES])
--- The names and values of one entry after the other.
-local entry, due_at, expires_at = {}, nil, nil
-for i = 1, fields do
-  entry[2 * i - 1] = ARGV[NAMES + i]
-  if ARGV[NAMES + i] == 'due' then due_at = 2 * i end
-  if ARGV[NAMES + i] == 'expires' then expires_at = 2 * i end
-end
+-- The names and values of one entry after the other, and how many there are.
+local entry, members = {}, 2 * fields
+for i = 1, fields do entry[2 * i - 1] = ARGV[NAMES + i] end
 
 local pace = pace_read(PACE)
 local look = pace_look(pace, plan_of_pace)
@@ -72,11 +69,27 @@ local function with_holding(answer, holding, verdict)
   return answer
 end
 
--- `before`: the place in ARGV before the first field's value.
-local function put(before, size, due, expires)
+-- `before`: the place in ARGV before the first field's value; `besides`: how many fields there are beyond those that
+-- each entry has.
+local function write_entry(before, besides, due, expires)
+  local had = members
+  members = 2 * fields
   for i = 1, fields do entry[2 * i] = ARGV[before + i] end
-  if due_at then entry[due_at] = due and whole(due) or '' end
-  entry[expires_at] = expires and whole(expires) or ''
+  for i = 1, 2 * besides do entry[members + i] = ARGV[before + fields + i] end
+  members = members + 2 * besides
+  if due then
+    entry[members + 1], entry[members + 2] = 'due', whole(due)
+    members = members + 2
+  end
+  if expires then
+    entry[members + 1], entry[members + 2] = 'expires', whole(expires)
+    members = members + 2
+  end
+  for i = members + 1, had do entry[i] = nil end
+end
+
+local function put(before, besides, size, due, expires)
+  write_entry(before, besides, due, expires)
   local id = append(keys, entry)
   note_largest(largest, level, size)
   if level == 0 then meter_restart(METER, 'leak') end
@@ -143,9 +156,9 @@ local function name_job(name, id, fingerprint)
   keys_held = count_keys() + (again == 1 and 0 or 1)
 end
 
--- `first` and `last`: the places in ARGV of the job's words.
-local function admit(first, last)
-  local once, fingerprint, start, lifetime, size, caller, plan = unpack(ARGV, first, last)
+-- `first` and `last`: the places in ARGV of the job's words. `besides` as for write_entry.
+local function admit(first, last, besides)
+  local once, fingerprint, start, lifetime, size, caller, plan = unpack(ARGV, first, last - 1)
   local deadline = tonumber(string.match(lifetime, '^@(%d+)$'))
   once, lifetime, size = tonumber(once), tonumber(lifetime), tonumber(size)
   if once > 0 then
@@ -174,7 +187,7 @@ local function admit(first, last)
   if due and due <= now_ms then due = nil end
   local eta = math.max(wait_for_turn(METER, pace, look, waiting), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
-  local id = put(last, size, due, deadline or lifetime and now_ms + lifetime)
+  local id = put(last, besides, size, due, deadline or lifetime and now_ms + lifetime)
   if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
   if verdict then limit_charge(verdict) end
   count_held(caller, 1, size)
@@ -183,8 +196,12 @@ local function admit(first, last)
 end
 
 local answers = { 'judged', planning }
-for first = NAMES + 1 + fields, #ARGV, WORDS + fields do
-  answers[#answers + 1] = admit(first, first + WORDS - 1)
+local first = NAMES + 1 + fields
+while first <= #ARGV do
+  local last = first + WORDS - 1
+  local besides = tonumber(ARGV[last])
+  answers[#answers + 1] = admit(first, last, besides)
+  first = last + 1 + fields + 2 * besides
 end
 
 if accepted > 0 then
@@ -193,8 +210,9 @@ if accepted > 0 then
   meter_count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
 end
+local packed = cmsgpack.pack(answers)
 -- A refusal, too, is the answer to a first call that is still on its way.
-if accepted > 0 or is_repeated then redis.call('SET', TOKEN, cmsgpack.pack(answers), 'PX', token_ttl) end
+if accepted > 0 or is_repeated then redis.call('SET', TOKEN, packed, 'PX', token_ttl) end
 write_holders(HOLDERS)
 limit_flush()
 local denied = 0
@@ -203,4 +221,4 @@ for reason, count in pairs(refused) do
   denied = denied + count
 end
 if denied > 0 then meter_count(METER, 'refused', denied) end
-return answers
+return packed

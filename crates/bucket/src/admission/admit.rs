@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::entry::{self, FIELDS};
+use dripfeed_job::entry::{self, FIELDS, FieldValue};
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::{JobId, Start, Submission, element};
 use dripfeed_limit::{Decision, KeyIndex, Plan};
@@ -25,8 +25,8 @@ use crate::settings::Kind;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admit.lua"));
 
-/// What the script knows a list's element by: the deadline that it writes, and the content.
-const ELEMENT: [&str; 2] = ["expires", "element"];
+/// What the script knows a list's element by.
+const ELEMENT: [&str; 1] = ["element"];
 
 /// Two calls on their way: while Redis works on one, the other is on the wire.
 const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 2 };
@@ -184,16 +184,20 @@ impl RedisBucket {
                 Start::At(ms) => ms.to_string(),
             });
             call.arg(request.deadline());
-            let values = match self.kind {
-                Kind::Stream => Vec::from(entry::encode(submission)),
-                Kind::List => vec![entry::FieldValue::default(), entry::FieldValue::Text(element::encode(submission))],
-            };
-            call.arg(values.iter().map(|value| value.as_bytes().len()).sum::<usize>());
-            call.arg(submission.caller.as_deref().unwrap_or_default()).arg(&plan[..]);
-            for value in &values {
-                let bytes = value.as_bytes();
-                // The script puts the head of an element in place of its first brace.
-                call.arg(if self.kind == Kind::List { bytes.strip_prefix(b"{").unwrap_or(bytes) } else { bytes });
+            let caller = submission.caller.as_deref().unwrap_or_default();
+            match self.kind {
+                Kind::Stream => {
+                    let entry = entry::encode(submission);
+                    call.arg(entry.bytes()).arg(caller).arg(&plan[..]).arg(entry.options.len());
+                    call.args(entry.values.iter().map(FieldValue::as_bytes));
+                    call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
+                }
+                Kind::List => {
+                    let element = element::encode(submission);
+                    call.arg(element.len()).arg(caller).arg(&plan[..]).arg(0);
+                    // The script puts the head of an element in place of its first brace.
+                    call.arg(element.strip_prefix('{').unwrap_or(&element));
+                }
             }
         }
         call

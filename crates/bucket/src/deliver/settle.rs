@@ -241,9 +241,7 @@ fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak) {
     let failures = ended.claim.failures;
     let record = |result, reason: Option<&str>, status, attempts, answer: Option<&AnswerBody>| {
         let (reason, caller) = (reason.map(str::to_owned), ended.claim.caller.clone());
-        let outcome = Outcome { result, reason, status, attempts, caller, answer: answer.cloned() };
-        // Strings and numbers always serialize.
-        serde_json::to_string(&outcome).unwrap_or_default()
+        Outcome { result, reason, status, attempts, caller, answer: answer.cloned() }.to_record()
     };
     match &ended.settlement {
         Settlement::Complete { status, answer } => {

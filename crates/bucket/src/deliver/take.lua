@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, pace, keep, record, kind/take
+-- needs: at_maxmemory, now, budget, pace, keep, record, kind/take
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
@@ -14,7 +14,8 @@
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, expired }
---         { 'jobs', expired, ms of the Redis clock, { id, fields | element, failed attempts }… }
+--         { 'jobs', expired, ms of the Redis clock, { id, fields | element, failed attempts }… }, a small one packed by
+--         cmsgpack
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], notices = KEYS[15],
@@ -34,6 +35,7 @@ if number <= given_up then return { 'idle', 0, '0', '0-0', 0 } end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
+local PACKED_BYTES = 65536
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
@@ -74,4 +76,7 @@ if #taken == 0 then return idle(wait, last_id, expired) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 pace_spend(PACE, pace, plan, #taken)
-return { 'jobs', expired, whole(now_ms), unpack(taken) }
+local answer = { 'jobs', expired, whole(now_ms), unpack(taken) }
+-- Packing costs a copy, which is more than it saves where there is much to copy.
+if bytes_read > PACKED_BYTES then return answer end
+return cmsgpack.pack(answer)

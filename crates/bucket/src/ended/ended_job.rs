@@ -27,5 +27,5 @@ impl RedisBucket {
 pub(crate) fn parse(id: JobId, text: &[u8]) -> Option<EndedJob> {
     let text = String::from_utf8_lossy(text);
     let (ms, record) = text.split_once(' ')?;
-    Some(EndedJob { id, outcome: serde_json::from_str(record).ok()?, settled_ms: ms.parse().ok()? })
+    Some(EndedJob { id, outcome: Outcome::from_record(record)?, settled_ms: ms.parse().ok()? })
 }

@@ -39,26 +39,39 @@ local AT_ONCE = 1000
 -- records. How many it has forgotten.
 local function forget_outcomes(keys, recorded)
   local keep = keys.keep
-  local count = redis.call('ZCARD', keys.ended)
+  local count = redis.call('HLEN', keys.outcomes)
   local bytes = tonumber(redis.call('HGET', keys.tally, 'outcomes_bytes') or 0)
   local before = now_ms - keep.outcomes_ms
   local function is_beyond(ended_ms)
     return tonumber(ended_ms) <= before or count > keep.most_outcomes or bytes > keep.outcomes_bytes
   end
-  local oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
-  if not oldest[2] or not is_beyond(oldest[2]) then return 0 end
-  local held, old = bytes, {}
-  local found = redis.call('ZRANGE', keys.ended, 0, FORGOTTEN + 2 * recorded - 1, 'WITHSCORES')
-  for i = 1, #found, 2 do
-    if not is_beyond(found[i + 1]) then break end
-    old[#old + 1] = found[i]
-    count = count - 1
-    bytes = bytes - redis.call('HSTRLEN', keys.outcomes, found[i])
+  local most, held, old = FORGOTTEN + 2 * recorded, bytes, {}
+  -- Of the ids that ended together, those that stay.
+  local function forget_of(member, ended_ms)
+    local stay = {}
+    for id in string.gmatch(member, '%S+') do
+      if #stay == 0 and #old < most and is_beyond(ended_ms) then
+        old[#old + 1] = id
+        local size = redis.call('HSTRLEN', keys.outcomes, id)
+        if size > 0 then count, bytes = count - 1, bytes - size end
+      else
+        stay[#stay + 1] = id
+      end
+    end
+    return stay
+  end
+  while #old < most do
+    local oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
+    if not oldest[2] or not is_beyond(oldest[2]) then break end
+    local stay = forget_of(oldest[1], oldest[2])
+    redis.call('ZREM', keys.ended, oldest[1])
+    if #stay > 0 then
+      redis.call('ZADD', keys.ended, oldest[2], table.concat(stay, ' '))
+      break
+    end
   end
   for first = 1, #old, AT_ONCE do
-    local last = math.min(#old, first + AT_ONCE - 1)
-    redis.call('ZREM', keys.ended, unpack(old, first, last))
-    redis.call('HDEL', keys.outcomes, unpack(old, first, last))
+    redis.call('HDEL', keys.outcomes, unpack(old, first, math.min(#old, first + AT_ONCE - 1)))
   end
   count_bytes(keys, 'outcomes_bytes', bytes - held)
   return #old

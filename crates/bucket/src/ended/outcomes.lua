@@ -10,7 +10,6 @@ local ms, id, most, ending = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 bytes_read = tonumber(ARGV[5])
 -- In one call, so that a rare ending doesn't keep Redis from others.
 local LOOKED_AT = 500
-local wanted = '"result":"' .. ending .. '"'
 
 local places = ended_after(ENDED, ms, id, LOOKED_AT)
 local found, at_end = {}, #places < 2 * LOOKED_AT
@@ -23,8 +22,7 @@ for i = 1, #places, 2 do
   local record = redis.call('HGET', OUTCOMES, id)
   if record then
     count_read(record)
-    -- Within a text of the record the quotes would be escaped.
-    if ending == '' or string.find(record, wanted, 1, true) then found[#found + 1] = { id, record } end
+    if ending == '' or ending_of(record) == ending then found[#found + 1] = { id, record } end
   end
 end
 return { at_end and '' or ms, at_end and '' or id, bytes_read, unpack(found) }

@@ -38,7 +38,7 @@ pub struct Latency {
     pub max: u64,
 }
 
-/// A place in the order of ends: ms, then id as text, as the zset sorts.
+/// A place in the order of ends: the ms, and the job that ended then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OutcomePosition(u64, String);
 

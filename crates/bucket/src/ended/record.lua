@@ -1,5 +1,5 @@
 -- How jobs end: what is recorded of each, and burying one as a dead letter. Hash outcomes, job id → 'ms record'; zset
--- ended, job id by ms; both bounded by time, number and bytes, which the tally counts.
+-- ended, ids of jobs by ms (order.lua); both bounded by time, number and bytes, which the tally counts.
 -- needs: now, counts, keep, kind/entry, kind/held
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
@@ -31,14 +31,17 @@ local function publish_ends(notices)
   ended_now = {}
 end
 
-local recorded = { outcomes = {}, ended = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
+-- Ids in one member of the zset: together they take as much room as one of them alone.
+local LISTED_TOGETHER = 100
+
+local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
 
 -- Call it after the job has left the bucket, which gets back its bytes and its caller's place; `record_exits` writes
 -- it. `caller` may be nil.
 local function record(keys, id, outcome, result, size, caller)
   local text, n = whole(now_ms) .. ' ' .. outcome, 2 * recorded.jobs
   recorded.outcomes[n + 1], recorded.outcomes[n + 2] = id, text
-  recorded.ended[n + 1], recorded.ended[n + 2] = whole(now_ms), id
+  recorded.ids[recorded.jobs + 1] = id
   recorded.results[result] = (recorded.results[result] or 0) + 1
   recorded.jobs, recorded.bytes = recorded.jobs + 1, recorded.bytes + #text
   note_end(id)
@@ -78,7 +81,10 @@ local function record_exits(keys)
   local jobs = recorded.jobs
   if jobs == 0 then return end
   redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
-  redis.call('ZADD', keys.ended, unpack(recorded.ended))
+  for first = 1, jobs, LISTED_TOGETHER do
+    local last = math.min(jobs, first + LISTED_TOGETHER - 1)
+    redis.call('ZADD', keys.ended, whole(now_ms), table.concat(recorded.ids, ' ', first, last))
+  end
   for result, count in pairs(recorded.results) do redis.call('HINCRBY', keys.tally, result, count) end
   -- Of a job that Redis lost, nothing was counted any more.
   count_bytes(keys, 'bytes', -recorded.freed)

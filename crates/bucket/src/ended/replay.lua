@@ -25,16 +25,19 @@ if not found then return { 'absent' } end
 local pace = pace_read(PACE)
 local look = pace_look(pace, plan)
 local level, pending = count_jobs(keys.jobs)
+local NOT_AGAIN = { job = true, reason = true, outcome = true, due = true, expires = true }
 local entry = {}
 for i = 1, #found[2], 2 do
   local name, value = found[2][i], found[2][i + 1]
-  if name == 'due' then value = delay == 0 and '' or whole(now_ms + delay) end
   -- Its first deadline has passed with its first life.
-  if name == 'expires' then value = '' end
-  if name ~= 'job' and name ~= 'reason' and name ~= 'outcome' then
+  if not NOT_AGAIN[name] then
     entry[#entry + 1] = name
     entry[#entry + 1] = value
   end
+end
+if delay > 0 then
+  entry[#entry + 1] = 'due'
+  entry[#entry + 1] = whole(now_ms + delay)
 end
 local size = counted_bytes(entry)
 local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')

@@ -22,11 +22,10 @@ for i = 1, #places, 2 do
   id, ms = places[i], places[i + 1]
   local record = redis.call('HGET', OUTCOMES, id) or ''
   count_read(record)
-  -- Within a text of the record the quotes would be escaped.
-  local result = string.match(record, '"result":"(%l+)"')
+  local result, made = ending_of(record)
   if result then
     counts[result] = (counts[result] or 0) + 1
-    attempts = attempts + tonumber(string.match(record, '"attempts":(%d+)') or 0)
+    attempts = attempts + made
     local settled = tonumber(string.match(record, '^(%d+) '))
     local accepted = tonumber(string.match(id, '^(%d+)'))
     if result == 'delivered' and settled and accepted then

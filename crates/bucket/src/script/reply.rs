@@ -2,11 +2,15 @@
 
 use bytes::Bytes;
 use redis::Value;
+use rmpv::ValueRef;
 
 use crate::error::BucketError;
 
 /// In bytes: of a text that isn't ours.
 const LONGEST_SHOWN: usize = 256;
+
+/// Of arrays in an answer that was packed, each of which counts as two.
+const DEEPEST: usize = 16;
 
 /// The rest of a script's answer.
 pub(crate) struct Reply {
@@ -15,7 +19,15 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// An answer as an array, or packed by `cmsgpack` into a string, which is quicker to write and to read.
     pub(crate) fn new(script: &'static str, value: Value) -> Result<Self, BucketError> {
+        match value {
+            Value::BulkString(packed) => Self::of_array(script, unpacked(&packed).ok_or_else(|| broken(script))?),
+            other => Self::of_array(script, other),
+        }
+    }
+
+    fn of_array(script: &'static str, value: Value) -> Result<Self, BucketError> {
         match value {
             Value::Array(members) => Ok(Self { script, members: members.into_iter() }),
             other => Err(unreadable(script, "an array", &other)),
@@ -31,7 +43,7 @@ impl Reply {
     /// The next member, itself an array.
     pub(crate) fn array(&mut self) -> Result<Self, BucketError> {
         let value = self.next("an array")?;
-        Self::new(self.script, value)
+        Self::of_array(self.script, value)
     }
 
     pub(crate) fn bytes(&mut self) -> Result<Bytes, BucketError> {
@@ -112,6 +124,28 @@ impl Reply {
     pub(crate) fn unknown<T>(&self, word: &str) -> Result<T, BucketError> {
         Err(BucketError::Reply { script: self.script, what: format!("`{word}` means nothing here") })
     }
+}
+
+/// As Redis would have answered it. None: it can't be read.
+fn unpacked(mut packed: &[u8]) -> Option<Value> {
+    let read = rmpv::decode::read_value_ref_with_max_depth(&mut packed, DEEPEST).ok()?;
+    packed.is_empty().then(|| of_packed(&read)).flatten()
+}
+
+fn of_packed(read: &ValueRef<'_>) -> Option<Value> {
+    Some(match read {
+        ValueRef::Integer(number) => Value::Int(number.as_i64()?),
+        // What Redis does with a number of Lua.
+        #[expect(clippy::cast_possible_truncation, reason = "that is meant")]
+        ValueRef::F64(number) => Value::Int(*number as i64),
+        ValueRef::String(text) => Value::BulkString(text.as_bytes().to_vec()),
+        ValueRef::Array(members) => Value::Array(members.iter().map(of_packed).collect::<Option<_>>()?),
+        _ => return None,
+    })
+}
+
+fn broken(script: &'static str) -> BucketError {
+    BucketError::Reply { script, what: "what it packed can't be read".to_owned() }
 }
 
 fn unreadable(script: &'static str, wanted: &str, found: &Value) -> BucketError {

@@ -11,7 +11,7 @@ use dripfeed_dashboard::{Dashboard, SessionSecret};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Intake, RedisServers, probes};
+use dripfeed_intake::{Front, Intake, RedisServers, probes};
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -163,7 +163,7 @@ impl IntakeRole {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         tracing::info!("listening on {scheme}://{}", ports.http.local_addr()?);
         let listener = Listener::new(ports.http, self.tls.clone());
-        let http = async { Ok(self.intake.serve_router(listener, self.routes(), stop.clone()).await?) };
+        let http = async { Ok(self.intake.serve_with(listener, Front::new(self.intake.clone(), self.routes()), stop.clone()).await?) };
         // The other ports are closed when that one is.
         let draining = self.exporter.health().draining();
         let grpc = async {
@@ -226,7 +226,7 @@ impl IntakeRole {
     ) -> Result<(), Failure> {
         tracing::info!("the page is at {scheme}://{}", listener.local_addr()?);
         let listener = Listener::new(listener, self.tls.clone());
-        Ok(self.intake.serve_router(listener, self.intake.page_alone(self.page()), stop).await?)
+        Ok(self.intake.serve_with(listener, self.intake.page_alone(self.page()), stop).await?)
     }
 
     async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {

@@ -16,12 +16,12 @@ use crate::problem::Code;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BucketLabels {
-    bucket: String,
+    bucket: Arc<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RefusalLabels {
-    bucket: String,
+    bucket: Arc<str>,
     reason: &'static str,
 }
 
@@ -62,11 +62,11 @@ impl IntakeMetrics {
     }
 
     pub(crate) fn accepted(&self, bucket: &BucketName) {
-        self.accepted.get_or_create(&BucketLabels { bucket: bucket.to_string() }).inc();
+        self.accepted.get_or_create(&BucketLabels { bucket: bucket.into() }).inc();
     }
 
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
-        self.refused.get_or_create(&RefusalLabels { bucket: bucket.to_string(), reason: why.as_str() }).inc();
+        self.refused.get_or_create(&RefusalLabels { bucket: bucket.into(), reason: why.as_str() }).inc();
     }
 
     /// Counts the verdict of each limit, `max_share` included, where there are any.
@@ -82,16 +82,16 @@ impl IntakeMetrics {
     }
 
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration) {
-        self.admit_duration.get_or_create(&BucketLabels { bucket: bucket.to_string() }).observe(took.as_secs_f64());
+        self.admit_duration.get_or_create(&BucketLabels { bucket: bucket.into() }).observe(took.as_secs_f64());
     }
 
     /// Drops the metrics of a bucket that was removed from the configuration.
     pub fn forget(&self, bucket: &BucketName) {
-        let of = BucketLabels { bucket: bucket.to_string() };
+        let of = BucketLabels { bucket: bucket.into() };
         self.accepted.remove(&of);
         self.admit_duration.remove(&of);
         for code in Code::ALL {
-            self.refused.remove(&RefusalLabels { bucket: bucket.to_string(), reason: code.as_str() });
+            self.refused.remove(&RefusalLabels { bucket: bucket.into(), reason: code.as_str() });
         }
     }
 }

@@ -8,6 +8,7 @@ use dripfeed_auth::{Caller, Permission, Scope, is_same_origin};
 use dripfeed_bucket::{Bucket, ReplayId};
 use dripfeed_job::JobId;
 use dripfeed_limit::ServiceName;
+use http::HeaderMap;
 use http::request::Parts;
 
 use crate::intake::Intake;
@@ -23,8 +24,14 @@ impl<P: Permission> FromRequestParts<Intake> for Allowed<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
-        let caller = intake.keys().caller(&parts.headers).ok_or_else(Problem::unauthenticated)?;
-        if P::CHANGES && !is_same_origin(&parts.headers) {
+        Self::of(&parts.headers, intake)
+    }
+}
+
+impl<P: Permission> Allowed<P> {
+    fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
+        let caller = intake.keys().caller(headers).ok_or_else(Problem::unauthenticated)?;
+        if P::CHANGES && !is_same_origin(headers) {
             return Err(Problem::new(Code::Forbidden, "requests from pages of another origin can't change anything"));
         }
         if !caller.may(P::SCOPE) {
@@ -45,9 +52,19 @@ impl<P: Permission> FromRequestParts<Intake> for BucketAccess<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
-        let Allowed { caller, .. } = Allowed::<P>::from_request_parts(parts, intake).await?;
+        let allowed = Allowed::from_request_parts(parts, intake).await?;
         let name = path_param(parts, intake, "bucket").await;
-        let name = name.as_deref().unwrap_or_default();
+        Self::to(name.as_deref().unwrap_or_default(), allowed, intake)
+    }
+}
+
+impl<P: Permission> BucketAccess<P> {
+    /// For a request with these headers to the bucket of this name.
+    pub(crate) fn of(name: &str, headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
+        Self::to(name, Allowed::of(headers, intake)?, intake)
+    }
+
+    fn to(name: &str, Allowed { caller, .. }: Allowed<P>, intake: &Intake) -> Result<Self, Problem> {
         // Checked before the lookup: a caller without access doesn't learn whether the bucket exists.
         if !caller.may_use(name) {
             return Err(Problem::new(Code::Forbidden, "this key has no access to this bucket"));

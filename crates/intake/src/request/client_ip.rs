@@ -20,8 +20,14 @@ impl FromRequestParts<Intake> for ClientIp {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Infallible> {
+        Ok(Self::of(parts, intake))
+    }
+}
+
+impl ClientIp {
+    pub(crate) fn of(parts: &Parts, intake: &Intake) -> Self {
         let peer = parts.extensions.get::<Peer>();
-        Ok(Self(peer.map(|peer| client_behind(peer.0, &parts.headers, &intake.settings().trusted_proxies))))
+        Self(peer.map(|peer| client_behind(peer.0, &parts.headers, &intake.settings().trusted_proxies)))
     }
 }
 

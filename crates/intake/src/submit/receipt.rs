@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use dripfeed_bucket::{Admitted, Bucket};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{BucketName, JobId};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -26,7 +26,7 @@ pub(crate) struct Receipt {
     /// The maximum level.
     capacity: u64,
     /// The durability class: `process`, `everysec`, `fsync` or `replicated`.
-    durability: String,
+    durability: &'static str,
     /// The estimated time until the job is delivered, at the measured rate.
     eta_ms: u64,
 }
@@ -37,18 +37,21 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
         bucket: bucket.name().clone(),
         level: admitted.level,
         capacity: admitted.capacity,
-        durability: bucket.durability().to_string(),
+        durability: bucket.durability().as_str(),
         eta_ms: ms_up(admitted.eta),
     };
-    let mut headers = location(bucket.name(), admitted.id);
+    let mut response = Json(receipt).into_response();
+    *response.status_mut() = StatusCode::ACCEPTED;
+    let headers = response.headers_mut();
+    headers.extend(location(bucket.name(), admitted.id));
     headers.extend(FreeCapacity::from(admitted).fields(settings));
     if admitted.repeated {
         headers.insert(REPLAYED, HeaderValue::from_static("true"));
     }
-    (StatusCode::ACCEPTED, headers, Json(receipt)).into_response()
+    response
 }
 
-pub(crate) fn location(bucket: &BucketName, id: JobId) -> HeaderMap {
+pub(crate) fn location(bucket: &BucketName, id: JobId) -> Option<(HeaderName, HeaderValue)> {
     let job = HeaderValue::try_from(format!("/v1/buckets/{bucket}/jobs/{id}"));
-    job.into_iter().map(|job| (header::LOCATION, job)).collect()
+    job.ok().map(|job| (header::LOCATION, job))
 }

@@ -1,5 +1,7 @@
 //! `POST …/jobs`: submits one job.
 
+use std::net::IpAddr;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -37,14 +39,25 @@ use crate::submit::sync_wait::SyncWait;
 )]
 pub(crate) async fn submit(
     State(intake): State<Intake>,
-    BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
+    access: BucketAccess<Submit>,
     ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let submission = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
+    put(&intake, access, address, headers, body).await
+}
+
+/// Submits one job for a caller that may.
+pub(crate) async fn put(
+    intake: &Intake,
+    BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
+    address: Option<IpAddr>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let submission = counted(intake, bucket.name(), read(intake, &caller, &headers, body).await)?;
     let wait = SyncWait::of(&headers);
-    admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
+    admit(intake, &bucket, submission, Origin { headers, address }, wait).await
 }
 
 async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {

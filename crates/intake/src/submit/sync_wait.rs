@@ -90,8 +90,12 @@ pub(crate) async fn answer(
     };
     let mut response = match ended.filter(|ended| ended.outcome.result == Ending::Delivered) {
         Some(delivered) => {
-            let fields: HeaderMap = FreeCapacity::from(admitted).fields(intake.settings()).into_iter().collect();
-            (fields, receipt::location(bucket.name(), admitted.id), upstream_response(delivered)).into_response()
+            let fields: HeaderMap = FreeCapacity::from(admitted)
+                .fields(intake.settings())
+                .into_iter()
+                .chain(receipt::location(bucket.name(), admitted.id))
+                .collect();
+            (fields, upstream_response(delivered)).into_response()
         }
         None => receipt::answer(intake.settings(), bucket, admitted),
     };

@@ -237,18 +237,18 @@ async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others()
     let flooder = [("authorization", &*bearer("flooder")), ("content-type", "application/json")];
     let tenant = [("authorization", &*bearer("tenant"))];
     let batch: Vec<_> = (0..200).map(|body| json!({ "body": body })).collect();
-    let router = stage.intake.router();
+    let front = stage.intake.front();
     // Of batches, no more than a hundred jobs of each are on their way.
     for (line, body, many, most) in [(JOBS, "x".to_owned(), 1000, 32), (BATCH, json!(batch).to_string(), 6, 200)] {
         let before = stage.length("b").await;
         // Until all of them are read.
         stage.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(300)).await.unwrap();
         let flood: Vec<_> =
-            (0..many).map(|_| tokio::spawn(ask(router.clone(), request(line, &flooder, body.clone())))).collect();
+            (0..many).map(|_| tokio::spawn(ask(front.clone(), request(line, &flooder, body.clone())))).collect();
         for _ in 0..many {
             tokio::task::yield_now().await;
         }
-        let level = ask(router.clone(), request(JOBS, &tenant, "y")).await.json()["level"].as_u64().unwrap();
+        let level = ask(front.clone(), request(JOBS, &tenant, "y")).await.json()["level"].as_u64().unwrap();
         assert!(level <= before + most + 1, "behind {} others", level - before - 1);
         join_all(flood).await;
     }

@@ -154,10 +154,10 @@ fn the_intake_answers_others_while_a_large_request_is_parsed() {
         ] {
             let (release, held) = mpsc::channel::<()>();
             let holding = tokio::task::spawn_blocking(move || held.recv());
-            let large = tokio::spawn(ask(intake.router(), request(line, &[kind], format!("{padding}{body}"))));
+            let large = tokio::spawn(ask(intake.front(), request(line, &[kind], format!("{padding}{body}"))));
             for _ in 0..10 {
-                assert_eq!(ask(intake.router(), request("GET /livez", &[], "")).await.status, 200);
-                let small = ask(intake.router(), request("GET /v1/buckets/b", &[], "")).await;
+                assert_eq!(ask(intake.front(), request("GET /livez", &[], "")).await.status, 200);
+                let small = ask(intake.front(), request("GET /v1/buckets/b", &[], "")).await;
                 assert_eq!(small.status, 200, "{small:?}");
             }
             assert!(!large.is_finished(), "{line} was parsed on the thread that answers others");

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
+use dripfeed_intake::Front;
 use serde_json::{Value, json};
 use sfv::{List, Parser};
 use sha2::{Digest as _, Sha256};
@@ -22,11 +22,11 @@ fn limit(limit: u64) -> Value {
 }
 
 /// Retries until a decision fits into its Redis timeout of 35 ms: the machine may be busy.
-async fn check_at(router: Router, headers: &[(&str, &str)], body: &Value) -> Answer {
+async fn check_at(front: Front, headers: &[(&str, &str)], body: &Value) -> Answer {
     let begun = Instant::now();
     loop {
         let asked = request("POST /v1/services/shop/check", headers, body.to_string());
-        let answer = ask(router.clone(), asked).await;
+        let answer = ask(front.clone(), asked).await;
         if answer.status != 503 || begun.elapsed() > PATIENCE {
             return answer;
         }
@@ -34,7 +34,7 @@ async fn check_at(router: Router, headers: &[(&str, &str)], body: &Value) -> Ans
 }
 
 async fn check(stage: &Stage, body: Value) -> Answer {
-    check_at(stage.intake.router(), &[], &body).await
+    check_at(stage.intake.front(), &[], &body).await
 }
 
 fn remaining(answer: &Answer) -> u64 {
@@ -206,7 +206,7 @@ async fn a_changed_limit_applies_at_once_and_keeps_its_consumption() {
 async fn a_change_reaches_other_intakes_within_a_second() {
     let stage = Stage::set().await;
     let (other, _) = stage.intake(intake_settings()).await;
-    let other = other.router();
+    let other = other.front();
     let seen = async |expected: Option<Value>| {
         let begun = Instant::now();
         loop {
@@ -330,7 +330,7 @@ async fn the_key_is_the_default_caller_of_a_check() {
     assert_eq!(put.status, 200, "{put:?}");
     let check = async |key: &str, body: Value| {
         let headers = [("authorization", &*format!("Bearer {key}"))];
-        check_at(stage.intake.router(), &headers, &body).await.status.as_u16()
+        check_at(stage.intake.front(), &headers, &body).await.status.as_u16()
     };
     assert_eq!(check("east", json!({})).await, 200);
     assert_eq!(check("east", json!({})).await, 429);

@@ -1,14 +1,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
 use dripfeed_bucket::{Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Life, Replica, Settlement, Take};
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Intake, IntakeSettings, RedisServers};
+use dripfeed_intake::{Front, Intake, IntakeSettings, RedisServers};
 use dripfeed_job::Job;
 use dripfeed_limit::Services;
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -65,8 +64,8 @@ impl Answer {
     }
 }
 
-pub async fn ask(router: Router, request: Request<Body>) -> Answer {
-    let (parts, body) = router.oneshot(request).await.unwrap().into_parts();
+pub async fn ask(front: Front, request: Request<Body>) -> Answer {
+    let (parts, body) = front.oneshot(request).await.unwrap().into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     Answer { status: parts.status, headers: parts.headers, body }
 }
@@ -108,7 +107,7 @@ impl Stage {
     }
 
     pub async fn ask(&self, line: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
-        ask(self.intake.router(), request(line, headers, body)).await
+        ask(self.intake.front(), request(line, headers, body)).await
     }
 
     pub async fn get(&self, path: &str) -> Answer {

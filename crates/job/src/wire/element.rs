@@ -14,9 +14,10 @@ use serde::de::{self, Deserialize, Deserializer};
 
 use crate::names::JobId;
 use crate::submission::Submission;
-use crate::wire::entry::{self, FIELDS, Job, LAYOUT, Unreadable};
+use crate::wire::entry::{self, Job, LAYOUT, Unreadable};
 
 const BODY_BASE64: &str = "body_base64";
+const VERSION: &str = "v";
 /// As a JSON text a body may be six times as long. Nobody reads a large one in a terminal.
 const LARGE: usize = 64 * 1024;
 
@@ -24,14 +25,16 @@ const LARGE: usize = 64 * 1024;
 #[must_use]
 pub fn encode(submission: &Submission) -> String {
     let mut content = String::with_capacity(submission.body.len() + 64);
-    for (name, value) in FIELDS.into_iter().zip(entry::encode(submission)) {
+    // The version comes last: by it an element is known as ours.
+    for (name, value) in entry::encode(submission).fields().filter(|(name, _)| *name != VERSION) {
         let separator = if content.is_empty() { '{' } else { ',' };
-        match (name, std::str::from_utf8(value.as_bytes())) {
-            ("body", text) => push_body(&mut content, separator, value.as_bytes(), text.ok()),
+        match (name, std::str::from_utf8(value)) {
+            ("body", text) => push_body(&mut content, separator, value, text.ok()),
             (_, Ok(text)) if !text.is_empty() => push(&mut content, separator, name, &quoted(text)),
             _ => {}
         }
     }
+    push(&mut content, ',', VERSION, &quoted(LAYOUT));
     content.push('}');
     content
 }

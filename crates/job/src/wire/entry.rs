@@ -1,8 +1,9 @@
 //! How a job is written into a stream entry, readable with `XRANGE`, and read back.
 //!
-//! Every job has the same fields in the same order, so that Redis stores their names once per node; a field that says
-//! nothing is empty. `due` and `expires` are written by the admit script, on the Redis clock. Entries that others add
-//! with plain `XADD` are jobs too: `body` alone is enough, or `request_details`, as the published recipe names it.
+//! Every job has the fields of `FIELDS` in this order, so that Redis stores their names once per node; one that says
+//! nothing is empty. What few jobs have comes behind them, only where it says something: each field costs Redis time,
+//! on the way in and out. `due` and `expires` are written by the admit script, on the Redis clock. Entries that others
+//! add with plain `XADD` are jobs too: `body` alone is enough, or `request_details`, as the published recipe names it.
 
 use std::time::Duration;
 
@@ -17,34 +18,23 @@ use crate::path::UpstreamPath;
 use crate::submission::Submission;
 use crate::units::duration::ms_up;
 
-/// The fields, in their order, and what stands in them:
-/// raw bytes · MIME type · method · path and query · `[[name, value]]` as JSON · caller · W3C trace context ·
-/// first due time and deadline, ms since the epoch · attempts after the first · ms for one attempt · checksum · layout
-/// version.
-pub const FIELDS: [&str; 13] = [
-    "body",
-    "content_type",
-    "method",
-    "path",
-    "headers",
-    "caller",
-    "traceparent",
-    "due",
-    "expires",
-    "retries",
-    "timeout",
-    "sum",
-    "v",
-];
+/// The fields that each has, in their order, and what stands in them: raw bytes · MIME type · method · path and query ·
+/// `[[name, value]]` as JSON · caller · checksum · layout version.
+pub const FIELDS: [&str; 8] = ["body", "content_type", "method", "path", "headers", "caller", "sum", "v"];
+
+/// The fields that only those have of which they say something: W3C trace context · attempts after the first · ms for
+/// one attempt. And the first due time and the deadline, ms since the epoch, which Redis writes.
+const OPTIONS: [&str; 3] = ["traceparent", "retries", "timeout"];
+
+/// What the checksum covers, in its order. Where a field is missing, its part is empty.
+const COVERED: [&str; 10] =
+    ["body", "content_type", "method", "path", "headers", "caller", "traceparent", "retries", "timeout", "v"];
 
 /// The most fields of an entry. Ours has far fewer; a foreign one with more is no job.
 const MOST_FIELDS: usize = 100;
 
 /// What Redis writes by its own clock: not known when a job is weighed and its checksum made.
 const BY_REDIS: [&str; 2] = ["due", "expires"];
-
-/// Where the checksum stands in `FIELDS`.
-const SUM: usize = 11;
 
 /// The layout's version, also the mark by which our own entries are known from foreign ones.
 pub(crate) const LAYOUT: &str = "1";
@@ -108,28 +98,52 @@ impl FieldValue {
     }
 }
 
-/// The values of `FIELDS` for a new job; `due` and `expires` are left empty for the admit script.
+/// A new job's fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEntry {
+    /// The values of `FIELDS`.
+    pub values: [FieldValue; FIELDS.len()],
+    /// Names and values of what few jobs have.
+    pub options: Vec<(&'static str, String)>,
+}
+
+impl NewEntry {
+    /// Names and values, in their order.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        let values = FIELDS.into_iter().zip(self.values.iter().map(FieldValue::as_bytes));
+        values.chain(self.options.iter().map(|(name, value)| (*name, value.as_bytes())))
+    }
+
+    /// What it counts against the bucket's bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.fields().map(|(_, value)| value.len()).sum()
+    }
+}
+
+/// A new job's fields, but for `due` and `expires`, which the admit script writes.
 #[must_use]
-pub fn encode(submission: &Submission) -> [FieldValue; 13] {
+pub fn encode(submission: &Submission) -> NewEntry {
     let text = |value: Option<&str>| FieldValue::Text(value.unwrap_or_default().to_owned());
-    let mut values = [
+    let [body, content_type, method, path, headers, caller] = [
         FieldValue::Bytes(submission.body.clone()),
         text(submission.content_type.as_deref()),
         text(submission.method.as_ref().map(Method::as_str)),
         text(submission.path.as_ref().map(UpstreamPath::as_str)),
         FieldValue::Text(submission.headers.to_field()),
         text(submission.caller.as_deref()),
-        text(submission.traceparent.as_deref()),
-        text(None),
-        text(None),
-        FieldValue::Text(submission.retries.map(|retries| retries.to_string()).unwrap_or_default()),
-        FieldValue::Text(submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default()),
-        text(None),
-        text(Some(LAYOUT)),
     ];
-    let covered = FIELDS.iter().zip(&values).filter(|(name, _)| is_covered(name));
-    values[SUM] = FieldValue::Text(checksum(covered.map(|(_, value)| value.as_bytes())));
-    values
+    let options = [
+        submission.traceparent.clone().unwrap_or_default(),
+        submission.retries.map(|retries| retries.to_string()).unwrap_or_default(),
+        submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default(),
+    ];
+    let covered = [&body, &content_type, &method, &path, &headers, &caller].map(FieldValue::as_bytes);
+    let sum = checksum(covered.into_iter().chain(options.iter().map(String::as_bytes)).chain([LAYOUT.as_bytes()]));
+    NewEntry {
+        values: [body, content_type, method, path, headers, caller, FieldValue::Text(sum), text(Some(LAYOUT))],
+        options: OPTIONS.into_iter().zip(options).filter(|(_, value)| !value.is_empty()).collect(),
+    }
 }
 
 /// By which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may write to Redis
@@ -142,11 +156,6 @@ fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
         hash.update(part);
     }
     format!("{:016x}", hash.digest())
-}
-
-/// Whether the checksum covers a field.
-fn is_covered(name: &str) -> bool {
-    name != FIELDS[SUM] && !BY_REDIS.contains(&name)
 }
 
 /// Reads an entry's fields.
@@ -202,9 +211,8 @@ impl<'a> Entry<'a> {
     }
 
     fn is_intact(&self) -> bool {
-        let covered = FIELDS.into_iter().filter(|name| is_covered(name));
-        let sum = checksum(covered.map(|name| self.get(name).map_or(&[][..], |value| value)));
-        self.get(FIELDS[SUM]).is_some_and(|written| *written == sum)
+        let sum = checksum(COVERED.into_iter().map(|name| self.get(name).map_or(&[][..], |value| value)));
+        self.get("sum").is_some_and(|written| *written == sum)
     }
 
     fn text(&self, name: &'static str) -> Result<Option<&'a str>, Unreadable> {

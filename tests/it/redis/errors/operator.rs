@@ -10,7 +10,7 @@ use dripfeed_tests::service::Service;
 
 use super::faults;
 
-pub const SCRIPTS: [&str; 15] = [
+pub const SCRIPTS: [&str; 16] = [
     "buried",
     "due_times",
     "examine",
@@ -24,13 +24,25 @@ pub const SCRIPTS: [&str; 15] = [
     "listed",
     "moved",
     "places",
+    "recorded",
     "served",
     "totals",
 ];
 
 /// Those that a doctor asks of its buckets.
-const OF_A_DOCTOR: [&str; 10] =
-    ["buried", "due_times", "examine", "failures", "holdings", "indexed", "kept", "keyed", "listed", "totals"];
+const OF_A_DOCTOR: [&str; 11] = [
+    "buried",
+    "due_times",
+    "examine",
+    "failures",
+    "holdings",
+    "indexed",
+    "kept",
+    "keyed",
+    "listed",
+    "recorded",
+    "totals",
+];
 
 const BUCKETS: &str = r#"
 [buckets]

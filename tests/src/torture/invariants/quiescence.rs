@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use dripfeed_job::Outcome;
+
 use super::{Ended, Outcomes, Seen};
 use crate::torture::harness::Harness;
 use crate::torture::ledger::Fate;
@@ -16,9 +18,12 @@ pub(super) async fn outcomes(harness: &Harness) -> Outcomes {
         let (next, page): (String, Vec<String>) = harness.ask(&["HSCAN", &key, &cursor, "COUNT", "1000"]).await;
         for pair in page.chunks_exact(2) {
             let (at_ms, record) = pair[1].split_once(' ').expect("a time and a record");
-            let record: serde_json::Value = serde_json::from_str(record).expect("a record in JSON");
-            let text = |member: &str| record[member].as_str().unwrap_or_default().to_owned();
-            let ended = Ended { at_ms: at_ms.parse().expect("a time"), result: text("result"), reason: text("reason") };
+            let outcome = Outcome::from_record(record).expect("a record");
+            let ended = Ended {
+                at_ms: at_ms.parse().expect("a time"),
+                result: outcome.result.to_string(),
+                reason: outcome.reason.unwrap_or_default(),
+            };
             outcomes.insert(pair[0].parse().expect("an id"), ended);
         }
         if next == "0" {

@@ -14,14 +14,15 @@ use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
 static LISTED: Script = Script::new("listed", SHARED, include_str!("listed.lua"));
+static RECORDED: Script = Script::new("recorded", SHARED, include_str!("recorded.lua"));
 static COUNTED: Script = Script::new("kept", SHARED, include_str!("kept.lua"));
 
 /// While work ends, all that is kept is counted this many times.
 const TRIES: usize = 3;
 /// Outcomes in one page: each may be as long as what is kept of an answer.
 const OUTCOMES: usize = 50;
-/// Ids in one page.
-const IDS: usize = 500;
+/// Members of the order of ends in one page, each with up to a hundred jobs.
+const MEMBERS: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeptRecords {
@@ -77,14 +78,21 @@ impl RedisBucket {
         }
         let mut rank = 0;
         loop {
-            let mut listed = redis::cmd("ZRANGE");
-            listed.arg(self.keys.ended()).arg(rank).arg(rank + IDS - 1);
-            let ids: Vec<String> = self.store.command(&listed).await?;
-            let unlisted = self.examine_each(&check, &ids).await?;
-            // What was taken off the list makes the others move up.
-            rank += ids.len() - if repair { unlisted.len() } else { 0 };
-            wrong.extend(unlisted);
-            if ids.len() < IDS {
+            let mut call = RECORDED.on(&keys);
+            call.arg(u8::from(repair)).arg(rank).arg(MEMBERS);
+            let mut reply = Reply::new("recorded", self.store.run::<Value>(&call).await?)?;
+            let members = usize::try_from(reply.count()?).unwrap_or(usize::MAX);
+            let mut missing = Vec::new();
+            while !reply.is_empty() {
+                missing.push(reply.text()?);
+            }
+            // What was repaired may stand elsewhere now, and others in its place: once more.
+            if missing.is_empty() || !repair {
+                rank += members;
+            }
+            let at_end = members < MEMBERS && (missing.is_empty() || !repair);
+            wrong.extend(missing);
+            if at_end {
                 break;
             }
         }

@@ -6,11 +6,9 @@ use dripfeed_job::{Submission, entry};
 use secrecy::SecretString;
 
 fn job(submission: &Submission) -> Job {
-    let values = entry::encode(submission);
-    let fields: Vec<(Bytes, Bytes)> = entry::FIELDS
-        .iter()
-        .zip(&values)
-        .map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::copy_from_slice(value.as_bytes())))
+    let fields: Vec<(Bytes, Bytes)> = entry::encode(submission)
+        .fields()
+        .map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::copy_from_slice(value)))
         .collect();
     entry::decode("1700000000000-0".parse().unwrap(), &fields).unwrap()
 }

@@ -1,0 +1,106 @@
+//! Where requests come in: a short way for the most frequent one, and the router for all others.
+//!
+//! A router gives each request an allocation and a copy for each of its layers, and reads its path twice. A submission
+//! is known by its method and path alone. What it passes here are the same checks in the same order.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{Method, Request};
+use tower::{Service, ServiceExt as _};
+
+use crate::intake::Intake;
+use crate::problem::Problem;
+use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
+use crate::router::{check_head, check_host, complete};
+use crate::submit::single;
+
+/// Answers all requests. Cheap to clone.
+#[derive(Clone)]
+pub struct Front {
+    intake: Intake,
+    router: Router,
+}
+
+impl Intake {
+    /// Answers all of the API.
+    pub fn front(&self) -> Front {
+        Front::new(self.clone(), self.router())
+    }
+}
+
+impl Front {
+    /// The router has all that the API has, and may have more.
+    pub fn new(intake: Intake, router: Router) -> Self {
+        Self { intake, router }
+    }
+}
+
+impl Service<Request<Body>> for Front {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if is_submission(&request) {
+            let intake = self.intake.clone();
+            Box::pin(async move { Ok(submit(&intake, request).await) })
+        } else {
+            Box::pin(self.router.clone().oneshot(request))
+        }
+    }
+}
+
+fn is_submission(request: &Request<Body>) -> bool {
+    request.method() == Method::POST && bucket_of(request.uri().path()).is_some()
+}
+
+/// The bucket in the path of a submission. One that is percent-encoded is left to the router.
+fn bucket_of(path: &str) -> Option<&str> {
+    let name = path.strip_prefix("/v1/buckets/")?.strip_suffix("/jobs")?;
+    (!name.is_empty() && !name.contains(['/', '%'])).then_some(name)
+}
+
+async fn submit(intake: &Intake, request: Request<Body>) -> Response {
+    let submitted = AssertUnwindSafe(check_and_submit(intake, request)).catch_unwind().await;
+    // The panic hook has logged the panic.
+    let mut response = submitted.unwrap_or_else(|_| Err(Problem::internal())).into_response();
+    complete(intake.health(), &mut response);
+    response
+}
+
+async fn check_and_submit(intake: &Intake, request: Request<Body>) -> Result<Response, Problem> {
+    check_head(&request)?;
+    check_host(intake, &request)?;
+    if intake.health().is_draining() {
+        return Err(Problem::draining());
+    }
+    let (parts, body) = request.into_parts();
+    let access = BucketAccess::of(bucket_of(parts.uri.path()).unwrap_or_default(), &parts.headers, intake)?;
+    let ClientIp(address) = ClientIp::of(&parts, intake);
+    single::put(intake, access, address, parts.headers, body).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_submission_is_known_by_its_path() {
+        assert_eq!(bucket_of("/v1/buckets/b/jobs"), Some("b"));
+        for other in ["/v1/buckets//jobs", "/v1/buckets/a/b/jobs", "/v1/buckets/%62/jobs", "/v1/buckets/b/jobs/", "/"] {
+            assert_eq!(bucket_of(other), None, "{other}");
+        }
+    }
+}
