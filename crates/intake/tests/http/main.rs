@@ -2,8 +2,6 @@
 #![expect(unreachable_pub, reason = "nobody is outside of a test")]
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-/// Many jobs in one request.
-mod batches;
 /// Dead letters and replays.
 mod dead_letters;
 /// The API description, the API explorer, metrics and health.
@@ -22,14 +20,8 @@ mod keys;
 mod names;
 /// Pause, resume, purge, cancel, changes at run time.
 mod operating;
-/// Invalid options, in every form.
-mod options;
 /// Cross-site requests, DNS rebinding, and safe methods.
 mod origins;
-/// Large requests, and those of many parts.
-mod parsing;
-/// Proxied requests.
-mod proxying;
 /// The API description against what the intake accepts.
 mod published;
 /// Jobs, lists, buckets, outcomes, reports.
@@ -40,7 +32,5 @@ mod server;
 mod services;
 /// The Redis, the buckets and the intake of one test.
 mod stage;
-/// One job in one request.
-mod submitting;
-/// `Prefer: wait`.
-mod waiting;
+/// Jobs come in.
+mod submit;
