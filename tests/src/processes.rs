@@ -77,9 +77,7 @@ impl Log {
 
     /// The lines that came between two moments.
     pub fn text_between(&self, from: Instant, until: Instant) -> String {
-        let lines = self.lines();
-        let between = lines.iter().filter(|(at, _)| (from..until).contains(at));
-        between.map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+        joined(self.lines().iter().filter(|(at, _)| (from..until).contains(at)))
     }
 
     /// How many lines came between two moments.
@@ -88,13 +86,16 @@ impl Log {
     }
 
     fn text_from(&self, first: usize) -> String {
-        let lines = self.lines();
-        lines[first..].iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+        joined(&self.lines()[first..])
     }
 
     fn lines(&self) -> MutexGuard<'_, Vec<(Instant, String)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn joined<'a>(lines: impl IntoIterator<Item = &'a (Instant, String)>) -> String {
+    lines.into_iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 impl Process {
