@@ -20,7 +20,7 @@ use crate::problem::{Code, Problem};
 use crate::request::access::Allowed;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
-use crate::wait_limit::Waiter;
+use crate::shares::Waiter;
 
 /// Buckets whose whole state one stream may ask for.
 const MOST_STATES: usize = 64;

@@ -8,13 +8,13 @@ use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
-use crate::caller_turns::CallerTurns;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::readings::Readings;
 use crate::redis_servers::RedisServers;
 use crate::settings::IntakeSettings;
-use crate::wait_limit::WaitLimit;
+use crate::shares::turns::CallerTurns;
+use crate::shares::wait_limit::WaitLimit;
 
 /// The HTTP API. Cheap to clone.
 #[derive(Clone)]

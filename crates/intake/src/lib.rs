@@ -1,13 +1,12 @@
 //! The HTTP API: submits jobs, and inspects and operates buckets, jobs and services. One file per operation.
 //!
-//! A submission's way: `front` or `router` (the route) → `request::access` (authorization) → `submit::{single, proxy, batch}`
-//! (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
+//! A submission's way: `front` or `router` (the route) → `request::access` (authorization) → `submit::{single, proxy,
+//! batch}` (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
 //!
 //! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured
 //! ends before Redis is queried.
 
 mod buckets;
-mod caller_turns;
 mod events;
 mod front;
 mod index;
@@ -24,8 +23,8 @@ mod request;
 mod router;
 mod services;
 mod settings;
+mod shares;
 mod submit;
-mod wait_limit;
 
 pub use front::Front;
 pub use intake::Intake;

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use super::frame::Frame;
 use crate::intake::Intake;
 use crate::readings::{Look, Reading};
-use crate::wait_limit::WaitPermit;
+use crate::shares::wait_limit::WaitPermit;
 
 pub(super) struct EventStream {
     intake: Intake,

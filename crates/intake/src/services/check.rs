@@ -24,7 +24,7 @@ use crate::request::access::ServiceAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::{body, json};
 use crate::settings::IntakeSettings;
-use crate::wait_limit::Waiter;
+use crate::shares::Waiter;
 
 /// Checks a request against the service's rate limits, and charges it if allowed.
 #[utoipa::path(
@@ -55,7 +55,7 @@ pub(crate) async fn check(
     };
     let (check, headers) = body::parse(body, read).await?;
     let request = check.request(&headers, caller.id())?;
-    let _turn = intake.turns().take(Waiter::new(caller.id(), address), 1).await;
+    let _turn = intake.turns().take(Waiter::new(caller.id(), address), 1, 0).await;
     let decision = intake.services().check(&service, &request).await?.ok_or_else(Problem::unknown_service)?;
     Ok(answer(&decision, intake.settings()))
 }

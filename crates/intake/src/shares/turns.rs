@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::wait_limit::Waiter;
+use crate::shares::Waiter;
 
 /// Jobs or checks of one caller: enough to keep Redis busy, few enough to wait behind.
 const AT_ONCE: u32 = 32;
-/// What a batch takes of them, so that two are on their way: its jobs come to Redis in parts, which cost less for each.
-const BATCH: u32 = AT_ONCE / 2;
+/// What a batch takes of them at most, and a large job, so that two are on their way: the jobs of a batch come to Redis
+/// in parts, which cost less for each.
+const MOST: u32 = AT_ONCE / 2;
+/// Bytes of jobs that cost Redis about as much as a job of any size does anyway.
+const TURN_BYTES: usize = 16 * 1024;
 
 /// The turns of all callers that ask now.
 #[derive(Default)]
@@ -20,10 +23,10 @@ pub(crate) struct CallerTurns(Arc<Mutex<Turns>>);
 type Turns = HashMap<Waiter, Arc<Semaphore>>;
 
 impl CallerTurns {
-    /// Waits for the turn of a job or a check, or of a batch of `many` jobs, in the order in which this caller asked.
+    /// Waits for the turn of `many` jobs with `bytes` together, or of a check, in the order in which this caller asked.
     /// It lasts until it is dropped.
-    pub(crate) async fn take(&self, caller: Waiter, many: usize) -> Turn {
-        let many = u32::try_from(many).unwrap_or(BATCH).min(BATCH);
+    pub(crate) async fn take(&self, caller: Waiter, many: usize, bytes: usize) -> Turn {
+        let many = u32::try_from(many.max(bytes / TURN_BYTES)).unwrap_or(MOST).min(MOST);
         let semaphore = Arc::clone(
             locked(&self.0).entry(caller.clone()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE as usize))),
         );
@@ -70,11 +73,11 @@ mod tests {
     fn a_caller_has_a_bounded_number_at_once_and_others_have_theirs() {
         let turns = CallerTurns::default();
         let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
-        let batch = turns.take(acme.clone(), 1000).now_or_never().unwrap();
-        let jobs: Vec<_> = (0..16).map(|_| turns.take(acme.clone(), 1).now_or_never().unwrap()).collect();
-        let mut more = pin!(turns.take(acme, 1));
+        let batch = turns.take(acme.clone(), 1000, 0).now_or_never().unwrap();
+        let jobs: Vec<_> = (0..16).map(|_| turns.take(acme.clone(), 1, 0).now_or_never().unwrap()).collect();
+        let mut more = pin!(turns.take(acme, 1, 0));
         assert!(more.as_mut().now_or_never().is_none());
-        let of_other = turns.take(other, 1).now_or_never().unwrap();
+        let of_other = turns.take(other, 1, 0).now_or_never().unwrap();
         drop(batch);
         drop((more.now_or_never().unwrap(), jobs, of_other));
         assert!(locked(&turns.0).is_empty(), "a caller without a turn is forgotten");
@@ -84,8 +87,8 @@ mod tests {
     fn a_request_that_ends_while_it_waits_leaves_nothing_behind() {
         let turns = CallerTurns::default();
         let acme = Waiter::new(Some("acme"), None);
-        let all = [(); 2].map(|()| turns.take(acme.clone(), 16).now_or_never().unwrap());
-        let mut waiting = Box::pin(turns.take(acme, 1));
+        let all = [(); 2].map(|()| turns.take(acme.clone(), 1, 1 << 20).now_or_never().unwrap());
+        let mut waiting = Box::pin(turns.take(acme, 1, 0));
         assert!(waiting.as_mut().now_or_never().is_none());
         // It has its turn, and ends before it learns that.
         drop(all);

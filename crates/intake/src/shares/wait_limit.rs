@@ -1,21 +1,9 @@
 //! Limits concurrent requests that stay open, `Prefer: wait` and streams of events, because each occupies a connection.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The waiting caller: its key id, or its address where no keys are configured.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Waiter {
-    Key(String),
-    Address(Option<IpAddr>),
-}
-
-impl Waiter {
-    pub(crate) fn new(caller: Option<&str>, address: Option<IpAddr>) -> Self {
-        caller.map_or(Self::Address(address), |caller| Self::Key(caller.to_owned()))
-    }
-}
+use crate::shares::Waiter;
 
 pub(crate) struct WaitLimit {
     most: usize,

@@ -10,10 +10,10 @@ use dripfeed_limit::Decision;
 
 use crate::intake::Intake;
 use crate::problem::Problem;
+use crate::shares::Waiter;
 use crate::submit::ratelimit_fields::{FreeCapacity, of_caller};
 use crate::submit::receipt;
 use crate::submit::sync_wait::{self, SyncWait};
-use crate::wait_limit::Waiter;
 
 /// Submits to the bucket and responds.
 pub(crate) async fn admit(
@@ -25,14 +25,15 @@ pub(crate) async fn admit(
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
     let caller = Waiter::new(submission.caller.as_deref(), origin.address);
-    let turn = intake.turns().take(caller.clone(), 1).await;
+    let wait = wait.map(|wait| (wait, caller.clone()));
+    let turn = intake.turns().take(caller, 1, submission.body.len()).await;
     let judged = bucket.judge(submission, Arc::new(origin)).await;
     drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
-        Some(wait) => sync_wait::answer(intake, bucket, &admitted, wait, caller).await,
+        Some((wait, caller)) => sync_wait::answer(intake, bucket, &admitted, wait, caller).await,
         None => receipt::answer(intake.settings(), bucket, &admitted),
     };
     response.headers_mut().extend(limits);

@@ -29,10 +29,10 @@ use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::BucketAccess;
 use crate::request::body;
 use crate::request::client_ip::ClientIp;
+use crate::shares::Waiter;
 use crate::submit::admit::{counted, judge};
 use crate::submit::options;
 use crate::submit::ratelimit_fields::FreeCapacity;
-use crate::wait_limit::Waiter;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
 /// each item is admitted or refused independently.
@@ -95,7 +95,8 @@ async fn admit_all(
     let invalid: Vec<Option<Problem>> =
         read.into_iter().map(|item| item.map(|submission| submissions.push(submission)).err()).collect();
     let begun = Instant::now();
-    let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len()).await;
+    let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
+    let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
     let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
     drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed());

@@ -9,9 +9,9 @@ use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::intake::Intake;
+use crate::shares::Waiter;
 use crate::submit::ratelimit_fields::FreeCapacity;
 use crate::submit::receipt;
-use crate::wait_limit::Waiter;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
