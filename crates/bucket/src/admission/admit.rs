@@ -17,7 +17,7 @@ use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReaso
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
-use crate::script::constants::{BATCH_JOBS, CALL_BYTES};
+use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
@@ -31,7 +31,7 @@ const ELEMENT: [&str; 1] = ["element"];
 /// Two calls on their way: while Redis works on one, the other is on the wire.
 const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 2 };
 /// Beside small ones Redis has no more than one large call to work on.
-const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: CALL_BYTES, calls: 1 };
+const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
 /// Bodies in one small call: with all else of their jobs less than what is a large request for a connection.
 const SMALL_BYTES: usize = 64 * 1024;
 

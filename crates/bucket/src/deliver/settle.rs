@@ -12,7 +12,7 @@ use dripfeed_store::{Call, StoreError};
 
 use crate::deliver::take::Claim;
 use crate::script::batches::{Batches, Limits};
-use crate::script::constants::{BATCH_JOBS, CALL_BYTES};
+use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::pace_constants::{LATE_CALL, REFUSED_CALL};
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
@@ -22,7 +22,7 @@ use crate::settings::Leak;
 static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
 /// One call at a time, so that its number shows whether it was carried out.
-const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: CALL_BYTES, calls: 1 };
+const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

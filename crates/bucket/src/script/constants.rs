@@ -33,10 +33,6 @@ pub const LARGEST_BODY: usize = largest_body!();
 /// the last one comes on top.
 pub const BATCH_BYTES: usize = batch_bytes!();
 
-/// Bytes of jobs in one call that is one of several: a larger one saves nothing, as each byte costs the same, and holds
-/// up others for longer. A larger job goes alone.
-pub(crate) const CALL_BYTES: usize = 1 << 20;
-
 /// The most jobs that one script admits, hands out, settles, ends or moves: each costs 5 to 20 µs. Twice as many would
 /// save little: what a script costs without any job is as much as about ten jobs.
 pub const BATCH_JOBS: usize = batch_jobs!();
