@@ -24,6 +24,7 @@ use super::{Arguments, FOR_HEALTH, buckets, history, listen, replays, retention}
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
+use crate::service_manager;
 use crate::settings::{DashboardPlace, Layers, Settings};
 use crate::telemetry::Log;
 
@@ -38,6 +39,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
     memory::warn(&reloading.settings, &role.connected.store).await;
+    service_manager::ready(stop.clone());
     tokio::select! {
         ended = role.serve(ports, stop) => ended,
         never = reloading.forever(|settings| role.reload(settings)) => match never {},
@@ -163,7 +165,9 @@ impl IntakeRole {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         tracing::info!("listening on {scheme}://{}", ports.http.local_addr()?);
         let listener = Listener::new(ports.http, self.tls.clone());
-        let http = async { Ok(self.intake.serve_with(listener, Front::new(self.intake.clone(), self.routes()), stop.clone()).await?) };
+        let http = async {
+            Ok(self.intake.serve_with(listener, Front::new(self.intake.clone(), self.routes()), stop.clone()).await?)
+        };
         // The other ports are closed when that one is.
         let draining = self.exporter.health().draining();
         let grpc = async {

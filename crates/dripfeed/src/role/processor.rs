@@ -19,6 +19,7 @@ use super::{Arguments, FOR_HEALTH, buckets, listen};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
+use crate::service_manager;
 use crate::settings::{Layers, Settings};
 use crate::telemetry::Log;
 
@@ -59,6 +60,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         processor.reconcile(lanes(settings));
         Ok(())
     };
+    service_manager::ready(stop.clone());
     let draining = async {
         stop.cancelled().await;
         health.drain();
