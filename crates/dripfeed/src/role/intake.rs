@@ -105,6 +105,7 @@ impl IntakeRole {
         let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
         let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
         LimitMetrics::register(services.clone(), &mut registry);
+        connected.memory.register(&mut registry);
         let served = ServedBuckets::register(settings, &mut registry);
         tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
         let exporter = MetricsExporter::new(Health::new(connected.store.clone()), gauges, Arc::new(registry));

@@ -43,6 +43,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let processor = Processor::new(settings.processor.settings.clone(), connector, &mut registry);
     let served = ServedBuckets::register(settings, &mut registry);
+    connected.memory.register(&mut registry);
     tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
     let health = Health::new(connected.store.clone());
     let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));
