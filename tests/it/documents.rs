@@ -5,6 +5,8 @@ mod compose;
 mod contributing;
 /// The READMEs of crates, and the compose file.
 mod crates;
+/// What KEDA asks, as its manifests say.
+mod keda;
 /// Files that README.md and SECURITY.md name.
 mod paths;
 /// The lines of the README and what they show.
