@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """usage: chart.py DRIPFEED FOLDER
 
-Lints and renders the chart with Helm's own engine, validates what Kubernetes knows with its schemas, refuses values that
-can't work, and has the executable read the settings and the environment that the pods would get. Objects that Kubernetes
-doesn't know are written to FOLDER, as are those of KEDA, for custom_resources.mjs.
+Lints and renders the chart with Helm's own engine, validates what Kubernetes knows with its schemas, refuses values
+that can't work, and has the executable read the settings and the environment that the pods would get. Objects that
+Kubernetes doesn't know are written to FOLDER, as are those of KEDA, for custom_resources.mjs.
 """
 
 import json

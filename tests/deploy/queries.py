@@ -55,7 +55,8 @@ def dashboard() -> dict[str, str]:
         if variable["type"] == "query":
             metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"]).groups()
             queries[f"the variable {variable['name']}"] = f"count by ({label}) ({metric})"
-    return {f"dashboard: {at}": q.replace("$__rate_interval", "1m").replace("$bucket", ".*") for at, q in queries.items()}
+    as_sent = lambda query: query.replace("$__rate_interval", "1m").replace("$bucket", ".*")
+    return {f"dashboard: {at}": as_sent(query) for at, query in queries.items()}
 
 
 def alerts() -> dict[str, str]:
