@@ -17,6 +17,14 @@ PLAYWRIGHT_VERSION := 1.65.2
 AXE_VERSION := 0.1.8
 PAGE_PYTHON := $(TARGET)/playwright-$(PLAYWRIGHT_VERSION)/bin/python
 
+# Helm's own engine, and the schemas of Kubernetes, of the Prometheus operator and of KEDA.
+HELM_VERSION := 0.2.2
+KUBERNETES_VALIDATE_VERSION := 1.37.0
+DEPLOY_PYTHON := $(TARGET)/helm-python-sdk-$(HELM_VERSION)/bin/python
+OPERATOR_MODELS_VERSION := 6.0.0
+KEDA_MODELS_VERSION := 2.0.0
+DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_MODELS_VERSION)
+
 TYPOS_VERSION := 1.52.0
 TYPOS := $(TARGET)/typos-$(TYPOS_VERSION)/bin/typos
 
@@ -124,6 +132,19 @@ lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, c
 check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compose schema
 	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
 
+.PHONY: deploy-check
+deploy-check: check-compose promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) ## Check alerts, dashboard, chart, KEDA manifests, units
+	cargo build --locked --workspace
+	promtool check rules config/alerts/dripfeed.yml
+	promtool test rules config/alerts/dripfeed_test.yml
+	@mkdir -p $(TARGET)/deploy/alerts
+	@cp config/deploy/prometheus.yml $(TARGET)/deploy && cp config/alerts/dripfeed.yml $(TARGET)/deploy/alerts
+	promtool check config $(TARGET)/deploy/prometheus.yml
+	$(DEPLOY_PYTHON) tests/deploy/queries.py
+	$(DEPLOY_PYTHON) tests/deploy/chart.py $(TARGET)/debug/dripfeed $(TARGET)/deploy
+	node tests/deploy/custom_resources.mjs $(TARGET)/deploy/custom_resources.json $(DEPLOY_MODELS)
+	tests/deploy/units $(TARGET)/debug/dripfeed $(TARGET)/deploy
+
 .PHONY: key
 key: ## Make the callers' key for docker compose: printed once, its hash kept in secrets/
 	@if [ -e secrets/caller-key.sha256 ]; then echo "secrets/caller-key.sha256 exists: remove it to make a new key" >&2; exit 1; fi; \
@@ -135,6 +156,22 @@ key: ## Make the callers' key for docker compose: printed once, its hash kept in
 .PHONY: redis
 redis:
 	@if ! command -v redis-server valkey-server >/dev/null; then $(call apt_install,redis-server); fi
+
+.PHONY: promtool
+promtool:
+	@if ! command -v promtool >/dev/null; then $(call apt_install,prometheus); fi
+
+.PHONY: systemd
+systemd:
+	@if ! command -v systemd-analyze >/dev/null; then $(call apt_install,systemd); fi
+
+.PHONY: openssl
+openssl:
+	@if ! command -v openssl >/dev/null; then $(call apt_install,openssl); fi
+
+.PHONY: npm
+npm:
+	@if ! command -v npm >/dev/null; then $(call apt_install,npm); fi
 
 .PHONY: chromium
 chromium:
@@ -163,6 +200,14 @@ $(SCHEMATHESIS):
 $(PAGE_PYTHON):
 	@$(call python_tool,playwright,$(PLAYWRIGHT_VERSION))
 	@$(TARGET)/playwright-$(PLAYWRIGHT_VERSION)/bin/pip install --quiet axe-playwright-python==$(AXE_VERSION)
+
+$(DEPLOY_PYTHON):
+	@$(call python_tool,helm-python-sdk,$(HELM_VERSION))
+	@$(TARGET)/helm-python-sdk-$(HELM_VERSION)/bin/pip install --quiet kubernetes-validate==$(KUBERNETES_VALIDATE_VERSION)
+
+$(DEPLOY_MODELS): | npm
+	@npm install --silent --no-audit --no-fund --prefix $@ \
+		@kubernetes-models/prometheus-operator@$(OPERATOR_MODELS_VERSION) @kubernetes-models/keda@$(KEDA_MODELS_VERSION)
 
 $(TYPOS):
 	@$(call python_tool,typos,$(TYPOS_VERSION))

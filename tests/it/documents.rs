@@ -5,6 +5,10 @@ mod compose;
 mod contributing;
 /// The READMEs of crates, and the compose file.
 mod crates;
+/// What KEDA asks, as its manifests say.
+mod keda;
+/// The commands of the operations guide.
+mod operations;
 /// Files that README.md and SECURITY.md name.
 mod paths;
 /// The lines of the README and what they show.

@@ -5,5 +5,7 @@ mod installation;
 /// Real payloads, pushed through a small bucket.
 mod push;
 mod replays;
+/// What systemd learns of a role.
+mod service_manager;
 /// Processors asked to end while a call hangs.
 mod shutdown;

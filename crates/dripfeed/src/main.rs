@@ -9,6 +9,7 @@ mod memory;
 mod open_files;
 mod output;
 mod role;
+mod service_manager;
 mod settings;
 mod signals;
 mod telemetry;

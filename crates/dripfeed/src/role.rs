@@ -7,6 +7,7 @@ mod grpc;
 mod history;
 pub(crate) mod intake;
 pub(crate) mod processor;
+mod redis_memory;
 mod redis_monitor;
 mod reload;
 mod replays;

@@ -1,5 +1,6 @@
 use dripfeed_tests::service::Service;
 use dripfeed_tests::upstream::{Answer, Upstream};
+use http::Method;
 
 use super::redis::{WORK, roles, work};
 use super::{Names, check};
@@ -11,6 +12,9 @@ async fn metrics_keep_their_names_and_labels() {
     let (intake, processor) = roles(&service).await;
     work(&intake.client()).await;
     service.drained("stream").await;
+    let client = intake.client();
+    let known_key = client.request(Method::POST, "/v1/buckets/stream/jobs").header("idempotency-key", "k");
+    assert_eq!(client.call(known_key, "another body").await.expect("an answer").status, 409);
     for (name, role) in [("metrics_intake", &intake), ("metrics_processor", &processor)] {
         let page = role.client().get("/metrics").await.expect("an answer");
         check(name, &families(&String::from_utf8_lossy(&page.body)));

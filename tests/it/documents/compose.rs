@@ -70,6 +70,21 @@ fn a_container_has_time_to_drain_before_it_is_killed() {
     }
 }
 
+/// Docker makes an empty folder of one that doesn't.
+#[test]
+fn what_a_container_mounts_exists() {
+    let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
+    let compose: Value = serde_saphyr::from_str(&text).unwrap();
+    let services = compose["services"].as_object().expect("a map").values();
+    let volumes = services.filter_map(|service| service.get("volumes")).flat_map(words);
+    let mounted: Vec<&str> = volumes.filter(|volume| volume.starts_with("./")).collect();
+    assert!(!mounted.is_empty());
+    for volume in mounted {
+        let (path, _) = volume.split_once(':').expect("a path in the container");
+        assert!(root().join(path).exists(), "{volume}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_containers_run_works_together() {
     let _place = machine::place().await;

@@ -8,6 +8,7 @@ use dripfeed_store::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::redis_memory::RedisMemory;
 use super::redis_monitor::{self, servers};
 use crate::exit::{Exit, Failure};
 
@@ -22,6 +23,7 @@ pub(crate) struct Connected {
     pub(crate) store: Store,
     /// The class that a 202 may name.
     pub(crate) durability: Durability,
+    pub(crate) memory: RedisMemory,
 }
 
 /// None: asked to stop before Redis was there.
@@ -57,8 +59,10 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
     }
     store.gives(durability);
     let known = redis_monitor::wrong(&servers, settings.durability);
-    tokio::spawn(redis_monitor::keep(store.clone(), settings.durability, known, stop.clone()));
-    Ok(Some(Connected { store, durability }))
+    let memory = RedisMemory::default();
+    memory.show(&servers);
+    tokio::spawn(redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), stop.clone()));
+    Ok(Some(Connected { store, durability, memory }))
 }
 
 /// After a pause, or as soon as it is.

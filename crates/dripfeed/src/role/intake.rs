@@ -24,6 +24,7 @@ use super::{Arguments, FOR_HEALTH, buckets, history, listen, replays, retention}
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
+use crate::service_manager;
 use crate::settings::{DashboardPlace, Layers, Settings};
 use crate::telemetry::Log;
 
@@ -38,6 +39,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
     memory::warn(&reloading.settings, &role.connected.store).await;
+    service_manager::ready(stop.clone());
     tokio::select! {
         ended = role.serve(ports, stop) => ended,
         never = reloading.forever(|settings| role.reload(settings)) => match never {},
@@ -103,6 +105,7 @@ impl IntakeRole {
         let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
         let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
         LimitMetrics::register(services.clone(), &mut registry);
+        connected.memory.register(&mut registry);
         let served = ServedBuckets::register(settings, &mut registry);
         tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
         let exporter = MetricsExporter::new(Health::new(connected.store.clone()), gauges, Arc::new(registry));

@@ -19,6 +19,7 @@ use super::{Arguments, FOR_HEALTH, buckets, listen};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
+use crate::service_manager;
 use crate::settings::{Layers, Settings};
 use crate::telemetry::Log;
 
@@ -42,6 +43,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let processor = Processor::new(settings.processor.settings.clone(), connector, &mut registry);
     let served = ServedBuckets::register(settings, &mut registry);
+    connected.memory.register(&mut registry);
     tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
     let health = Health::new(connected.store.clone());
     let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));
@@ -59,6 +61,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         processor.reconcile(lanes(settings));
         Ok(())
     };
+    service_manager::ready(stop.clone());
     let draining = async {
         stop.cancelled().await;
         health.drain();

@@ -9,13 +9,21 @@ use dripfeed_store::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::redis_memory::RedisMemory;
+
 const EVERY: Duration = Duration::from_secs(5);
 
 /// What is wrong with a server, by its address.
 type ServerProblem = (String, ServerFinding);
 
 /// Reports what is wrong and wasn't before, until `stop`. Who connects has reported `known`.
-pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<ServerProblem>, stop: CancellationToken) {
+pub(super) async fn keep(
+    store: Store,
+    durability: Durability,
+    mut known: Vec<ServerProblem>,
+    memory: RedisMemory,
+    stop: CancellationToken,
+) {
     let mut newer = false;
     loop {
         tokio::select! {
@@ -32,7 +40,11 @@ pub(super) async fn keep(store: Store, durability: Durability, mut known: Vec<Se
             opened => newer = opened.is_err(),
         }
         // That Redis is away is reported by those who need it.
-        let Ok(servers) = servers(&store, durability).await else { continue };
+        let Ok(servers) = servers(&store, durability).await else {
+            memory.clear();
+            continue;
+        };
+        memory.show(&servers);
         follow(&store, &servers, durability);
         let wrong = wrong(&servers, durability);
         for (server, finding) in wrong.iter().filter(|wrong| !known.contains(wrong)) {

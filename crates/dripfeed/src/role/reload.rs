@@ -7,6 +7,7 @@ use thiserror::Error;
 use tokio::signal::unix::Signal;
 
 use crate::exit::Failure;
+use crate::service_manager;
 use crate::settings::{Layers, Settings};
 use crate::signals;
 use crate::telemetry::Log;
@@ -42,10 +43,12 @@ impl Reloading {
     pub(crate) async fn forever(mut self, apply: impl Fn(&Settings) -> Result<(), Refused>) -> Infallible {
         loop {
             self.hangups.recv().await;
+            service_manager::reloading();
             match Settings::load(&self.layers) {
                 Ok(settings) => self.take(&settings, &apply),
                 Err(errors) => kept(&errors),
             }
+            service_manager::reloaded();
         }
     }
 

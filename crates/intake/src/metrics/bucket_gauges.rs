@@ -168,6 +168,7 @@ impl Collector for LastSnapshot {
                 .collect();
             encode_gauge(&mut encoder, gauge, &values)?;
         }
+        encode_reasons(&mut encoder, &snapshot.counted)?;
         for BucketCounter { name, help, value } in COUNTERS {
             let metric_type = ConstCounter::new(0_u64).metric_type();
             let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
@@ -189,6 +190,17 @@ fn encode_gauge(
     let mut family = encoder.encode_descriptor(gauge.name, gauge.help, gauge.unit.as_ref(), metric_type)?;
     for (bucket, value) in values {
         ConstGauge::new(*value).encode(family.encode_family(&[("bucket", *bucket)])?)?;
+    }
+    Ok(())
+}
+
+/// One sample per bucket: its reason is a label.
+fn encode_reasons(encoder: &mut DescriptorEncoder, counted: &[(BucketName, Census)]) -> Result<(), fmt::Error> {
+    let reason = ConstGauge::new(1);
+    let help = "1, with the reason why calls start at the effective rate";
+    let mut family = encoder.encode_descriptor("pace_reason", help, None, reason.metric_type())?;
+    for (bucket, census) in counted {
+        reason.encode(family.encode_family(&[("bucket", bucket.as_str()), ("reason", census.pace.reason)])?)?;
     }
     Ok(())
 }

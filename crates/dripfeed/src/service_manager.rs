@@ -1,0 +1,50 @@
+//! What systemd learns of a role over the socket that `NOTIFY_SOCKET` names: that it is ready, reads its settings
+//! again, stops, and isn't stuck. Without that variable nothing is sent.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio_util::sync::CancellationToken;
+
+/// A watchdog that waits for no time at all would end every process.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// The role does its work from now on, until `stop`.
+pub(crate) fn ready(stop: CancellationToken) {
+    send(&[NotifyState::Ready]);
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        send(&[NotifyState::Stopping]);
+    });
+    if let Some(timeout) = sd_notify::watchdog_enabled() {
+        tokio::spawn(keep_awake((timeout / 2).max(SHORTEST_INTERVAL)));
+    }
+}
+
+/// Until the process ends, so also while it drains. A task, because a runtime that is stuck then sends nothing.
+async fn keep_awake(interval: Duration) -> Infallible {
+    let mut ticks = tokio::time::interval(interval);
+    loop {
+        ticks.tick().await;
+        send(&[NotifyState::Watchdog]);
+    }
+}
+
+/// The settings are read again; `reloaded` follows.
+pub(crate) fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => send(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::debug!(%error, "no monotonic clock: the service manager learns of no reload"),
+    }
+}
+
+pub(crate) fn reloaded() {
+    send(&[NotifyState::Ready]);
+}
+
+fn send(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::warn!(%error, "the service manager can't be notified at NOTIFY_SOCKET");
+    }
+}
