@@ -5,5 +5,6 @@ mod escaping;
 mod forms;
 mod history;
 mod links;
+mod many;
 mod reader;
 mod sessions;

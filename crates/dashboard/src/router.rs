@@ -15,7 +15,7 @@ impl Dashboard {
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", get(buckets::show))
-            .route("/live/buckets", get(buckets::live))
+            .route("/live/buckets", get(buckets::events))
             .route("/live/buckets/{bucket}", get(bucket::live))
             .route("/buckets/{bucket}", get(bucket::show))
             .route("/buckets/{bucket}/history", get(history::show))

@@ -163,7 +163,9 @@ impl IntakeRole {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         tracing::info!("listening on {scheme}://{}", ports.http.local_addr()?);
         let listener = Listener::new(ports.http, self.tls.clone());
-        let http = async { Ok(self.intake.serve_with(listener, Front::new(self.intake.clone(), self.routes()), stop.clone()).await?) };
+        let http = async {
+            Ok(self.intake.serve_with(listener, Front::new(self.intake.clone(), self.routes()), stop.clone()).await?)
+        };
         // The other ports are closed when that one is.
         let draining = self.exporter.health().draining();
         let grpc = async {
