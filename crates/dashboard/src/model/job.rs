@@ -12,6 +12,23 @@ pub(crate) struct Job {
     pub(crate) caller: Option<String>,
     pub(crate) consumer: Option<String>,
     pub(crate) outcome: Option<Outcome>,
+    #[serde(default)]
+    pub(crate) failed_attempts: Vec<FailedAttempt>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct FailedAttempt {
+    pub(crate) attempt: u32,
+    pub(crate) started_at: String,
+    pub(crate) took_ms: u64,
+    pub(crate) replica: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) reason: String,
+    pub(crate) body: Option<String>,
+    pub(crate) content_type: Option<String>,
+    #[serde(default)]
+    pub(crate) base64: bool,
+    pub(crate) truncated: bool,
 }
 
 #[derive(Deserialize)]

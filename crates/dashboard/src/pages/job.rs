@@ -6,7 +6,7 @@ use http::Method;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
-use crate::model::job::{Job, Outcome};
+use crate::model::job::{FailedAttempt, Job, Outcome};
 use crate::pages::done::{Done, after};
 use crate::pages::jobs::label;
 use crate::parts::layout::{self, Page};
@@ -39,7 +39,8 @@ fn body(visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
         (done.show())
         ol.timeline {
             li { strong { "accepted" } " " (when::ago(&job.accepted_at)) }
-            @if job.attempts > 0 { li { strong { (numbers::attempts(job.attempts)) } } }
+            @if job.attempts > 0 { li { strong { (numbers::attempts(job.attempts)) } (not_kept(job)) } }
+            @for attempt in &job.failed_attempts { (failed(attempt)) }
             @if let Some(due) = &job.due_at { li { strong { "due" } " " (when::ago(due)) } }
             @if let Some(consumer) = &job.consumer { li { strong { "in flight" } " at " code { (consumer) } } }
             @match &job.outcome {
@@ -59,6 +60,32 @@ fn body(visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
             div.actions { (action::button(visitor, &path, "Cancel the job")) }
         }
         @if let Some(outcome) = &job.outcome { (answer(visitor, outcome)) }
+    }
+}
+
+/// Of failed attempts the latest are kept.
+fn not_kept(job: &Job) -> Markup {
+    let first = job.failed_attempts.first().map_or(1, |failed| failed.attempt);
+    html! { @if first > 1 { ", the latest failed ones:" } }
+}
+
+fn failed(attempt: &FailedAttempt) -> Markup {
+    html! {
+        li data-mood="bad" {
+            strong { "attempt " (attempt.attempt) " failed" } " " (when::ago(&attempt.started_at)) ": " (attempt.reason)
+            br;
+            span.faint {
+                @if let Some(status) = attempt.status { "status " (status) ", " }
+                "took " (numbers::latency(attempt.took_ms)) ", by " code { (attempt.replica) }
+            }
+            @if attempt.body.is_some() {
+                details {
+                    summary { "Its answer" }
+                    @let content_type = attempt.content_type.as_deref();
+                    (payload::of(attempt.body.as_deref(), attempt.base64, content_type, attempt.truncated))
+                }
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use dripfeed_job::{BucketName, JobId, Outcome};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::jobs::failed_attempt::FailedJobAttempt;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
@@ -52,6 +53,9 @@ pub(crate) struct Job {
     /// Null until it ended.
     #[schema(required)]
     outcome: Option<JobOutcome>,
+    /// The latest of its attempts that failed, as far as they were stored. A list of jobs has those of ended jobs alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed_attempts: Vec<FailedJobAttempt>,
 }
 
 impl Job {
@@ -66,6 +70,7 @@ impl Job {
             caller: view.caller,
             consumer: view.consumer,
             outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
+            failed_attempts: view.failed.into_iter().map(|failed| FailedJobAttempt::of(failed, sight)).collect(),
         }
     }
 }
