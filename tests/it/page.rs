@@ -7,4 +7,5 @@ mod history;
 mod links;
 mod many;
 mod reader;
+mod redaction;
 mod sessions;

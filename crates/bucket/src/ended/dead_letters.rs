@@ -36,6 +36,10 @@ pub struct DeadLetter {
     pub outcome: Outcome,
     pub caller: Option<String>,
     pub content_type: Option<String>,
+    pub method: Option<String>,
+    pub path: Option<String>,
+    /// That are forwarded to the upstream.
+    pub headers: Vec<(String, String)>,
     pub body: Bytes,
 }
 
@@ -185,6 +189,9 @@ fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
         outcome: serde_json::from_str(&text("outcome")?).ok()?,
         caller: text("caller"),
         content_type: text("content_type"),
+        method: text("method"),
+        path: text("path"),
+        headers: text("headers").and_then(|headers| serde_json::from_str(&headers).ok()).unwrap_or_default(),
         body: get("body").or_else(|| get("request_details")).unwrap_or_default(),
     })
 }

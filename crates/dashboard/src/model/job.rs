@@ -55,7 +55,17 @@ pub(crate) struct DeadLetter {
     pub(crate) content_type: Option<String>,
     pub(crate) body: Option<String>,
     pub(crate) body_base64: Option<String>,
+    pub(crate) method: Option<String>,
+    pub(crate) path: Option<String>,
+    /// None: the visitor may not see them.
+    pub(crate) headers: Option<Vec<Header>>,
     pub(crate) outcome: Outcome,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 /// The receipt of a submission or a replay.
