@@ -6,6 +6,7 @@ use redis::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
+use crate::ended::replay::REPLAY_OF;
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::script::redis_bucket::RedisBucket;
@@ -40,6 +41,8 @@ pub struct DeadLetter {
     pub path: Option<String>,
     /// That are forwarded to the upstream.
     pub headers: Vec<(String, String)>,
+    /// The dead letter that it was before somebody gave it another payload.
+    pub replay_of: Option<JobId>,
     pub body: Bytes,
 }
 
@@ -109,21 +112,27 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
-        let mut get = redis::cmd("HGET");
-        get.arg(self.redis_bucket.keys.letters()).arg(id.to_string());
-        let Some(entry): Option<String> = self.redis_bucket.store.command(&get).await? else { return Ok(None) };
-        let mut range = redis::cmd("XRANGE");
-        range.arg(self.redis_bucket.keys.dead()).arg(&entry).arg(&entry);
-        let mut found = Reply::new("XRANGE", self.redis_bucket.store.command::<Value>(&range).await?)?;
-        if found.is_empty() {
-            return Ok(None);
-        }
-        let mut letter = found.array()?;
-        Ok(read(letter.parse()?, &letter.array()?.pairs()?))
+        let found = self.redis_bucket.letter_of(id).await?;
+        Ok(found.and_then(|(letter, fields)| read(letter, &fields)))
     }
 }
 
 impl RedisBucket {
+    /// The letter of the job that died, and its fields.
+    pub(super) async fn letter_of(&self, id: JobId) -> Result<Option<(JobId, Vec<(Bytes, Bytes)>)>, BucketError> {
+        let mut get = redis::cmd("HGET");
+        get.arg(self.keys.letters()).arg(id.to_string());
+        let Some(entry): Option<String> = self.store.command(&get).await? else { return Ok(None) };
+        let mut range = redis::cmd("XRANGE");
+        range.arg(self.keys.dead()).arg(&entry).arg(&entry);
+        let mut found = Reply::new("XRANGE", self.store.command::<Value>(&range).await?)?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let mut letter = found.array()?;
+        Ok(Some((letter.parse()?, letter.array()?.pairs()?)))
+    }
+
     /// The answer of list_dead.lua: at most `most`, from there on, for a page that has `bytes` already.
     async fn letters(
         &self,
@@ -192,6 +201,7 @@ fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
         method: text("method"),
         path: text("path"),
         headers: text("headers").and_then(|headers| serde_json::from_str(&headers).ok()).unwrap_or_default(),
+        replay_of: text(REPLAY_OF).and_then(|id| id.parse().ok()),
         body: get("body").or_else(|| get("request_details")).unwrap_or_default(),
     })
 }

@@ -32,6 +32,8 @@ pub struct JobView {
     pub outcome: Option<(Outcome, u64)>,
     /// The latest of its failed attempts. A list of jobs has those of ended jobs alone.
     pub failed: Vec<FailedAttempt>,
+    /// While it is in the bucket: the dead letter that it was, before somebody gave it another payload.
+    pub replay_of: Option<JobId>,
 }
 
 impl From<EndedJob> for JobView {
@@ -45,6 +47,7 @@ impl From<EndedJob> for JobView {
             consumer: None,
             outcome: Some((ended.outcome, ended.settled_ms)),
             failed: ended.failed,
+            replay_of: None,
         }
     }
 }
@@ -65,6 +68,7 @@ impl JobView {
             consumer: some(reply.shown()?),
             outcome: None,
             failed: Vec::new(),
+            replay_of: None,
         })
     }
 }
@@ -127,6 +131,7 @@ impl RedisBucket {
         } else {
             let mut job = JobView::read(&mut reply)?;
             job.failed = FailedAttempt::read_all(&String::from_utf8_lossy(&reply.bytes()?));
+            job.replay_of = reply.shown()?.parse().ok();
             Ok(Some(job))
         }
     }

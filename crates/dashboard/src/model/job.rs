@@ -14,6 +14,7 @@ pub(crate) struct Job {
     pub(crate) outcome: Option<Outcome>,
     #[serde(default)]
     pub(crate) failed_attempts: Vec<FailedAttempt>,
+    pub(crate) replay_of: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +60,7 @@ pub(crate) struct DeadLetter {
     pub(crate) path: Option<String>,
     /// None: the visitor may not see them.
     pub(crate) headers: Option<Vec<Header>>,
+    pub(crate) replay_of: Option<String>,
     pub(crate) outcome: Outcome,
 }
 

@@ -53,7 +53,10 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done)
                 None => li { strong { (label(&job.state)) } " now" },
             }
         }
-        dl.numbers { (card::number("caller", &html! { (job.caller.as_deref().unwrap_or("none")) })) }
+        dl.numbers {
+            (card::number("caller", &html! { (job.caller.as_deref().unwrap_or("none")) }))
+            @if let Some(died) = &job.replay_of { (card::number("edited from", &html! { code { (died) } })) }
+        }
         @if job.state == "dead" {
             p { a.button href={ "/buckets/" (name) "/dead/" (job.id) } { "Show the dead letter" } }
         }

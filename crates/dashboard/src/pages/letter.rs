@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use crate::dashboard::Dashboard;
 use crate::model::job::{DeadLetter, Receipt};
 use crate::pages::done::after;
+use crate::pages::edit;
 use crate::pages::job::answer;
 use crate::parts::layout::{self, Page};
 use crate::parts::payload::{self, Payload};
@@ -61,6 +62,7 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
         @if visitor.may("operate") {
             div.actions {
                 (action::button(visitor, &format!("{path}/replay"), "Replay"))
+                (edit::form(page.redaction(), visitor, path, letter))
                 @let what = "Deletes this letter and its payload for good.";
                 (action::confirmed(visitor, &format!("{path}/delete"), "Delete…", what, "delete"))
             }
@@ -68,6 +70,7 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
         dl.numbers {
             (card::number("accepted", &when::ago(&letter.accepted_at)))
             (card::number("caller", &html! { (letter.caller.as_deref().unwrap_or("none")) }))
+            @if let Some(died) = &letter.replay_of { (card::number("edited from", &html! { code { (died) } })) }
         }
         section {
             h2 { "Payload" }

@@ -158,6 +158,10 @@ pub(crate) struct Letter {
     /// That are forwarded to the upstream.
     #[schema(required)]
     headers: Option<Vec<Header>>,
+    /// The dead letter that it was, before it was submitted again with another payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    replay_of: Option<JobId>,
     outcome: JobOutcome,
 }
 
@@ -190,6 +194,7 @@ impl Letter {
             payload: Payload::of(&letter.body, sight),
             method: letter.method.filter(|_| is_seen),
             path: letter.path.filter(|_| is_seen),
+            replay_of: letter.replay_of,
             headers: is_seen.then(|| headers.collect()),
             outcome: JobOutcome::of(letter.outcome, letter.died_ms, sight),
         }

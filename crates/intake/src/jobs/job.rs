@@ -56,6 +56,10 @@ pub(crate) struct Job {
     /// The latest of its attempts that failed, as far as they were stored. A list of jobs has those of ended jobs alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed_attempts: Vec<FailedJobAttempt>,
+    /// While it is in the bucket: the dead letter that it was, before it was submitted again with another payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    replay_of: Option<JobId>,
 }
 
 impl Job {
@@ -70,6 +74,7 @@ impl Job {
             caller: view.caller,
             consumer: view.consumer,
             outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
+            replay_of: view.replay_of,
             failed_attempts: view.failed.into_iter().map(|failed| FailedJobAttempt::of(failed, sight)).collect(),
         }
     }
