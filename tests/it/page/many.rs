@@ -49,7 +49,7 @@ async fn the_table_is_searched_sorted_and_turned_without_script() {
 #[tokio::test]
 async fn an_event_has_only_what_the_page_shows() {
     let service = Service::new(&buckets(BUCKETS)).await;
-    let intake = service.role("intake", &["redis.response_timeout=30s"]).await;
+    let intake = service.role("intake", &["redis.response_timeout=30s", "processor.lease=2m"]).await;
     let reader = Reader::of(&intake);
     let page = reader.text("/").await;
     assert_eq!((rows(&page).len(), rows(&page)[39]), (40, "b0039"), "{page}");

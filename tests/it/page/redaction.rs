@@ -5,13 +5,13 @@ use dripfeed_tests::service::Service;
 
 use super::reader::Reader;
 
-const CONFIG: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n\
-                      [intake]\nredact = [\"/card/number\", \"X-Api-Key\"]\n";
+const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
+const REDACT: &str = r#"intake.redact=["/card/number", "X-Api-Key"]"#;
 
 #[tokio::test]
 async fn what_is_redacted_leaves_by_no_page() {
-    let service = Service::new(CONFIG).await;
-    let intake = service.intake().await;
+    let service = Service::new(BUCKET).await;
+    let intake = service.role("intake", &[REDACT]).await;
     let client = intake.client();
     let request = client.request(http::Method::POST, "/v1/buckets/b/jobs").header("dripfeed-path", "/orders");
     let request = request.header("dripfeed-forward-x-api-key", "4111").header("dripfeed-forward-x-shop", "north");

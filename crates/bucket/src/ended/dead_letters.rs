@@ -6,7 +6,6 @@ use redis::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
-use crate::ended::replay::REPLAY_OF;
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::script::redis_bucket::RedisBucket;
@@ -16,6 +15,8 @@ use crate::script::scripts::Scripts;
 static LIST_DEAD: Scripts = Scripts::new("list_dead", include_str!("list_dead.lua"));
 
 const LIST: &str = "dead";
+/// The field of a job with the id of the dead letter that it was, before somebody gave it another payload.
+pub(super) const REPLAY_OF: &str = "replay_of";
 /// In one call.
 const MOST_IDS: usize = 500;
 

@@ -26,7 +26,8 @@ impl RedisBucket {
     }
 }
 
-/// `ms record` and failed attempts, a line each, as record.lua writes it. In what somebody else had written, what is no UTF-8 is replaced.
+/// `ms record` and failed attempts, a line each, as record.lua writes it. In what somebody else had written, what is no
+/// UTF-8 is replaced.
 pub(crate) fn parse(id: JobId, text: &[u8]) -> Option<EndedJob> {
     let text = String::from_utf8_lossy(text);
     let (ms, record) = text.split_once(' ')?;

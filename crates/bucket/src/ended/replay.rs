@@ -9,7 +9,7 @@ use dripfeed_store::Call;
 
 use crate::admission::{Admitted, RefusalReason, Refused};
 use crate::bucket::Bucket;
-use crate::ended::dead_letters::DeadFilter;
+use crate::ended::dead_letters::{DeadFilter, REPLAY_OF};
 use crate::ended::replays::replay_task::ReplayId;
 use crate::error::BucketError;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
@@ -17,9 +17,6 @@ use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
 
 static REPLAY: PlannedScripts = PlannedScripts::new("replay", include_str!("replay.lua"));
-
-/// The field of a job with the id of the dead letter that it was, before somebody gave it another payload.
-pub(crate) const REPLAY_OF: &str = "replay_of";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replayed {
@@ -44,8 +41,8 @@ impl Bucket {
         Ok(self.redis_bucket.replay(id, Duration::ZERO, None, None).await?.unwrap_or(Replayed::Unknown))
     }
 
-    /// As [`Bucket::replay`], with another payload: all else of the job stays, and the new one names the old one. Not in
-    /// a list bucket, and not of a job that can't be read. `content_type` None: as it was.
+    /// As [`Bucket::replay`], with another payload: all else of the job stays, and the new one names the old one. Not
+    /// in a list bucket, and not of a job that can't be read. `content_type` None: as it was.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,5 +1,6 @@
 //! `/`: all buckets, and what needs a person first.
 
+mod drawn;
 mod live;
 
 use axum::extract::{Query, State};
@@ -9,22 +10,19 @@ use http::{HeaderMap, Method, header};
 use maud::{Markup, html};
 
 pub(crate) use self::live::events;
+
+use self::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
 use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::bucket::{Bucket, ListedBucket, Row, Summary};
 use crate::model::history::History;
-use crate::model::redis::Redis;
 use crate::pages::playground;
-use crate::parts::attention::{self, Notice};
 use crate::parts::layout::{self, Page};
 use crate::parts::table::{self, Sparklines, TableQuery};
-use crate::parts::{card, drawing, numbers, strips, teach};
+use crate::parts::{card, drawing, strips, teach};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
-
-/// From this number on a table shows more than drawings.
-const MOST_CARDS: usize = 30;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -126,16 +124,6 @@ async fn sparklines(page: &Dashboard, visitor: &Visitor, names: &[&str]) -> Spar
     join_all(read).await.into_iter().flatten().collect()
 }
 
-fn summary(all: &Summary) -> Markup {
-    html! {
-        p #summary {
-            strong { (numbers::count(all.level)) } " jobs in " (numbers::counted(all.buckets, "bucket", "buckets"))
-            " with room for " (numbers::count(all.capacity)) "; " (numbers::count(all.paused)) " paused; "
-            (numbers::counted(all.dead, "dead letter", "dead letters")) "."
-        }
-    }
-}
-
 fn search() -> Markup {
     html! {
         div.filter hidden {
@@ -152,15 +140,6 @@ fn legend() -> Markup {
             span { span.swatch.parked {} "parked: due later" }
             span { span.swatch.waiting {} "waiting: for a token" }
             span { span.swatch.in-flight {} "in flight: being called" }
-        }
-    }
-}
-
-fn unavailable(name: &str) -> Markup {
-    html! {
-        article.card id=(card::id(name)) {
-            header { h2 { a href={ "/buckets/" (name) } { (name) } } span.badge data-mood="bad" { "✕ unavailable" } }
-            p.why { "Its state can't be read now." }
         }
     }
 }
@@ -195,13 +174,6 @@ impl Listed {
     }
 }
 
-/// `others` are those of Redis.
-fn attention(rows: &[Row], unavailable: &[String], others: &[Notice]) -> Markup {
-    let states = rows.iter().flat_map(attention::of_bucket);
-    let gone = unavailable.iter().map(|name| attention::of_unavailable(name));
-    attention::list(others.iter().cloned().chain(states).chain(gone).collect())
-}
-
 async fn listed(page: &Dashboard, visitor: &Visitor) -> Result<Listed, Failure> {
     let list: List<ListedBucket> = page.api().get(visitor, "/v1/buckets").await?;
     let mut listed = Listed { states: Vec::new(), unavailable: Vec::new() };
@@ -212,13 +184,4 @@ async fn listed(page: &Dashboard, visitor: &Visitor) -> Result<Listed, Failure> 
         }
     }
     Ok(listed)
-}
-
-/// Only for keys that may see it; that it can't be had is seen by the buckets.
-async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice> {
-    if !visitor.permissions.all_buckets {
-        return Vec::new();
-    }
-    let redis = page.api().get::<Redis>(visitor, "/v1/redis").await;
-    redis.map(|redis| attention::of_redis(&redis)).unwrap_or_default()
 }

@@ -46,7 +46,7 @@ fn search(query: &TableQuery) -> Markup {
     }
 }
 
-/// Each column sorts by itself.
+/// A column's heading sorts by it.
 fn head(query: &TableQuery) -> Markup {
     html! {
         thead { tr {

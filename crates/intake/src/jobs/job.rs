@@ -53,7 +53,8 @@ pub(crate) struct Job {
     /// Null until it ended.
     #[schema(required)]
     outcome: Option<JobOutcome>,
-    /// The latest of its attempts that failed, as far as they were stored. A list of jobs has those of ended jobs alone.
+    /// The latest of its attempts that failed, as far as they were stored. A list of jobs has those of ended jobs
+    /// alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed_attempts: Vec<FailedJobAttempt>,
     /// While it is in the bucket: the dead letter that it was, before it was submitted again with another payload.

@@ -1,6 +1,6 @@
 -- Finds a job: in the stream, or how it ended.
 --
--- needs: kind/entry, kind/pending, kind/view
+-- needs: now, kind/pending, kind/view
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)  4 outcomes (hash)  5 failed (hash)
 -- ARGV  1 id
 -- Result  {} | { id, state, failed attempts, due in ms or '', caller, consumer or '', what is kept of those attempts,

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::{MOST_CARDS, attention, of_redis, summary, unavailable};
+use super::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
 use crate::dashboard::Dashboard;
 use crate::live::{self, Part};
 use crate::model::bucket::{Bucket, Frame};
@@ -25,7 +25,7 @@ pub(crate) struct Watched {
     of: Option<u64>,
 }
 
-/// Where the frames come from of a page that shows these buckets, of so many.
+/// Where the frames come from of a page that shows these buckets, of `of`.
 pub(super) fn path(names: &[&str], of: usize) -> String {
     let query = listing::query(&[("names", Some(&names.join(","))), ("of", Some(&of.to_string()))]);
     format!("/live/buckets{query}")
