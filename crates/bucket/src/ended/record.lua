@@ -152,8 +152,8 @@ end
 -- it has left.
 local function bury_or_keep(keys, letter)
   if dead_is_full(keys) then
-    keep_unburied(keys, letter.job, letter.outcome)
-    if letter.attempt then keep_failed(keys, letter.id, letter.attempt) end
+    local is_there = keep_unburied(keys, letter.job, letter.outcome)
+    if is_there and letter.attempt then keep_failed(keys, letter.id, letter.attempt) end
     return false
   end
   bury(keys, letter)

@@ -67,7 +67,7 @@ local function forget_failed(_) end
 
 -- A list can't park: its letters never hold it.
 local function keep_unburied(keys, element)
-  put_back(keys, element)
+  return put_back(keys, element)
 end
 
 -- Up to `most` of what a consumer holds, as many as a script may read, latest first, so that the oldest is put back

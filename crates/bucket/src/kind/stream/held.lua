@@ -37,12 +37,15 @@ local function job_id(id)
   return id
 end
 
+-- Whether failed attempts are kept of any job; nil: not looked yet.
+local has_failed
+
 -- As check_types in record.lua.
 local function check_held()
   redis.call('ZCARD', PARKED)
   redis.call('HLEN', ATTEMPTS)
   redis.call('HLEN', UNBURIED)
-  redis.call('HLEN', FAILED)
+  has_failed = redis.call('HLEN', FAILED) > 0
 end
 
 -- Out of the bucket. Acknowledged first: at maxmemory a script may go on once it has written something that needs no
@@ -75,7 +78,6 @@ local function put_back(keys, id, wait, counts)
 end
 
 -- The failed attempts that are kept of a job, in lines; false where none is.
-local has_failed
 local function failed_of(id)
   if has_failed == nil then has_failed = redis.call('HLEN', FAILED) > 0 end
   return has_failed and redis.call('HGET', FAILED, id)
@@ -92,9 +94,11 @@ local function forget_failed(id)
   redis.call('HDEL', FAILED, id)
 end
 
--- Its record says how it is to end: it is never handed out again.
+-- Its record says how it is to end: it is never handed out again. Whether the job is there.
 local function keep_unburied(keys, id, outcome)
-  if park(keys, id, 0, 0) then redis.call('HSET', UNBURIED, id, outcome) end
+  if not park(keys, id, 0, 0) then return false end
+  redis.call('HSET', UNBURIED, id, outcome)
+  return true
 end
 
 -- Up to `most` of what a consumer holds: { job, times it was handed out }…; and where to go on, '' at the end.
