@@ -9,10 +9,10 @@ use dripfeed_limit::Services;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::caller_turns::CallerTurns;
+use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::readings::Readings;
-use crate::redis_servers::RedisServers;
 use crate::settings::IntakeSettings;
 use crate::wait_limit::WaitLimit;
 

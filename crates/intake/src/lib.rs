@@ -1,7 +1,7 @@
 //! The HTTP API: submits jobs, and inspects and operates buckets, jobs and services. One file per operation.
 //!
-//! A submission's way: `front` or `router` (the route) → `request::access` (authorization) → `submit::{single, proxy, batch}`
-//! (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
+//! A submission's way: `front` or `router` (the route) → `request::access` (authorization) → `submit::{single, proxy,
+//! batch}` (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
 //!
 //! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured
 //! ends before Redis is queried.
@@ -19,7 +19,6 @@ mod openapi;
 pub mod probes;
 mod problem;
 mod readings;
-mod redis_servers;
 mod request;
 mod router;
 mod services;
@@ -28,7 +27,7 @@ mod submit;
 mod wait_limit;
 
 pub use front::Front;
+pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;
-pub use redis_servers::RedisServers;
 pub use router::openapi;
 pub use settings::IntakeSettings;
