@@ -1,6 +1,7 @@
 //! One bucket in both kinds, over a private Redis.
 
 mod cancel_many;
+mod failed_attempts;
 mod history;
 mod journey;
 mod list_kind;

@@ -1,6 +1,7 @@
 //! What operators do, and what they leave behind.
 
 mod doctor;
+mod edited_replay;
 mod installation;
 /// Real payloads, pushed through a small bucket.
 mod push;

@@ -5,5 +5,7 @@ mod escaping;
 mod forms;
 mod history;
 mod links;
+mod many;
 mod reader;
+mod redaction;
 mod sessions;

@@ -168,6 +168,31 @@ class Pages(unittest.TestCase):
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(0)
 
 
+class ManyBuckets(unittest.TestCase):
+    def test_the_table_is_live_and_is_searched_and_sorted(self):
+        buckets = "".join(f'[buckets.b{n:03}]\nupstream = "{{echo}}"\n' for n in range(60))
+        with Stage(buckets=buckets) as stage, Watched(stage) as page:
+            page.goto(stage.address)
+            live(page)
+            rows = page.locator("tbody tr")
+            expect(rows).to_have_count(40)
+            stage.submit("b007", 3, delay="10m")
+            expect(page.locator("#bucket-b007 td.number").first).to_have_text("3")
+            # A frame leaves the sparkline as it is.
+            expect(page.locator("#bucket-b007 spark-line svg")).to_be_attached()
+            page.locator("thead").get_by_role("link", name="level").click()
+            live(page)
+            expect(rows.first).to_have_id("bucket-b007")
+            page.keyboard.press("/")
+            page.keyboard.type("b05")
+            page.keyboard.press("Enter")
+            expect(rows).to_have_count(10)
+            page.get_by_label("Name").fill("")
+            page.keyboard.press("Enter")
+            page.get_by_role("link", name="Next").click()
+            expect(rows).to_have_count(20)
+
+
 class Actions(unittest.TestCase):
     def setUp(self):
         self.stage = self.enterContext(Stage())
@@ -210,6 +235,24 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Delete these").click()
             expect(page.get_by_text("Deleted 3")).to_be_visible()
             self.assertEqual(self.stage.state("broken")["dead"], 0)
+
+    def test_a_dead_letter_is_edited_and_replayed(self):
+        letter = self.stage.submit("broken", 1, {"order": 17})[0]
+        self.stage.until_state("broken", lambda state: state["dead"] == 1)
+        self.stage.call("POST", "/v1/buckets/broken/pause")
+        with Watched(self.stage) as page:
+            page.goto(f"{self.stage.address}/buckets/broken/dead/{letter}")
+            page.locator("summary", has_text="Edit and replay").click()
+            expect(page.get_by_label("Payload")).to_have_value('{"order": 17}')
+            page.get_by_label("Payload").fill('{"order":\n18}')
+            page.get_by_role("button", name="Replay with this payload").click()
+            expect(page.get_by_text("Replayed 1")).to_be_visible()
+            expect(page.locator("dl.numbers")).to_contain_text(letter)
+            self.stage.call("POST", "/v1/buckets/broken/resume")
+            self.stage.until_state("broken", lambda state: state["dead"] == 1)
+            page.goto(self.stage.address + "/buckets/broken/dead")
+            page.locator("tbody a").first.click()
+            expect(page.locator("pre.payload").first).to_contain_text('"order": 18')
 
     def test_a_replay_shows_its_progress_and_is_stopped(self):
         self.stage.submit("broken", 3)

@@ -75,6 +75,21 @@ impl Client {
         tokio::time::timeout(PATIENCE, answered).await.unwrap_or_else(|_| Err(format!("no answer in {PATIENCE:?}")))
     }
 
+    /// The first server-sent event of a stream.
+    pub async fn event(&self, request: http::request::Builder) -> Result<String, String> {
+        let request = request.body(Full::new(Bytes::new())).expect("a request");
+        let read = async {
+            let mut body = self.http.request(request).await.map_err(|error| error.to_string())?.into_body();
+            let mut event = Vec::new();
+            while !event.ends_with(b"\n\n") {
+                let frame = body.frame().await.ok_or("the stream has ended")?.map_err(|error| error.to_string())?;
+                event.extend(frame.into_data().unwrap_or_default());
+            }
+            String::from_utf8(event).map_err(|error| error.to_string())
+        };
+        tokio::time::timeout(PATIENCE, read).await.unwrap_or_else(|_| Err(format!("no event in {PATIENCE:?}")))
+    }
+
     pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
         let request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
         match &self.key {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::forward::ClientAddress;
+use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 use dripfeed_job::{BucketName, Rate, Retry, Share};
 use dripfeed_limit::Tier;
 use dripfeed_store::Durability;
@@ -107,6 +108,12 @@ pub struct Keep {
     pub outcomes_bytes: u64,
     /// Of an upstream's answer, in an outcome or a dead letter.
     pub answer_bytes: u64,
+    /// The latest failed attempts of each job; 0: none.
+    pub failed_attempts: u32,
+    /// Of an upstream's answer, in one of them.
+    pub failed_answer_bytes: u64,
+    /// Jobs in the bucket of which failed attempts are kept at once.
+    pub most_failed: u64,
     /// From the end of its job on.
     pub idempotency_keys: Duration,
     pub most_idempotency_keys: u64,
@@ -118,9 +125,19 @@ pub struct Keep {
 }
 
 impl Keep {
+    /// As many `failed_attempts` there may be, so that a script can read them.
+    pub const MOST_FAILED_ATTEMPTS: u32 = 20;
+    /// And as many `failed_answer_bytes`.
+    pub const MOST_FAILED_ANSWER_BYTES: u64 = 16 << 10;
+
     /// Whether this many dead letters hold the bucket.
     pub(crate) fn is_held_by(&self, letters: u64, bytes: u64) -> bool {
         self.when_dead_full == WhenDeadFull::Hold && (letters >= self.most_dead || bytes >= self.dead_bytes)
+    }
+
+    /// The most bytes of a failed attempt.
+    pub(crate) const fn failed_bytes(&self) -> u64 {
+        self.failed_answer_bytes + FailedAttempt::MOST_BYTES
     }
 
     /// ms to keep idempotency keys from the end of their jobs on.
@@ -130,7 +147,7 @@ impl Keep {
 
     /// As the scripts read it (keep.lua): ms to keep outcomes, the most of them and of their bytes, then the same of
     /// dead letters, and ms to keep idempotency keys from the end of their jobs on, and 1 where a full dead letter
-    /// queue holds the bucket.
+    /// queue holds the bucket; then the most failed attempts of a job, and the most jobs that have some.
     pub(crate) fn packed(&self) -> String {
         let numbers = [
             ms_up(self.outcomes),
@@ -141,6 +158,8 @@ impl Keep {
             self.dead_bytes,
             self.keys_ms(),
             u64::from(self.when_dead_full == WhenDeadFull::Hold),
+            self.failed_attempts.into(),
+            self.most_failed,
         ];
         numbers.map(|number| number.to_string()).join(" ")
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 
 use crate::model::bucket::Bucket;
+use crate::redaction::Redaction;
 use crate::web::api::{Api, escaped};
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -18,15 +19,16 @@ struct DashboardState {
     api: Api,
     sessions: Sessions,
     playground: bool,
+    redaction: Redaction,
 }
 
 impl Dashboard {
     /// Over the routes of the API. `secure`: browsers reach it over TLS only. `playground`: the API has
     /// `/v1/dev/upstream`, and pages have buttons to play with.
     #[must_use]
-    pub fn new(api: Router, secret: SessionSecret, secure: bool, playground: bool) -> Self {
+    pub fn new(api: Router, secret: SessionSecret, secure: bool, playground: bool, redaction: Redaction) -> Self {
         let sessions = Sessions::new(secret, secure);
-        Self(Arc::new(DashboardState { api: Api::new(api), sessions, playground }))
+        Self(Arc::new(DashboardState { api: Api::new(api), sessions, playground, redaction }))
     }
 
     pub(crate) fn api(&self) -> &Api {
@@ -35,6 +37,10 @@ impl Dashboard {
 
     pub(crate) fn has_playground(&self) -> bool {
         self.0.playground
+    }
+
+    pub(crate) fn redaction(&self) -> &Redaction {
+        &self.0.redaction
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {

@@ -8,6 +8,7 @@ pub(crate) mod dead;
 pub(crate) mod dead_groups;
 pub(crate) mod dead_query;
 pub(crate) mod done;
+pub(crate) mod edit;
 pub(crate) mod export;
 pub(crate) mod history;
 pub(crate) mod job;

@@ -3,6 +3,7 @@
 pub(crate) mod action;
 pub(crate) mod attention;
 pub(crate) mod card;
+pub(crate) mod curl;
 pub(crate) mod drawing;
 pub(crate) mod holders;
 pub(crate) mod layout;

@@ -5,8 +5,8 @@ use axum::routing::{get, post};
 
 use crate::dashboard::Dashboard;
 use crate::pages::{
-    bucket, buckets, cancel_many, change, dead, dead_groups, export, history, job, jobs, letter, playground, redis,
-    replays, services, sign_in,
+    bucket, buckets, cancel_many, change, dead, dead_groups, edit, export, history, job, jobs, letter, playground,
+    redis, replays, services, sign_in,
 };
 use crate::web::assets;
 
@@ -15,7 +15,7 @@ impl Dashboard {
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", get(buckets::show))
-            .route("/live/buckets", get(buckets::live))
+            .route("/live/buckets", get(buckets::events))
             .route("/live/buckets/{bucket}", get(bucket::live))
             .route("/buckets/{bucket}", get(bucket::show))
             .route("/buckets/{bucket}/history", get(history::show))
@@ -35,6 +35,7 @@ impl Dashboard {
             .route("/buckets/{bucket}/dead/delete", post(dead_groups::delete))
             .route("/buckets/{bucket}/dead/{id}", get(letter::show))
             .route("/buckets/{bucket}/dead/{id}/replay", post(letter::replay))
+            .route("/buckets/{bucket}/dead/{id}/edit", post(edit::edit))
             .route("/buckets/{bucket}/dead/{id}/delete", post(letter::delete))
             .route("/buckets/{bucket}/send", post(playground::send))
             .route("/upstream", post(playground::upstream))

@@ -8,4 +8,4 @@ mod server;
 pub(crate) use self::connection_args::ConnectionArgs;
 pub(crate) use self::events::EventStream;
 pub(crate) use self::problem::{Problem, RequestError};
-pub(crate) use self::server::{Pages, Server};
+pub(crate) use self::server::{Pages, Server, escaped};

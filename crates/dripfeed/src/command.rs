@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod dead;
 mod doctor;
+mod history;
 mod job;
 mod jobs;
 mod key;
@@ -47,7 +48,9 @@ pub(crate) enum Command {
     Buckets(buckets::Arguments),
     /// Watch the buckets in the terminal, live
     Top(top::Arguments),
-    /// List the jobs of a bucket
+    /// Show what happened in a bucket over the last minutes, hour or day
+    History(history::Arguments),
+    /// List the jobs of a bucket, or cancel many
     Jobs(jobs::Arguments),
     /// Show a job, or cancel it
     Job(job::Arguments),
@@ -82,7 +85,8 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command) -> Result<(), Failure> {
     match command {
         Command::Dev(arguments) => dev::run(arguments, layers).await,
-        Command::Intake(arguments) => role::intake::run(arguments, layers).await,
+        // It is large, and the others aren't.
+        Command::Intake(arguments) => Box::pin(role::intake::run(arguments, layers)).await,
         Command::Processor(arguments) => role::processor::run(arguments, layers).await,
         Command::Drain(arguments) => role::drain::run(arguments, layers).await,
         Command::Check(arguments) => check::run(&arguments, &layers).await,
@@ -90,6 +94,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Push(arguments) => push::run(arguments).await,
         Command::Buckets(arguments) => buckets::run(&arguments).await,
         Command::Top(arguments) => top::run(arguments).await,
+        Command::History(arguments) => history::run(&arguments).await,
         Command::Jobs(arguments) => jobs::run(&arguments).await,
         Command::Job(arguments) => job::run(&arguments).await,
         Command::Dead(arguments) => dead::run(&arguments).await,

@@ -2,3 +2,4 @@
 
 pub(crate) mod key;
 pub(crate) mod redis;
+pub(crate) mod redis_servers;

@@ -8,10 +8,10 @@ use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::readings::Readings;
-use crate::redis_servers::RedisServers;
 use crate::settings::IntakeSettings;
 use crate::shares::turns::CallerTurns;
 use crate::shares::wait_limit::WaitLimit;

@@ -4,6 +4,7 @@ pub(crate) mod cancel;
 pub(crate) mod cancel_many;
 pub(crate) mod dead_letters;
 pub(crate) mod delete_dead;
+mod failed_attempt;
 pub(crate) mod job;
 pub(crate) mod list;
 pub(crate) mod outcomes;

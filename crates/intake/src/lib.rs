@@ -18,7 +18,6 @@ mod openapi;
 pub mod probes;
 mod problem;
 mod readings;
-mod redis_servers;
 mod request;
 mod router;
 mod services;
@@ -27,7 +26,7 @@ mod shares;
 mod submit;
 
 pub use front::Front;
+pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;
-pub use redis_servers::RedisServers;
 pub use router::openapi;
 pub use settings::IntakeSettings;

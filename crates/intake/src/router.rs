@@ -164,6 +164,7 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(dead_letters::dead_letters, delete_dead::delete_many))
         .routes(routes!(dead_letters::dead_letter, dead_letters::delete))
         .routes(routes!(replay::replay))
+        .routes(routes!(replay::edit))
         .routes(routes!(replay::replay_many))
         .routes(routes!(replays::start, replays::replays))
         .routes(routes!(replays::replay, replays::cancel))

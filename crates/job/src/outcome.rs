@@ -1,6 +1,7 @@
 //! How a job ended: once, for good.
 
 pub mod answer;
+pub mod failed_attempt;
 pub mod rate_limit;
 pub mod retry;
 pub mod retry_after;
@@ -141,11 +142,30 @@ impl AnswerBody {
         Self { content_type, body, base64, truncated }
     }
 
+    /// To a body of no more bytes than this, as JSON writes it.
+    pub fn shorten(&mut self, most: usize) {
+        // Base64 comes in fours, and has nothing to escape.
+        let most = if self.base64 { most / 4 * 4 } else { most };
+        self.truncated |= shorten(&mut self.body, most);
+    }
+
     /// The bytes as the upstream sent them, as far as they were kept.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         if self.base64 { STANDARD.decode(&self.body).unwrap_or_default() } else { self.body.clone().into_bytes() }
     }
+}
+
+/// To no more bytes than this, as JSON writes it. Whether it was longer.
+pub(crate) fn shorten(text: &mut String, most: usize) -> bool {
+    let written = |text: &str| serde_json::to_string(text).map_or(0, |json| json.len() - 2);
+    let before = text.len();
+    while written(text) > most {
+        // Half of it where escapes take the room.
+        let kept = if text.len() > most { most } else { text.len() / 2 };
+        text.truncate(text.floor_char_boundary(kept));
+    }
+    text.len() < before
 }
 
 #[cfg(test)]

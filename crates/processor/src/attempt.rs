@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
-use dripfeed_bucket::{BucketSettings, Claim, ClaimedJob, Feedback, Permit, Replica, Settled, Settlement};
-use dripfeed_job::{Ending, Job, Retry, UpstreamAnswer, Verdict};
+use dripfeed_bucket::{BucketSettings, Claim, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settled, Settlement};
+use dripfeed_job::{Ending, Job, Retry, Verdict};
 use futures::FutureExt;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -69,7 +69,7 @@ fn judged(
     begun: Instant,
 ) -> (Settlement, Feedback) {
     context.metrics().attempted(called.class, called.answer.status(), begun.elapsed());
-    let feedback = feedback(&called.answer);
+    let feedback = feedback(&called);
     (decide(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
 }
 
@@ -96,8 +96,15 @@ fn decide(called: CallResult, job: &Job, failures: u32, bucket: &BucketSettings,
 }
 
 /// What the bucket is to know of its upstream besides.
-const fn feedback(answer: &UpstreamAnswer) -> Feedback {
-    Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for() }
+fn feedback(called: &CallResult) -> Feedback {
+    let answer = &called.answer;
+    let failed = match answer.judge() {
+        Verdict::Failed(reason) | Verdict::Dead(reason) => {
+            Some(FailedCall { status: answer.status(), reason, answer: called.body.clone() })
+        }
+        Verdict::Delivered | Verdict::Throttled { .. } => None,
+    };
+    Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for(), failed }
 }
 
 /// A job that says how often it may be tried again overrides the bucket.

@@ -43,6 +43,13 @@ impl EventStream {
     }
 }
 
+/// The path of the events that a page follows.
+pub(crate) fn of_page(page: &[u8]) -> anyhow::Result<String> {
+    let text = String::from_utf8_lossy(page);
+    let path = text.split("data-live=\"").nth(1).and_then(|rest| rest.split('"').next());
+    Ok(path.context("the page isn't live")?.replace("&amp;", "&"))
+}
+
 fn position(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).position(|part| part == wanted)
 }

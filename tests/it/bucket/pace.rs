@@ -291,7 +291,7 @@ async fn calls_with(redis: &TestRedis, percent: u32, bad: (Settlement, bool), ca
                 ended += 1;
                 let good = (Settlement::Retry { after: Duration::ZERO }, false);
                 let (settlement, timed_out) = if chance.u32(0..100) < percent { bad.clone() } else { good };
-                replica.settle_with(taken.claim, settlement, Feedback { timed_out, exhausted_for: None })
+                replica.settle_with(taken.claim, settlement, Feedback { timed_out, ..Feedback::default() })
             });
             futures::future::join_all(ends.collect::<Vec<_>>()).await;
         }
@@ -351,7 +351,7 @@ async fn without_a_rate_only_the_hold_is_kept() {
 async fn a_used_up_quota_holds_the_bucket_whatever_the_answer_was() {
     let redis = TestRedis::start().await;
     let (bucket, [a, b]) = adaptive(&redis, fast()).await;
-    let exhausted = |wait| Feedback { timed_out: false, exhausted_for: Some(wait) };
+    let exhausted = |wait| Feedback { exhausted_for: Some(wait), ..Feedback::default() };
     let taken = take(&a, 2).await;
     for taken in taken {
         a.settle_with(taken.claim, DELIVERED, exhausted(Duration::from_secs(60))).await.unwrap();

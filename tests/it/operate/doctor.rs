@@ -42,6 +42,7 @@ async fn what_was_broken_by_hand_is_found_and_repaired() {
     run(&["XDEL", jobs, &ids[2]]).await;
     run(&["ZADD", "dripfeed:{b}:parked", "1", "7-0"]).await;
     run(&["HSET", "dripfeed:{b}:attempts", "7-0", "1"]).await;
+    run(&["HSET", "dripfeed:{b}:attempts:failed", "7-0", "{}"]).await;
     run(&["HSET", "dripfeed:{b}:dead:letters", "7-0", "8-0"]).await;
 
     use FindingKind::*;

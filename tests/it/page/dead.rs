@@ -1,8 +1,8 @@
-use dripfeed_bucket::Bucket;
+use dripfeed_bucket::{Bucket, DeadFilter};
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::service::{Service, until};
 
-use super::reader::Reader;
+use super::reader::{Reader, key};
 
 const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 const GROUP: &str = "reason=gone&exact_reason=true&status=";
@@ -51,4 +51,35 @@ async fn a_replay_of_a_group_is_shown_until_it_is_stopped() {
     assert_eq!(stopped.headers["location"], "/buckets/b/dead?done=stopped");
     let page = reader.text("/buckets/b/dead").await;
     assert!(page.contains("cancelled") && !page.contains("data-live"), "{page}");
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_edited_and_replayed_by_who_may_see_and_submit() {
+    let operator = key("operator", &["read", "inspect", "operate"]);
+    let both = key("both", &["read", "inspect", "operate", "submit"]);
+    let service = Service::new(&format!("{BUCKET}{operator}{both}")).await;
+    let intake = service.intake().await;
+    let bucket = die(&service, &["gone"]).await;
+    let id = bucket.dead_letters(&DeadFilter::default(), None, 1).await.expect("Redis answers").items[0].id;
+    let path = format!("/buckets/b/dead/{id}");
+
+    let (mut refused, mut reader) = (Reader::of(&intake), Reader::of(&intake));
+    refused.sign_in("operator").await;
+    assert!(!refused.text(&path).await.contains("Edit and replay"));
+    let token = refused.token(&path).await;
+    assert_eq!(refused.post(&format!("{path}/edit"), &format!("{token}body=y")).await.status, 403);
+
+    reader.sign_in("both").await;
+    let form = reader.text(&path).await;
+    assert!(form.contains("Edit and replay") && form.contains("<textarea name=\"body\""), "{form}");
+    let token = reader.token(&path).await;
+    // As a form writes line breaks.
+    let edited = reader.post(&format!("{path}/edit"), &format!("{token}content_type=a/b&body=one%0D%0Atwo")).await;
+    let next = edited.headers["location"].to_str().expect("text");
+    assert!(next.ends_with("?done=replayed&count=1"), "{edited:?}");
+    let page = reader.text(next).await;
+    assert!(page.contains("edited from") && page.contains(&id.to_string()), "{page}");
+    let replica = join(&bucket, "east").await;
+    let job = take_one(&replica).await.job.expect("a job");
+    assert_eq!((&job.body[..], job.content_type.as_deref()), (&b"one\ntwo"[..], Some("a/b")));
 }

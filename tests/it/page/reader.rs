@@ -28,10 +28,18 @@ impl Reader {
         Self { cookie: self.cookie.clone(), ..Self::of(intake) }
     }
 
-    pub(super) async fn get(&self, path: &str) -> ClientResponse {
+    fn request(&self, path: &str) -> http::request::Builder {
         let request = self.client.request(Method::GET, path).header("accept", "text/html,*/*");
-        let request = self.cookie.iter().fold(request, |request, cookie| request.header("cookie", cookie));
-        self.client.call(request, "").await.expect("an answer")
+        self.cookie.iter().fold(request, |request, cookie| request.header("cookie", cookie))
+    }
+
+    pub(super) async fn get(&self, path: &str) -> ClientResponse {
+        self.client.call(self.request(path), "").await.expect("an answer")
+    }
+
+    /// The first event of what a page follows.
+    pub(super) async fn event(&self, path: &str) -> String {
+        self.client.event(self.request(path)).await.expect("an event")
     }
 
     pub(super) async fn text(&self, path: &str) -> String {

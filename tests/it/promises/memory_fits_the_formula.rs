@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Replica, Settlement};
+use dripfeed_bucket::{Bucket, BucketSettings, FailedCall, Feedback, Replica, Settlement};
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Start, Submission};
@@ -31,7 +31,8 @@ fn late(job: Submission) -> Submission {
     Submission { start: Start::After(Duration::from_hours(1)), ..job }
 }
 
-const SURVIVORS: usize = 150;
+const SURVIVORS: usize = 100;
+const FAILED: usize = 50;
 /// Jobs of one node of the stream.
 const NEIGHBOURS: usize = 24;
 
@@ -39,6 +40,7 @@ fn settings() -> BucketSettings {
     let mut settings = BucketSettings { capacity: 200, capacity_bytes: 1 << 20, ..buckets::settings("b") };
     settings.keep.most_outcomes = 2000;
     settings.keep.outcomes_bytes = 512 << 10;
+    settings.keep.most_failed = FAILED as u64;
     settings.keep.most_dead = 200;
     settings.keep.dead_bytes = 1 << 20;
     settings.keep.most_idempotency_keys = 500;
@@ -78,10 +80,22 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
         submit_all(&bucket, (1..NEIGHBOURS).map(|_| buckets::job("x"))).await;
         end(&replica, NEIGHBOURS - 1, delivered.clone()).await;
     }
+    // Each of as many jobs as may be kept has failed as often as is kept.
+    let answer = AnswerBody { content_type: None, body: "f".repeat(2000), base64: false, truncated: false };
+    let call = FailedCall { status: Some(500), reason: "r".repeat(200), answer: Some(answer) };
+    submit_all(&bucket, (0..FAILED).map(|_| buckets::job("failing"))).await;
+    for attempt in 1..=settings().keep.failed_attempts {
+        let is_last = attempt == settings().keep.failed_attempts;
+        let after = if is_last { Duration::from_hours(1) } else { Duration::ZERO };
+        for taken in take(&replica, FAILED).await {
+            let feedback = Feedback { failed: Some(call.clone()), ..Feedback::default() };
+            replica.settle_with(taken.claim, Settlement::Retry { after }, feedback).await.unwrap();
+        }
+    }
     // And then the room is filled up by bytes.
-    submit_all(&bucket, (SURVIVORS..200).map(|_| buckets::job("l".repeat(20_000)))).await;
+    submit_all(&bucket, (SURVIVORS + FAILED..200).map(|_| buckets::job("l".repeat(20_000)))).await;
     let census = bucket.census().await.unwrap();
-    assert_eq!((census.level, census.parked), (200, SURVIVORS as u64));
+    assert_eq!((census.level, census.parked), (200, (SURVIVORS + FAILED) as u64));
     assert!(census.bytes > 1_000_000 && census.dead_bytes > 1_000_000, "{census:?}");
 
     let (taken, most) = (used_memory(&redis).await - before, settings().most_memory());

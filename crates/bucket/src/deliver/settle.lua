@@ -6,15 +6,15 @@
 --       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)
 --       9 dead (stream)
 --       10 letters (hash)  11 holders (hash)  12 keyed jobs (hash)  13 key ends (zset)
---       14 notices (zset), then what the kind keeps of claimed jobs: parked (zset), attempts (hash), unburied (hash) |
---       taken (list), takers (hash)
+--       14 notices (zset), then what the kind keeps of claimed jobs: parked (zset), attempts (hash), unburied (hash),
+--       failed (hash) | taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean µs of these attempts (0: none was called)
 --       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words
 --       of the verb, ms to hold the bucket, how the upstream took the call ('answered', REFUSED_CALL or LATE_CALL, ''
 --       where there was none) and the ms at which its job was taken
 --         complete  record, bytes, caller or ''
---         park      ms to wait, what it counts: '1' failed, '0' throttled, '' not made, ''
---         bury      record, reason, ''
+--         park      ms to wait, what it counts: '1' failed, '0' throttled, '' not made, the failed attempt or ''
+--         bury      record, reason, the failed attempt or ''
 -- Result  'settled' | 'fenced'
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9],
@@ -35,11 +35,11 @@ redis.call('HLEN', PACE)
 check_held()
 local finished, letters = {}, {}
 for i = FIRST, #ARGV, WORDS do
-  local job, verb, outcome, reason = unpack(ARGV, i, i + WORDS - 1)
+  local job, verb, outcome, reason, attempt = unpack(ARGV, i, i + WORDS - 1)
   if verb == 'complete' then finished[#finished + 1] = job end
   if verb == 'bury' then
     check_letters(keys)
-    letters[i] = letter_of(job, entry_of(keys.jobs, job), outcome, reason)
+    letters[i] = letter_of(job, entry_of(keys.jobs, job), outcome, reason, attempt)
   end
 end
 
@@ -52,7 +52,7 @@ for i = FIRST, #ARGV, WORDS do
   if verb == 'complete' then
     record(keys, job_id(job), a, 'delivered', tonumber(b), c)
   elseif verb == 'park' then
-    put_back(keys, job, tonumber(a), tonumber(b))
+    if put_back(keys, job, tonumber(a), tonumber(b)) and c ~= '' then keep_failed(keys, job, c) end
   else
     bury_or_keep(keys, letters[i])
   end

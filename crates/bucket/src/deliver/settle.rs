@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 use dripfeed_job::{Ending, Outcome};
 use dripfeed_store::{Call, StoreError};
 
@@ -16,13 +17,16 @@ use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::pace_constants::{LATE_CALL, REFUSED_CALL};
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
-use crate::settings::Leak;
+use crate::settings::{Keep, Leak};
 
 /// It may cut the speed of the pace, and judges nothing by its plan.
 static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
 /// One call at a time, so that its number shows whether it was carried out.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
+
+/// About what one failed attempt takes.
+const FAILED_BYTES: usize = 2 << 10;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -56,12 +60,22 @@ pub enum Settlement {
 }
 
 /// What an attempt reports its upstream, whatever becomes of the job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
     /// No whole answer came in time.
     pub timed_out: bool,
     /// Nothing more is granted for so long: the bucket is throttled.
     pub exhausted_for: Option<Duration>,
+    /// What is kept of a call that failed. None: it didn't, or none was made.
+    pub failed: Option<FailedCall>,
+}
+
+/// How a call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCall {
+    pub status: Option<u16>,
+    pub reason: String,
+    pub answer: Option<AnswerBody>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +117,25 @@ impl EndedAttempt {
         asked.map_or(0, |asked| ms_up(asked.min(leak.max_hold)))
     }
 
+    /// As it is kept; '' where it isn't.
+    fn failed_line(&self, consumer: &str, keep: &Keep) -> String {
+        let Some(failed) = self.feedback.failed.clone().filter(|_| keep.failed_attempts > 0) else {
+            return String::new();
+        };
+        let is_last = matches!(self.settlement, Settlement::Bury { .. });
+        let attempt = FailedAttempt {
+            attempt: self.claim.failures.saturating_add(1),
+            at_ms: self.claim.taken_ms,
+            took_ms: ms_up(self.lasted),
+            replica: consumer.to_owned(),
+            status: failed.status,
+            reason: failed.reason,
+            // The outcome has the last one.
+            answer: failed.answer.filter(|_| !is_last && keep.failed_answer_bytes > 0),
+        };
+        attempt.to_line(keep.failed_answer_bytes)
+    }
+
     fn was_called(&self) -> bool {
         !matches!(self.settlement, Settlement::Requeue | Settlement::Bury { called: false, .. })
     }
@@ -119,10 +152,12 @@ pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlem
     })
 }
 
-/// What the script reads, sends or writes of it: a buried job is read whole, an element is sent.
+/// What the script reads, sends or writes of it: a buried job is read whole, an element is sent, and what is kept of
+/// failed attempts is read and written again.
 fn weigh(ended: &EndedAttempt) -> usize {
     let is_read = ended.claim.element.is_some() || matches!(ended.settlement, Settlement::Bury { .. });
-    let job = if is_read { ended.claim.size } else { 0 };
+    let failed = usize::try_from(ended.claim.failures.min(Keep::MOST_FAILED_ATTEMPTS)).unwrap_or(usize::MAX);
+    let job = if is_read { ended.claim.size } else { 0 } + failed.saturating_mul(FAILED_BYTES);
     match &ended.settlement {
         Settlement::Complete { answer: Some(answer), .. } | Settlement::Bury { answer: Some(answer), .. } => {
             job + answer.body.len()
@@ -230,14 +265,15 @@ impl RedisBucket {
                 None => call.arg(ended.claim.id.to_string()),
                 Some(element) => call.arg(&element[..]),
             };
-            verb(&mut call, ended, &settings.leak);
+            verb(&mut call, ended, &settings.leak, &ended.failed_line(consumer, &settings.keep));
             call.arg(ended.throttle_ms(&settings.leak)).arg(ended.reaction()).arg(ended.claim.taken_ms);
         }
         call
     }
 }
 
-fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak) {
+/// `failed`: the attempt as it is kept.
+fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
     let failures = ended.claim.failures;
     let record = |result, reason: Option<&str>, status, attempts, answer: Option<&AnswerBody>| {
         let (reason, caller) = (reason.map(str::to_owned), ended.claim.caller.clone());
@@ -252,10 +288,10 @@ fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak) {
         // An element: this is a list.
         Settlement::Retry { .. } if ended.claim.element.is_some() => {
             let reason = "the attempt failed, and a list has no second one";
-            call.arg("bury").arg(record(Ending::Dead, Some(reason), None, failures + 1, None)).arg(reason).arg("");
+            call.arg("bury").arg(record(Ending::Dead, Some(reason), None, failures + 1, None)).arg(reason).arg(failed);
         }
         Settlement::Retry { after } => {
-            call.arg("park").arg(ms_up(*after)).arg("1").arg("");
+            call.arg("park").arg(ms_up(*after)).arg("1").arg(failed);
         }
         Settlement::Throttled { .. } => {
             call.arg("park").arg(ended.throttle_ms(leak)).arg("0").arg("");
@@ -266,7 +302,7 @@ fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak) {
         Settlement::Bury { reason, status, answer, called } => {
             let attempts = failures + u32::from(*called);
             let record = record(Ending::Dead, Some(reason), *status, attempts, answer.as_ref());
-            call.arg("bury").arg(record).arg(reason).arg("");
+            call.arg("bury").arg(record).arg(reason).arg(failed);
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::script::scripts::Scripts;
 static LIST_DEAD: Scripts = Scripts::new("list_dead", include_str!("list_dead.lua"));
 
 const LIST: &str = "dead";
+/// The field of a job with the id of the dead letter that it was, before somebody gave it another payload.
+pub(super) const REPLAY_OF: &str = "replay_of";
 /// In one call.
 const MOST_IDS: usize = 500;
 
@@ -36,6 +38,12 @@ pub struct DeadLetter {
     pub outcome: Outcome,
     pub caller: Option<String>,
     pub content_type: Option<String>,
+    pub method: Option<String>,
+    pub path: Option<String>,
+    /// That are forwarded to the upstream.
+    pub headers: Vec<(String, String)>,
+    /// The dead letter that it was before somebody gave it another payload.
+    pub replay_of: Option<JobId>,
     pub body: Bytes,
 }
 
@@ -105,21 +113,27 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
-        let mut get = redis::cmd("HGET");
-        get.arg(self.redis_bucket.keys.letters()).arg(id.to_string());
-        let Some(entry): Option<String> = self.redis_bucket.store.command(&get).await? else { return Ok(None) };
-        let mut range = redis::cmd("XRANGE");
-        range.arg(self.redis_bucket.keys.dead()).arg(&entry).arg(&entry);
-        let mut found = Reply::new("XRANGE", self.redis_bucket.store.command::<Value>(&range).await?)?;
-        if found.is_empty() {
-            return Ok(None);
-        }
-        let mut letter = found.array()?;
-        Ok(read(letter.parse()?, &letter.array()?.pairs()?))
+        let found = self.redis_bucket.letter_of(id).await?;
+        Ok(found.and_then(|(letter, fields)| read(letter, &fields)))
     }
 }
 
 impl RedisBucket {
+    /// The letter of the job that died, and its fields.
+    pub(super) async fn letter_of(&self, id: JobId) -> Result<Option<(JobId, Vec<(Bytes, Bytes)>)>, BucketError> {
+        let mut get = redis::cmd("HGET");
+        get.arg(self.keys.letters()).arg(id.to_string());
+        let Some(entry): Option<String> = self.store.command(&get).await? else { return Ok(None) };
+        let mut range = redis::cmd("XRANGE");
+        range.arg(self.keys.dead()).arg(&entry).arg(&entry);
+        let mut found = Reply::new("XRANGE", self.store.command::<Value>(&range).await?)?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let mut letter = found.array()?;
+        Ok(Some((letter.parse()?, letter.array()?.pairs()?)))
+    }
+
     /// The answer of list_dead.lua: at most `most`, from there on, for a page that has `bytes` already.
     async fn letters(
         &self,
@@ -185,6 +199,10 @@ fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
         outcome: serde_json::from_str(&text("outcome")?).ok()?,
         caller: text("caller"),
         content_type: text("content_type"),
+        method: text("method"),
+        path: text("path"),
+        headers: text("headers").and_then(|headers| serde_json::from_str(&headers).ok()).unwrap_or_default(),
+        replay_of: text(REPLAY_OF).and_then(|id| id.parse().ok()),
         body: get("body").or_else(|| get("request_details")).unwrap_or_default(),
     })
 }

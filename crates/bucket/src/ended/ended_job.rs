@@ -1,5 +1,6 @@
 //! One job's recorded outcome.
 
+use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 use dripfeed_job::{JobId, Outcome};
 
 use crate::error::BucketError;
@@ -9,6 +10,8 @@ use crate::script::redis_bucket::RedisBucket;
 pub struct EndedJob {
     pub id: JobId,
     pub outcome: Outcome,
+    /// Its latest failed attempts.
+    pub failed: Vec<FailedAttempt>,
     /// Ms since the epoch.
     pub settled_ms: u64,
 }
@@ -23,9 +26,12 @@ impl RedisBucket {
     }
 }
 
-/// `ms record`, as record.lua writes it. In what somebody else had written, what is no UTF-8 is replaced.
+/// `ms record` and failed attempts, a line each, as record.lua writes it. In what somebody else had written, what is no
+/// UTF-8 is replaced.
 pub(crate) fn parse(id: JobId, text: &[u8]) -> Option<EndedJob> {
     let text = String::from_utf8_lossy(text);
     let (ms, record) = text.split_once(' ')?;
-    Some(EndedJob { id, outcome: Outcome::from_record(record)?, settled_ms: ms.parse().ok()? })
+    let (record, failed) = record.split_once('\n').unwrap_or((record, ""));
+    let (outcome, failed) = (Outcome::from_record(record)?, FailedAttempt::read_all(failed));
+    Some(EndedJob { id, outcome, failed, settled_ms: ms.parse().ok()? })
 }

@@ -9,6 +9,7 @@ local function read_keep(text)
   return {
     outcomes_ms = n[1], most_outcomes = n[2], outcomes_bytes = n[3],
     dead_ms = n[4], most_dead = n[5], dead_bytes = n[6], keys_ms = n[7], holds = n[8] == 1,
+    failed = n[9], most_failed = n[10],
   }
 end
 

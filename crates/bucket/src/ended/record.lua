@@ -36,10 +36,32 @@ local LISTED_TOGETHER = 100
 
 local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
 
+-- The latest failed attempts of a job, with one more.
+local function with_failed(keep, before, attempt)
+  local lines = {}
+  for line in string.gmatch(before or '', '[^\n]+') do lines[#lines + 1] = line end
+  lines[#lines + 1] = attempt
+  return table.concat(lines, '\n', math.max(1, #lines - keep.failed + 1))
+end
+
+-- Of a job that stays in the bucket.
+local function keep_failed(keys, id, attempt)
+  write_failed(id, with_failed(keys.keep, failed_of(id), attempt), keys.keep.most_failed)
+end
+
+-- Behind a record: what was kept of the job's failed attempts, and the last one, where it ended the job. It is
+-- forgotten with the record.
+local function failed_lines(keys, id, attempt)
+  local failed = failed_of(id)
+  if failed then forget_failed(id) end
+  if attempt then failed = with_failed(keys.keep, failed, attempt) end
+  return failed and '\n' .. failed or ''
+end
+
 -- Call it after the job has left the bucket, which gets back its bytes and its caller's place; `record_exits` writes
--- it. `caller` may be nil.
-local function record(keys, id, outcome, result, size, caller)
-  local text, n = whole(now_ms) .. ' ' .. outcome, 2 * recorded.jobs
+-- it. `caller` and `attempt`, the failed one that ended the job, may be nil.
+local function record(keys, id, outcome, result, size, caller, attempt)
+  local text, n = whole(now_ms) .. ' ' .. outcome .. failed_lines(keys, id, attempt), 2 * recorded.jobs
   recorded.outcomes[n + 1], recorded.outcomes[n + 2] = id, text
   recorded.ids[recorded.jobs + 1] = id
   recorded.results[result] = (recorded.results[result] or 0) + 1
@@ -102,14 +124,16 @@ end
 -- A foreign entry may have any number of fields: the letter has the first of them.
 local MOST_FIELDS = 100
 
--- Reads all that burying takes and writes nothing, so that what fails here has changed nothing.
-local function letter_of(job, entry, outcome, reason)
+-- Reads all that burying takes and writes nothing, so that what fails here has changed nothing. `attempt`: the failed
+-- one, '' or nil where the job dies of none.
+local function letter_of(job, entry, outcome, reason, attempt)
   local id = job_id(job)
   local fields, own = { 'job', id, 'reason', reason, 'outcome', outcome }, letter_fields(entry)
   for i = 1, math.min(#own, 2 * MOST_FIELDS) do fields[#fields + 1] = own[i] end
   return {
     job = job, id = id, outcome = outcome, fields = fields, bytes = letter_bytes(fields),
     is_whole = #entry > 0, counted = counted_bytes(entry), caller = caller_of(entry),
+    attempt = attempt ~= '' and attempt or nil,
   }
 end
 
@@ -121,14 +145,15 @@ local function bury(keys, letter)
     redis.call('HSET', keys.letters, letter.id, redis.call('XADD', keys.dead, '*', unpack(letter.fields)))
     count_bytes(keys, 'dead_bytes', letter.bytes)
   end
-  record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller)
+  record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller, letter.attempt)
 end
 
 -- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether
 -- it has left.
 local function bury_or_keep(keys, letter)
   if dead_is_full(keys) then
-    keep_unburied(keys, letter.job, letter.outcome)
+    local is_there = keep_unburied(keys, letter.job, letter.outcome)
+    if is_there and letter.attempt then keep_failed(keys, letter.id, letter.attempt) end
     return false
   end
   bury(keys, letter)

@@ -6,14 +6,15 @@
 --       where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
 --       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 the most bytes of one caller
---       8 ms until the new job is due (0: at once)  9 the replay of many that this is part of, or ''
+--       8 ms until the new job is due (0: at once)  9 the replay of many that this is part of, or '', then names and
+--         values of the new job, where it isn't as the one that died
 -- Result  { 'changed', … } | { 'absent' } | { 'ended' }: that replay has | { 'admitted', new id, level, eta in ms }
 --         { 'bucket_full' | 'max_share', retry after in ms, level }
 local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7] }
 local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
 local CONTROL, HOLDERS, REPLAYS = KEYS[5], KEYS[8], KEYS[9]
 local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local plan, delay, part_of = ARGV[5], tonumber(ARGV[8]), ARGV[9]
+local plan, delay, part_of, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], 10
 local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
 local changed = control_read(CONTROL, version)
 if changed then return changed end
@@ -26,13 +27,15 @@ local pace = pace_read(PACE)
 local look = pace_look(pace, plan)
 local level, pending = count_jobs(keys.jobs)
 local NOT_AGAIN = { job = true, reason = true, outcome = true, due = true, expires = true }
-local entry = {}
-for i = 1, #found[2], 2 do
-  local name, value = found[2][i], found[2][i + 1]
-  -- Its first deadline has passed with its first life.
-  if not NOT_AGAIN[name] then
-    entry[#entry + 1] = name
-    entry[#entry + 1] = value
+local entry = { unpack(ARGV, FIRST_EDITED) }
+if #entry == 0 then
+  for i = 1, #found[2], 2 do
+    local name, value = found[2][i], found[2][i + 1]
+    -- Its first deadline has passed with its first life.
+    if not NOT_AGAIN[name] then
+      entry[#entry + 1] = name
+      entry[#entry + 1] = value
+    end
   end
 end
 if delay > 0 then

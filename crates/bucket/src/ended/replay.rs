@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use dripfeed_job::{JobId, Rate};
+use bytes::Bytes;
+use dripfeed_job::entry::{self, NewEntry};
+use dripfeed_job::{JobId, Rate, Submission};
 use dripfeed_store::Call;
 
 use crate::admission::{Admitted, RefusalReason, Refused};
 use crate::bucket::Bucket;
-use crate::ended::dead_letters::DeadFilter;
+use crate::ended::dead_letters::{DeadFilter, REPLAY_OF};
 use crate::ended::replays::replay_task::ReplayId;
 use crate::error::BucketError;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
@@ -36,7 +38,42 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn replay(&self, id: JobId) -> Result<Replayed, BucketError> {
-        Ok(self.redis_bucket.replay(id, Duration::ZERO, None).await?.unwrap_or(Replayed::Unknown))
+        Ok(self.redis_bucket.replay(id, Duration::ZERO, None, None).await?.unwrap_or(Replayed::Unknown))
+    }
+
+    /// As [`Bucket::replay`], with another payload: all else of the job stays, and the new one names the old one. Not
+    /// in a list bucket, and not of a job that can't be read. `content_type` None: as it was.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn replay_edited(
+        &self,
+        id: JobId,
+        body: Bytes,
+        content_type: Option<String>,
+    ) -> Result<Replayed, BucketError> {
+        if self.redis_bucket.kind == Kind::List {
+            return Err(BucketError::Unsupported("replay with another payload"));
+        }
+        let Some((_, fields)) = self.redis_bucket.letter_of(id).await? else { return Ok(Replayed::Unknown) };
+        let died = entry::decode(id, &fields)
+            .map_err(|_| BucketError::Unsupported("replay with another payload, of a job that can't be read"))?;
+        let edited = Submission {
+            body,
+            content_type: content_type.or(died.content_type),
+            method: died.method,
+            path: died.path,
+            headers: died.headers,
+            caller: died.caller,
+            traceparent: died.traceparent,
+            retries: died.retries,
+            timeout: died.timeout,
+            ..Submission::default()
+        };
+        let mut edited = entry::encode(&edited);
+        edited.options.push((REPLAY_OF, id.to_string()));
+        let replayed = self.redis_bucket.replay(id, Duration::ZERO, None, Some(&edited)).await?;
+        Ok(replayed.unwrap_or(Replayed::Unknown))
     }
 
     /// Those that match, oldest first, as far as there is room, at most at `rate`: the n-th is due after n of its
@@ -54,7 +91,7 @@ impl Bucket {
             let delay = rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
             });
-            match self.redis_bucket.replay(*id, delay, None).await?.unwrap_or(Replayed::Unknown) {
+            match self.redis_bucket.replay(*id, delay, None, None).await?.unwrap_or(Replayed::Unknown) {
                 Replayed::As(_) => done.replayed += 1,
                 // Others may still have theirs.
                 Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. }) => done.left += 1,
@@ -71,16 +108,18 @@ impl Bucket {
 }
 
 impl RedisBucket {
-    /// The new job is due after `delay`. None: the replay of many that this is part of has ended.
+    /// The new job is due after `delay`, and is as the one that died where it isn't `edited`. None: the replay of many
+    /// that this is part of has ended.
     pub(super) async fn replay(
         &self,
         id: JobId,
         delay: Duration,
         part_of: Option<ReplayId>,
+        edited: Option<&NewEntry>,
     ) -> Result<Option<Replayed>, BucketError> {
         let (effective, mut reply) = self
             .run_with_settings("replay", WaitFor::Durability, |effective| {
-                self.replay_call(effective, id, delay, part_of)
+                self.replay_call(effective, id, delay, part_of, edited)
             })
             .await?;
         let capacity = effective.settings.capacity;
@@ -109,6 +148,7 @@ impl RedisBucket {
         id: JobId,
         delay: Duration,
         part_of: Option<ReplayId>,
+        edited: Option<&NewEntry>,
     ) -> Call<'static> {
         let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![
@@ -127,6 +167,9 @@ impl RedisBucket {
         call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
         call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call.arg(part_of.map_or_else(String::new, |replay| replay.to_string()));
+        for (name, value) in edited.into_iter().flat_map(NewEntry::fields) {
+            call.arg(name).arg(value);
+        }
         call
     }
 }

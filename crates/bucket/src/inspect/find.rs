@@ -1,6 +1,7 @@
 //! Finds one job, wherever it is.
 
 use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 use dripfeed_job::{JobId, JobState, Outcome};
 
 use crate::bucket::Bucket;
@@ -29,6 +30,10 @@ pub struct JobView {
     pub consumer: Option<String>,
     /// And when it was settled, ms since the epoch.
     pub outcome: Option<(Outcome, u64)>,
+    /// The latest of its failed attempts. A list of jobs has those of ended jobs alone.
+    pub failed: Vec<FailedAttempt>,
+    /// While it is in the bucket: the dead letter that it was, before somebody gave it another payload.
+    pub replay_of: Option<JobId>,
 }
 
 impl From<EndedJob> for JobView {
@@ -41,6 +46,8 @@ impl From<EndedJob> for JobView {
             caller: ended.outcome.caller.clone(),
             consumer: None,
             outcome: Some((ended.outcome, ended.settled_ms)),
+            failed: ended.failed,
+            replay_of: None,
         }
     }
 }
@@ -60,6 +67,8 @@ impl JobView {
             caller: some(reply.shown()?),
             consumer: some(reply.shown()?),
             outcome: None,
+            failed: Vec::new(),
+            replay_of: None,
         })
     }
 }
@@ -110,7 +119,8 @@ impl Bucket {
 impl RedisBucket {
     async fn find_in_stream(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
         let keys = &self.keys;
-        let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts(), keys.outcomes()]);
+        let keys = [keys.jobs(), keys.parked(), keys.attempts(), keys.outcomes(), keys.failed()];
+        let mut call = SCRIPTS.of(Kind::Stream).on(&keys);
         call.arg(id.to_string());
         let mut reply = Reply::new("find", self.store.run(&call).await?)?;
         if reply.is_empty() {
@@ -119,7 +129,10 @@ impl RedisBucket {
             reply.text()?;
             Ok(ended_job::parse(id, &reply.bytes()?).map(JobView::from))
         } else {
-            JobView::read(&mut reply).map(Some)
+            let mut job = JobView::read(&mut reply)?;
+            job.failed = FailedAttempt::read_all(&String::from_utf8_lossy(&reply.bytes()?));
+            job.replay_of = reply.shown()?.parse().ok();
+            Ok(Some(job))
         }
     }
 

@@ -89,7 +89,12 @@ impl Keys {
         self.of("attempts")
     }
 
-    /// Hash: job id → `ms record`.
+    /// Hash: job id → its latest failed attempts, in lines, of jobs that are tried again.
+    pub(crate) fn failed(&self) -> String {
+        self.of("attempts:failed")
+    }
+
+    /// Hash: job id → `ms record`, and its latest failed attempts, in lines.
     pub(crate) fn outcomes(&self) -> String {
         self.of("outcomes")
     }
@@ -134,7 +139,7 @@ impl Keys {
     /// `keys`, then what a stream keeps of its parked jobs; a list has none.
     pub(crate) fn and_parked(&self, mut keys: Vec<String>) -> Vec<String> {
         if self.kind == Kind::Stream {
-            keys.extend([self.parked(), self.attempts(), self.unburied()]);
+            keys.extend([self.parked(), self.attempts(), self.unburied(), self.failed()]);
         }
         keys
     }

@@ -44,6 +44,7 @@ impl BucketSettings {
             each(self.capacity, job),
             stored(keep.outcomes_bytes),
             each(keep.most_outcomes, OUTCOME),
+            each(keep.most_failed.min(self.capacity), stored(self.failed_attempts_of_a_job())),
             stored(keep.dead_bytes.saturating_add(LARGEST.min(self.capacity_bytes))),
             each(keep.most_dead, LETTER),
             each(keep.most_idempotency_keys, IDEMPOTENCY_KEY),
@@ -52,6 +53,14 @@ impl BucketSettings {
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
+    }
+
+    fn failed_attempts_of_a_job(&self) -> u64 {
+        match self.kind {
+            Kind::Stream => u64::from(self.keep.failed_attempts).saturating_mul(self.keep.failed_bytes()),
+            // The first one that fails ends its job.
+            Kind::List => 0,
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 import { live } from "./live.js";
 import { times } from "./times.js";
 import { keys } from "./keys.js";
-import { tables } from "./tables.js";
+import { filter } from "./filter.js";
 import { strips } from "./history.js";
 
 times();
 keys();
-tables();
+filter();
 strips();
 live();
 

@@ -117,6 +117,12 @@ impl Frame {
         };
         self.buckets.iter().filter_map(row).collect()
     }
+
+    /// Whether it has a row of each bucket that can be read, and not only of those that were asked for.
+    #[must_use]
+    pub fn has_all(&self) -> bool {
+        self.summary.buckets == (self.buckets.len() + self.unavailable.len()) as u64
+    }
 }
 
 impl Bucket {

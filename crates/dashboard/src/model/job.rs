@@ -12,6 +12,24 @@ pub(crate) struct Job {
     pub(crate) caller: Option<String>,
     pub(crate) consumer: Option<String>,
     pub(crate) outcome: Option<Outcome>,
+    #[serde(default)]
+    pub(crate) failed_attempts: Vec<FailedAttempt>,
+    pub(crate) replay_of: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct FailedAttempt {
+    pub(crate) attempt: u32,
+    pub(crate) started_at: String,
+    pub(crate) took_ms: u64,
+    pub(crate) replica: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) reason: String,
+    pub(crate) body: Option<String>,
+    pub(crate) content_type: Option<String>,
+    #[serde(default)]
+    pub(crate) base64: bool,
+    pub(crate) truncated: bool,
 }
 
 #[derive(Deserialize)]
@@ -38,7 +56,18 @@ pub(crate) struct DeadLetter {
     pub(crate) content_type: Option<String>,
     pub(crate) body: Option<String>,
     pub(crate) body_base64: Option<String>,
+    pub(crate) method: Option<String>,
+    pub(crate) path: Option<String>,
+    /// None: the visitor may not see them.
+    pub(crate) headers: Option<Vec<Header>>,
+    pub(crate) replay_of: Option<String>,
     pub(crate) outcome: Outcome,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 /// The receipt of a submission or a replay.

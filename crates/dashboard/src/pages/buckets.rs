@@ -1,31 +1,34 @@
 //! `/`: all buckets, and what needs a person first.
 
-use std::future::ready;
+mod drawn;
+mod live;
 
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
+use futures::future::join_all;
 use http::{HeaderMap, Method, header};
 use maud::{Markup, html};
 
+pub(crate) use self::live::events;
+
+use self::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
 use crate::dashboard::Dashboard;
-use crate::live::{self, Part};
 use crate::model::List;
-use crate::model::bucket::{Bucket, Frame, ListedBucket, Row};
-use crate::model::redis::Redis;
+use crate::model::bucket::{Bucket, ListedBucket, Row, Summary};
+use crate::model::history::History;
 use crate::pages::playground;
-use crate::parts::attention::{self, Notice};
 use crate::parts::layout::{self, Page};
-use crate::parts::{card, drawing, table, teach};
+use crate::parts::table::{self, Sparklines, TableQuery};
+use crate::parts::{card, drawing, strips, teach};
+use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
-
-/// From this number on a table shows more than drawings.
-const MOST_CARDS: usize = 30;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
     headers: HeaderMap,
     visitor: Result<Visitor, Response>,
+    Query(query): Query<TableQuery>,
 ) -> Response {
     if !wants_page(&headers) {
         return links(&page).await;
@@ -34,10 +37,12 @@ pub(crate) async fn show(
         Ok(visitor) => visitor,
         Err(answer) => return answer,
     };
-    match body(&page, &visitor, &headers).await {
-        Ok(body) => {
-            let page = Page { title: "Buckets", section: "/", live: Some("/live/buckets"), body };
-            layout::show(&visitor, &page)
+    match listed(&page, &visitor).await {
+        Ok(listed) => {
+            let shown = shown(&page, &visitor, &listed, &query).await;
+            let live = Some(shown.live.as_str());
+            let body = body(&page, &visitor, &headers, &listed, &shown.buckets).await;
+            layout::show(&visitor, &Page { title: "Buckets", section: "/", live, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
@@ -56,20 +61,48 @@ async fn links(page: &Dashboard) -> Response {
     }
 }
 
-async fn body(page: &Dashboard, visitor: &Visitor, headers: &HeaderMap) -> Result<Markup, Failure> {
-    let listed = listed(page, visitor).await?;
+async fn body(page: &Dashboard, visitor: &Visitor, headers: &HeaderMap, listed: &Listed, shown: &Markup) -> Markup {
     let of_redis = of_redis(page, visitor).await;
     let first = listed.states.first();
-    Ok(html! {
+    html! {
         (drawing::shapes())
         h1 { "Buckets" }
         (attention(&listed.rows(), &listed.unavailable, &of_redis))
         (playground::panel(page, visitor, first).await)
+        (shown)
+        @if let Some(bucket) = first.filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0)) {
+            section.teach {
+                h2 { "Submit a first job" }
+                (teach::submit(visitor, &teach::address(headers), &bucket.name))
+            }
+        }
+    }
+}
+
+/// What the page shows of all buckets, and where it gets its frames from.
+struct Shown {
+    buckets: Markup,
+    live: String,
+}
+
+async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &TableQuery) -> Shown {
+    if listed.count() <= MOST_CARDS {
+        return Shown { buckets: cards(listed), live: live::path(&listed.names(), listed.count()) };
+    }
+    let selection = query.select(listed.rows());
+    let names: Vec<&str> = selection.rows.iter().map(|row| row.name.as_str()).collect();
+    let sparklines = sparklines(page, visitor, &names).await;
+    let buckets = html! {
+        (summary(&listed.summary()))
+        (table::of(query, &selection, &sparklines))
+    };
+    Shown { buckets, live: live::path(&names, listed.count()) }
+}
+
+fn cards(listed: &Listed) -> Markup {
+    html! {
         @if listed.count() == 0 {
             section.state { p { "No bucket is configured, or your key is for none." } }
-        } @else if listed.count() > MOST_CARDS {
-            (search())
-            (table::of(&listed.rows()))
         } @else {
             @if listed.count() > 3 { (search()) }
             div.cards {
@@ -78,13 +111,17 @@ async fn body(page: &Dashboard, visitor: &Visitor, headers: &HeaderMap) -> Resul
             }
             (legend())
         }
-        @if let Some(bucket) = first.filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0)) {
-            section.teach {
-                h2 { "Submit a first job" }
-                (teach::submit(visitor, &teach::address(headers), &bucket.name))
-            }
-        }
-    })
+    }
+}
+
+/// Of the last hour; none for a bucket whose history can't be read.
+async fn sparklines(page: &Dashboard, visitor: &Visitor, names: &[&str]) -> Sparklines {
+    let read = names.iter().map(async |name| {
+        let path = format!("/v1/buckets/{}/history?window=1h", escaped(name));
+        let history: History = page.api().get(visitor, &path).await.ok()?;
+        Some(((*name).to_owned(), strips::sparkline(&history)))
+    });
+    join_all(read).await.into_iter().flatten().collect()
 }
 
 fn search() -> Markup {
@@ -107,15 +144,6 @@ fn legend() -> Markup {
     }
 }
 
-fn unavailable(name: &str) -> Markup {
-    html! {
-        article.card id=(card::id(name)) {
-            header { h2 { a href={ "/buckets/" (name) } { (name) } } span.badge data-mood="bad" { "✕ unavailable" } }
-            p.why { "Its state can't be read now." }
-        }
-    }
-}
-
 struct Listed {
     states: Vec<Bucket>,
     unavailable: Vec<String>,
@@ -126,23 +154,24 @@ impl Listed {
         self.states.len() + self.unavailable.len()
     }
 
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.states.iter().map(|bucket| bucket.name.clone()).collect();
-        names.extend(self.unavailable.iter().cloned());
-        names.sort();
-        names
+    fn names(&self) -> Vec<&str> {
+        let names = self.states.iter().map(|bucket| &bucket.name);
+        names.chain(&self.unavailable).map(String::as_str).collect()
+    }
+
+    fn summary(&self) -> Summary {
+        Summary {
+            buckets: self.count() as u64,
+            level: self.states.iter().map(|bucket| bucket.level).sum(),
+            capacity: self.states.iter().map(|bucket| bucket.capacity).sum(),
+            dead: self.states.iter().map(|bucket| bucket.dead).sum(),
+            paused: self.states.iter().filter(|bucket| bucket.paused).count() as u64,
+        }
     }
 
     fn rows(&self) -> Vec<Row> {
         self.states.iter().map(Bucket::row).collect()
     }
-}
-
-/// `others` are those of Redis.
-fn attention(rows: &[Row], unavailable: &[String], others: &[Notice]) -> Markup {
-    let states = rows.iter().flat_map(attention::of_bucket);
-    let gone = unavailable.iter().map(|name| attention::of_unavailable(name));
-    attention::list(others.iter().cloned().chain(states).chain(gone).collect())
 }
 
 async fn listed(page: &Dashboard, visitor: &Visitor) -> Result<Listed, Failure> {
@@ -155,55 +184,4 @@ async fn listed(page: &Dashboard, visitor: &Visitor) -> Result<Listed, Failure> 
         }
     }
     Ok(listed)
-}
-
-/// Only for keys that may see it; that it can't be had is seen by the buckets.
-async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice> {
-    if !visitor.permissions.all_buckets {
-        return Vec::new();
-    }
-    let redis = page.api().get::<Redis>(visitor, "/v1/redis").await;
-    redis.map(|redis| attention::of_redis(&redis)).unwrap_or_default()
-}
-
-pub(crate) async fn live(State(page): State<Dashboard>, visitor: Visitor) -> Response {
-    match stream(&page, &visitor).await {
-        Ok(events) => events,
-        Err(failure) => layout::failed(Some(&visitor), &failure),
-    }
-}
-
-async fn stream(page: &Dashboard, visitor: &Visitor) -> Result<Response, Failure> {
-    let names = listed(page, visitor).await?.names();
-    let others = of_redis(page, visitor).await;
-    if names.len() > MOST_CARDS {
-        return live::events(page, visitor, &[], move |frame| ready(rows(frame, &names, &others))).await;
-    }
-    let states = names.clone();
-    live::events(page, visitor, &states, move |frame| ready(cards(frame, &names, &others))).await
-}
-
-fn cards(frame: &Frame, names: &[String], others: &[Notice]) -> Option<Vec<Part>> {
-    let listed = Listed { states: frame.states.clone(), unavailable: frame.unavailable.clone() };
-    if listed.names() != names || frame.rows().len() != listed.states.len() {
-        return None;
-    }
-    let mut parts = vec![notices(frame, &listed.rows(), others)];
-    parts.extend(listed.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));
-    parts.extend(listed.unavailable.iter().map(|name| (card::id(name), unavailable(name))));
-    Some(parts)
-}
-
-fn rows(frame: &Frame, names: &[String], others: &[Notice]) -> Option<Vec<Part>> {
-    let rows = frame.rows();
-    if rows.len() + frame.unavailable.len() != names.len() {
-        return None;
-    }
-    let mut parts = vec![notices(frame, &rows, others)];
-    parts.extend(rows.iter().map(|row| (card::id(&row.name), table::row(row))));
-    Some(parts)
-}
-
-fn notices(frame: &Frame, rows: &[Row], others: &[Notice]) -> Part {
-    ("attention".to_owned(), attention(rows, &frame.unavailable, others))
 }

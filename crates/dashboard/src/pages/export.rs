@@ -44,7 +44,7 @@ pub(crate) async fn export(
             },
             None => None,
         };
-        Some((Ok(lines(&letters.items)), (export, next)))
+        Some((Ok(export.lines(letters.items)), (export, next)))
     });
     let fields = [
         (header::CONTENT_TYPE, "application/x-ndjson"),
@@ -58,8 +58,12 @@ impl Export {
     async fn letters(&self, cursor: Option<&str>) -> Result<List<Value>, Failure> {
         self.page.api().get(&self.visitor, &format!("{}{}", self.path, self.wanted.page(cursor))).await
     }
-}
 
-fn lines(letters: &[Value]) -> Bytes {
-    Bytes::from(letters.iter().map(|letter| format!("{letter}\n")).collect::<String>())
+    fn lines(&self, letters: Vec<Value>) -> Bytes {
+        let line = |mut letter| {
+            self.page.redaction().mask_letter(&mut letter);
+            format!("{letter}\n")
+        };
+        Bytes::from(letters.into_iter().map(line).collect::<String>())
+    }
 }

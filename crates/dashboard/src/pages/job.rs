@@ -6,11 +6,13 @@ use http::Method;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
-use crate::model::job::{Job, Outcome};
+use crate::model::job::{FailedAttempt, Job, Outcome};
 use crate::pages::done::{Done, after};
 use crate::pages::jobs::label;
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, card, listing, numbers, payload, when};
+use crate::parts::payload::{self, Payload};
+use crate::parts::{action, card, listing, numbers, when};
+use crate::redaction::Redaction;
 use crate::web::api::escaped;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
@@ -24,14 +26,14 @@ pub(crate) async fn show(
     let path = format!("/v1/buckets/{}/jobs/{}", escaped(&name), escaped(&id));
     match page.api().get::<Job>(&visitor, &path).await {
         Ok(job) => {
-            let body = body(&visitor, &name, &job, &done);
+            let body = body(&page, &visitor, &name, &job, &done);
             layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: None, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
 }
 
-fn body(visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
+fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
     let can_be_cancelled = matches!(job.state.as_str(), "waiting" | "parked");
     html! {
         h1 { "Job " code { (job.id) } }
@@ -39,7 +41,8 @@ fn body(visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
         (done.show())
         ol.timeline {
             li { strong { "accepted" } " " (when::ago(&job.accepted_at)) }
-            @if job.attempts > 0 { li { strong { (numbers::attempts(job.attempts)) } } }
+            @if job.attempts > 0 { li { strong { (numbers::attempts(job.attempts)) } (not_kept(job)) } }
+            @for attempt in &job.failed_attempts { (failed(page.redaction(), attempt)) }
             @if let Some(due) = &job.due_at { li { strong { "due" } " " (when::ago(due)) } }
             @if let Some(consumer) = &job.consumer { li { strong { "in flight" } " at " code { (consumer) } } }
             @match &job.outcome {
@@ -50,7 +53,10 @@ fn body(visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
                 None => li { strong { (label(&job.state)) } " now" },
             }
         }
-        dl.numbers { (card::number("caller", &html! { (job.caller.as_deref().unwrap_or("none")) })) }
+        dl.numbers {
+            (card::number("caller", &html! { (job.caller.as_deref().unwrap_or("none")) }))
+            @if let Some(died) = &job.replay_of { (card::number("edited from", &html! { code { (died) } })) }
+        }
         @if job.state == "dead" {
             p { a.button href={ "/buckets/" (name) "/dead/" (job.id) } { "Show the dead letter" } }
         }
@@ -58,7 +64,37 @@ fn body(visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
             @let path = format!("/buckets/{name}/jobs/{}/cancel", job.id);
             div.actions { (action::button(visitor, &path, "Cancel the job")) }
         }
-        @if let Some(outcome) = &job.outcome { (answer(visitor, outcome)) }
+        @if let Some(outcome) = &job.outcome { (answer(page, visitor, outcome)) }
+    }
+}
+
+/// Of failed attempts the latest are kept.
+fn not_kept(job: &Job) -> Markup {
+    let first = job.failed_attempts.first().map_or(1, |failed| failed.attempt);
+    html! { @if first > 1 { ", the latest failed ones:" } }
+}
+
+fn failed(redaction: &Redaction, attempt: &FailedAttempt) -> Markup {
+    html! {
+        li data-mood="bad" {
+            strong { "attempt " (attempt.attempt) " failed" } " " (when::ago(&attempt.started_at)) ": " (attempt.reason)
+            br;
+            span.faint {
+                @if let Some(status) = attempt.status { "status " (status) ", " }
+                "took " (numbers::latency(attempt.took_ms)) ", by " code { (attempt.replica) }
+            }
+            @if attempt.body.is_some() {
+                details {
+                    summary { "Its answer" }
+                    (payload::of(redaction, &Payload {
+                        text: attempt.body.as_deref(),
+                        is_base64: attempt.base64,
+                        content_type: attempt.content_type.as_deref(),
+                        truncated: attempt.truncated,
+                    }))
+                }
+            }
+        }
     }
 }
 
@@ -71,7 +107,7 @@ fn mood(result: &str) -> &'static str {
 }
 
 /// The upstream's last answer.
-pub(crate) fn answer(visitor: &Visitor, outcome: &Outcome) -> Markup {
+pub(crate) fn answer(page: &Dashboard, visitor: &Visitor, outcome: &Outcome) -> Markup {
     html! {
         section {
             h2 { "The upstream's answer" }
@@ -80,8 +116,12 @@ pub(crate) fn answer(visitor: &Visitor, outcome: &Outcome) -> Markup {
                 ", after " (numbers::attempts(outcome.attempts))
             }
             @if visitor.may("inspect") {
-                @let content_type = outcome.content_type.as_deref();
-                (payload::of(outcome.body.as_deref(), outcome.base64, content_type, outcome.truncated))
+                (payload::of(page.redaction(), &Payload {
+                    text: outcome.body.as_deref(),
+                    is_base64: outcome.base64,
+                    content_type: outcome.content_type.as_deref(),
+                    truncated: outcome.truncated,
+                }))
             } @else { (payload::hidden()) }
         }
     }

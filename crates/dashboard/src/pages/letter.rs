@@ -8,9 +8,12 @@ use maud::{Markup, html};
 use crate::dashboard::Dashboard;
 use crate::model::job::{DeadLetter, Receipt};
 use crate::pages::done::after;
+use crate::pages::edit;
 use crate::pages::job::answer;
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, card, listing, payload, teach, when};
+use crate::parts::payload::{self, Payload};
+use crate::parts::{action, card, curl, listing, teach, when};
+use crate::redaction::{MASK, Redaction};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -25,16 +28,30 @@ pub(crate) async fn show(
     let path = format!("/buckets/{}/dead/{}", escaped(&name), escaped(&id));
     match page.api().get::<DeadLetter>(&visitor, &format!("/v1{path}")).await {
         Ok(letter) => {
-            let body = body(&visitor, &name, &path, &letter, &teach::address(&headers));
+            let letter = masked(page.redaction(), letter);
+            let body = body(&page, &visitor, &name, &path, &letter, &teach::address(&headers));
             layout::show(&visitor, &Page { title: &format!("Dead letter {id}"), section: "/", live: None, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
 }
 
-fn body(visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, address: &str) -> Markup {
-    let is_base64 = letter.body_base64.is_some();
-    let text = letter.body.as_deref().or(letter.body_base64.as_deref());
+/// Headers alone: of the payload it is to be seen that something is masked.
+fn masked(redaction: &Redaction, mut letter: DeadLetter) -> DeadLetter {
+    let headers = letter.headers.iter_mut().flatten();
+    for header in headers.filter(|header| redaction.masks_header(&header.name)) {
+        MASK.clone_into(&mut header.value);
+    }
+    letter
+}
+
+fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, address: &str) -> Markup {
+    let payload = Payload {
+        text: letter.body.as_deref().or(letter.body_base64.as_deref()),
+        is_base64: letter.body_base64.is_some(),
+        content_type: letter.content_type.as_deref(),
+        truncated: false,
+    };
     html! {
         h1 { "Dead letter " code { (letter.id) } }
         (listing::tabs(name, "/dead"))
@@ -45,6 +62,7 @@ fn body(visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, address:
         @if visitor.may("operate") {
             div.actions {
                 (action::button(visitor, &format!("{path}/replay"), "Replay"))
+                (edit::form(page.redaction(), visitor, path, letter))
                 @let what = "Deletes this letter and its payload for good.";
                 (action::confirmed(visitor, &format!("{path}/delete"), "Delete…", what, "delete"))
             }
@@ -52,35 +70,40 @@ fn body(visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, address:
         dl.numbers {
             (card::number("accepted", &when::ago(&letter.accepted_at)))
             (card::number("caller", &html! { (letter.caller.as_deref().unwrap_or("none")) }))
+            @if let Some(died) = &letter.replay_of { (card::number("edited from", &html! { code { (died) } })) }
         }
         section {
             h2 { "Payload" }
             @if visitor.may("inspect") {
-                (payload::of(text, is_base64, letter.content_type.as_deref(), false))
-                h3 { "As a new job" }
-                (teach::command(&curl(name, letter, address)))
+                (payload::of(page.redaction(), &payload))
+                (request(letter))
+                @if let Some(command) = curl::of(page.redaction(), name, letter, address) {
+                    h3 { "As a new job" }
+                    (teach::command(&command))
+                }
             } @else { (payload::hidden()) }
         }
-        (answer(visitor, &letter.outcome))
+        (answer(page, visitor, &letter.outcome))
     }
 }
 
-fn curl(name: &str, letter: &DeadLetter, address: &str) -> String {
-    let content_type = letter.content_type.as_deref();
-    let content_type =
-        content_type.map(|text| format!(" -H {}", quoted(&format!("content-type: {text}")))).unwrap_or_default();
-    let url = format!("{address}/v1/buckets/{name}/jobs");
-    match (&letter.body, &letter.body_base64) {
-        (_, Some(base64)) => format!("printf %s {base64} | base64 -d | curl {url}{content_type} --data-binary @-"),
-        (body, None) => {
-            format!("curl {url}{content_type} --data-binary {}", quoted(body.as_deref().unwrap_or_default()))
+/// What of the call isn't the bucket's own.
+fn request(letter: &DeadLetter) -> Markup {
+    html! {
+        dl.numbers {
+            @if let Some(method) = &letter.method { (card::text("method", method)) }
+            @if let Some(path) = &letter.path { (card::text("path", path)) }
+        }
+        @if let Some(headers) = letter.headers.as_ref().filter(|headers| !headers.is_empty()) {
+            h3 { "Forwarded headers" }
+            div.scroll tabindex="0" role="region" aria-label="Forwarded headers" { table {
+                (listing::head(&["name", "value"]))
+                tbody { @for header in headers {
+                    tr { th scope="row" { code { (header.name) } } td { code { (header.value) } } }
+                } }
+            } }
         }
     }
-}
-
-/// For a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 pub(crate) async fn replay(

@@ -9,6 +9,8 @@ use crate::parts::numbers;
 /// A throttle that is longer than this is worth a look.
 const LONG_HOLD_MS: u64 = 5 * 60_000;
 const NEARLY_FULL_PERCENT: u64 = 90;
+/// More than a person reads, and each frame may have them all.
+const MOST_SHOWN: usize = 20;
 
 /// One thing.
 #[derive(Clone)]
@@ -101,6 +103,8 @@ pub fn sort(notices: &mut [Notice]) {
 /// The worst first; a sentence when nothing needs anybody.
 pub(crate) fn list(mut notices: Vec<Notice>) -> Markup {
     sort(&mut notices);
+    let others = notices.len().saturating_sub(MOST_SHOWN);
+    notices.truncate(MOST_SHOWN);
     html! {
         section.attention #attention aria-label="What needs attention" {
             @if notices.is_empty() {
@@ -116,6 +120,7 @@ pub(crate) fn list(mut notices: Vec<Notice>) -> Markup {
                             }
                         }
                     }
+                    @if others > 0 { li.faint { "and " (numbers::count(others as u64)) " more" } }
                 }
             }
         }

@@ -5,13 +5,36 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::redaction::{Redaction, Shown};
+
 /// More is cut: it can be had from the API.
 const SHOWN_BYTES: usize = 64 * 1024;
 const BYTES_IN_LINE: usize = 16;
 
-/// `text` as the API returns it: base64 when it isn't UTF-8.
-pub(crate) fn of(text: Option<&str>, is_base64: bool, content_type: Option<&str>, truncated: bool) -> Markup {
-    let Some(text) = text else { return html! { p.faint { "none was kept" } } };
+/// As the API returns it.
+pub(crate) struct Payload<'a> {
+    pub(crate) text: Option<&'a str>,
+    /// The text is base64, because it isn't UTF-8.
+    pub(crate) is_base64: bool,
+    pub(crate) content_type: Option<&'a str>,
+    pub(crate) truncated: bool,
+}
+
+pub(crate) fn of(redaction: &Redaction, payload: &Payload<'_>) -> Markup {
+    let Some(text) = payload.text else { return html! { p.faint { "none was kept" } } };
+    match if payload.is_base64 { Shown::Whole } else { redaction.of_text(text) } {
+        Shown::Whole => whole(text, payload),
+        Shown::Masked(masked) => html! {
+            p.faint { "Some of its fields are redacted." }
+            (whole(&masked, payload))
+        },
+        Shown::Hidden => html! {
+            p.faint { "It isn't shown: it may have fields that are to be redacted, and isn't one whole JSON text." }
+        },
+    }
+}
+
+fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Payload<'_>) -> Markup {
     let bytes = if is_base64 { STANDARD.decode(text).unwrap_or_default() } else { text.as_bytes().to_vec() };
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
     html! {

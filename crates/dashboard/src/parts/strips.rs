@@ -73,3 +73,13 @@ fn label(strip: &Strip) -> String {
     let most = strip.series.iter().map(|series| format!("{} up to {}", series.name, strip.unit.show(series.most)));
     format!("{}: {}", strip.title, most.collect::<Vec<_>>().join(", "))
 }
+
+/// The level alone, without words: beside numbers that say it.
+pub(crate) fn sparkline(history: &History) -> Markup {
+    let level = series::level(history);
+    html! {
+        svg.sparkline viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" aria-hidden="true" {
+            @if let Some(all) = level.series.first() { path d=(drawn(all, level.top())) {} }
+        }
+    }
+}

@@ -1,44 +1,83 @@
-//! Many buckets: a row for each.
+//! Many buckets: a row for each, of which a page shows some.
+
+mod selection;
+
+use std::collections::HashMap;
 
 use maud::{Markup, html};
 
+use self::selection::COLUMNS;
+pub(crate) use self::selection::{Selection, TableQuery};
 use crate::model::bucket::Row;
 use crate::parts::card;
 use crate::parts::leak::State;
 use crate::parts::numbers;
+use crate::web::api::escaped;
 
-/// Of numbers.
-const COLUMNS: [&str; 7] = ["level", "capacity", "full", "in/s", "429/s", "out/s", "dead"];
+/// The levels of the last hour of each bucket, as a picture.
+pub(crate) type Sparklines = HashMap<String, Markup>;
 
-pub(crate) fn of(rows: &[Row]) -> Markup {
+pub(crate) fn of(query: &TableQuery, selection: &Selection, sparklines: &Sparklines) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="All buckets" {
-            table.sortable {
-                thead { tr {
-                    th scope="col" { "bucket" }
-                    th scope="col" { "state" }
-                    @for column in COLUMNS { th.number scope="col" { (column) } }
-                } }
-                tbody { @for bucket in rows { (row(bucket)) } }
+        (search(query))
+        @if selection.rows.is_empty() {
+            section.state { p { "No bucket has such a name." } }
+        } @else {
+            div.scroll tabindex="0" role="region" aria-label="Buckets" {
+                table {
+                    (head(query))
+                    tbody { @for bucket in &selection.rows { (row(bucket, sparklines.get(&bucket.name))) } }
+                }
             }
+            (pages(query, selection))
         }
     }
 }
 
-pub(crate) fn row(bucket: &Row) -> Markup {
-    let full = numbers::percent(bucket.level, bucket.capacity);
+fn search(query: &TableQuery) -> Markup {
     html! {
-        tr id=(card::id(&bucket.name)) data-search=(bucket.name) {
-            th scope="row" { a href={ "/buckets/" (bucket.name) } { (bucket.name) } }
+        form.find method="get" action="/" role="search" {
+            label for="search" { "Name" }
+            input #search name="q" type="search" value=(query.search()) autocomplete="off" spellcheck="false"
+                data-search-field;
+            @if let Some(sort) = query.sort() { input type="hidden" name="sort" value=(sort); }
+            button type="submit" { "Find" }
+        }
+    }
+}
+
+/// A column's heading sorts by it.
+fn head(query: &TableQuery) -> Markup {
+    html! {
+        thead { tr {
+            @for column in &COLUMNS {
+                th.number[column.is_number] scope="col" aria-sort=[query.sorted_by(column)] {
+                    a href={ "/" (query.sorting(column)) } { (column.heading) }
+                }
+                // Beside the level that it ends with.
+                @if column.heading == "level" { th scope="col" { "last hour" } }
+            }
+        } }
+    }
+}
+
+/// A row without a sparkline leaves the one that the page has.
+pub(crate) fn row(bucket: &Row, sparkline: Option<&Markup>) -> Markup {
+    let full = numbers::percent(bucket.level, bucket.capacity);
+    let path = format!("/buckets/{}", escaped(&bucket.name));
+    html! {
+        tr id=(card::id(&bucket.name)) {
+            th scope="row" { a href=(path) { (bucket.name) } }
             td { (State::of(bucket).badge()) }
             td.number { (numbers::count(bucket.level)) }
+            td { spark-line { @if let Some(sparkline) = sparkline { (sparkline) } } }
             td.number { (numbers::count(bucket.capacity)) }
             td { meter aria-label="full" min="0" max="100" value=(full) title={ (full) " %" } { (full) " %" } }
             (rate(bucket.accepted_per_s))
             (rate(bucket.refused_per_s))
             (rate(bucket.settled_per_s))
             td.number {
-                @if bucket.dead > 0 { a href={ "/buckets/" (bucket.name) "/dead" } { (numbers::count(bucket.dead)) } }
+                @if bucket.dead > 0 { a href={ (path) "/dead" } { (numbers::count(bucket.dead)) } }
                 @else { "0" }
             }
         }
@@ -48,4 +87,20 @@ pub(crate) fn row(bucket: &Row) -> Markup {
 /// What doesn't happen steps back.
 fn rate(per_s: f64) -> Markup {
     html! { td.number.faint[per_s <= 0.0] { (numbers::rate(per_s)) } }
+}
+
+fn pages(query: &TableQuery, selection: &Selection) -> Markup {
+    let (first, found) = (selection.first(), selection.found as u64);
+    let last = first + selection.rows.len() - 1;
+    html! {
+        nav.more aria-label="Pages" {
+            span { (first) " to " (last) " of " (numbers::counted(found, "bucket", "buckets")) }
+            @if let Some(page) = selection.before() {
+                a.button href={ "/" (query.turned_to(page)) } rel="prev" { "Previous" }
+            }
+            @if let Some(page) = selection.after() {
+                a.button href={ "/" (query.turned_to(page)) } rel="next" { "Next" }
+            }
+        }
+    }
 }

@@ -47,6 +47,20 @@ impl Api {
         if status.is_success() { Ok(body) } else { Err(Failure::of(status, &body)) }
     }
 
+    /// As [`Api::call`], with a body of another kind than JSON.
+    pub(crate) async fn submit(
+        &self,
+        visitor: &Visitor,
+        path: &str,
+        content_type: Option<&str>,
+        body: String,
+    ) -> Result<Bytes, Failure> {
+        let request = request(Method::POST, path, content_type, body.into())?;
+        let (parts, body) = self.made(visitor, request).await.into_parts();
+        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+        if parts.status.is_success() { Ok(body) } else { Err(Failure::of(parts.status, &body)) }
+    }
+
     /// The whole answer, however it is.
     pub(crate) async fn answer(
         &self,
@@ -67,17 +81,27 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response<Body>, Failure> {
-        let bytes = body.map(Value::to_string).unwrap_or_default();
-        let mut request = Request::new(Body::from(bytes));
-        *request.method_mut() = method;
-        *request.uri_mut() = path.parse().map_err(|_| Failure::not_found())?;
-        if body.is_some() {
-            request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
+        let content_type = body.map(|_| "application/json");
+        let body = Body::from(body.map(Value::to_string).unwrap_or_default());
+        Ok(self.made(visitor, request(method, path, content_type, body)?).await)
+    }
+
+    async fn made(&self, visitor: &Visitor, mut request: Request<Body>) -> Response<Body> {
         visitor.sign(&mut request);
         match self.0.clone().oneshot(request).await {
-            Ok(answer) => Ok(answer),
+            Ok(answer) => answer,
             Err(never) => match never {},
         }
     }
+}
+
+fn request(method: Method, path: &str, content_type: Option<&str>, body: Body) -> Result<Request<Body>, Failure> {
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = path.parse().map_err(|_| Failure::not_found())?;
+    if let Some(content_type) = content_type {
+        let invalid = |_| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid content type", "use a media type");
+        request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::try_from(content_type).map_err(invalid)?);
+    }
+    Ok(request)
 }

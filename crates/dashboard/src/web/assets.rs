@@ -34,7 +34,7 @@ const FILES: [(&str, &str, &str); 9] = [
     asset!("morph.js", SCRIPT),
     asset!("times.js", SCRIPT),
     asset!("keys.js", SCRIPT),
-    asset!("tables.js", SCRIPT),
+    asset!("filter.js", SCRIPT),
     asset!("history.js", SCRIPT),
 ];
 

@@ -182,8 +182,10 @@ impl Pages<'_> {
 }
 
 fn encoded(query: &[(&str, String)]) -> String {
-    let plain = percent_encoding::NON_ALPHANUMERIC;
-    let pairs =
-        query.iter().map(|(name, value)| format!("{name}={}", percent_encoding::utf8_percent_encode(value, plain)));
-    pairs.collect::<Vec<_>>().join("&")
+    query.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect::<Vec<_>>().join("&")
+}
+
+/// A part of a path or of a query.
+pub(crate) fn escaped(text: &str) -> impl std::fmt::Display {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
 }

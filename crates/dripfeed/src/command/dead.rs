@@ -1,11 +1,14 @@
 //! `dripfeed dead BUCKET`
 
+mod replays;
+
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use dripfeed_job::{BucketName, JobId, Rate};
 use http::{HeaderMap, Method};
 use serde_json::{Value as Json, json};
 
+use self::replays::ReplaysArgs;
 use super::listing::print_pages;
 use crate::client::{ConnectionArgs, Server};
 use crate::exit::{Exit, Failure};
@@ -40,9 +43,14 @@ enum DeadCommand {
         /// Rate of replays, such as 10/s [default: the bucket's rate]
         #[arg(long, requires = "all")]
         rate: Option<Rate>,
+        /// In the background, as there is room: prints the replay, which `replays` shows
+        #[arg(long, requires = "all", conflicts_with = "id")]
+        background: bool,
         #[command(flatten)]
         filter: FilterArgs,
     },
+    /// Show the latest replays in the background, or one, and stop it
+    Replays(ReplaysArgs),
     /// Delete one permanently
     Delete { id: JobId },
 }
@@ -95,6 +103,11 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
             let receipt = server.post(&format!("{path}/{id}/replay")).await?;
             Ok(print(&receipt, &shown(&receipt, "/id"), connection.output)?)
         }
+        Some(DeadCommand::Replay { id: None, rate, filter, background: true, .. }) => {
+            let started = server.send_json(Method::POST, &format!("{path}/replays"), &filter.document(*rate)).await?;
+            Ok(replays::print(&started, connection.output)?)
+        }
+        Some(DeadCommand::Replays(arguments)) => replays::run(&server, &path, arguments, connection.output).await,
         Some(DeadCommand::Replay { id: None, rate, filter, .. }) => {
             let done = server.send_json(Method::POST, &format!("{path}/replay"), &filter.document(*rate)).await?;
             print(&done, &shown(&done, "/replayed"), connection.output)?;

@@ -1,5 +1,7 @@
 //! `dripfeed jobs BUCKET`
 
+mod cancel;
+
 use clap::Args;
 use dripfeed_job::{BucketName, JobState};
 
@@ -15,8 +17,20 @@ pub(crate) struct Arguments {
     #[arg(long)]
     state: Option<JobState>,
     /// Maximum number of jobs
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, conflicts_with = "cancel")]
     limit: usize,
+    /// Cancel all waiting and parked jobs that match, instead of listing them
+    #[arg(long)]
+    cancel: bool,
+    /// Cancel only jobs of this caller
+    #[arg(long, requires = "cancel")]
+    caller: Option<String>,
+    /// Cancel only jobs that were accepted at least this long ago, such as 10m
+    #[arg(long, requires = "cancel")]
+    older_than: Option<String>,
+    /// Don't ask for confirmation
+    #[arg(long, requires = "cancel")]
+    yes: bool,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -32,7 +46,10 @@ const COLUMNS: [Column; 7] = [
 ];
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { bucket, state, limit, connection } = arguments;
+    if arguments.cancel {
+        return cancel::run(arguments).await;
+    }
+    let Arguments { bucket, state, limit, connection, .. } = arguments;
     let filters: Vec<_> = state.iter().map(|state| ("state", state.to_string())).collect();
     let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/jobs"));
     print_pages(server.list(&path, &filters, *limit), &COLUMNS, connection.output).await

@@ -21,7 +21,8 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(Arguments { bucket, yes, connection }: &Arguments) -> Result<(), Failure> {
     let server = connection.server()?;
-    if !yes && !confirmed(bucket)? {
+    let question = format!("Cancel all waiting and parked jobs of `{bucket}`?");
+    if !yes && !confirmed("purge", &question, bucket)? {
         return Err(Failure::new(Exit::Failure, "nothing was purged"));
     }
     let purged = server.post(&format!("/v1/buckets/{bucket}/purge")).await?;
@@ -32,14 +33,15 @@ pub(super) async fn run(Arguments { bucket, yes, connection }: &Arguments) -> Re
     Ok(())
 }
 
-fn confirmed(bucket: &BucketName) -> Result<bool, Failure> {
+/// Whether the one at the terminal types the bucket's name. `command` is what asks.
+pub(super) fn confirmed(command: &str, question: &str, bucket: &BucketName) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::new(
             Exit::Usage,
-            "purge asks for confirmation, and standard input is no terminal: use --yes",
+            format!("{command} asks for confirmation, and standard input is no terminal: use --yes"),
         ));
     }
-    eprint!("Cancel all waiting and parked jobs of `{bucket}`? Type the bucket's name: ");
+    eprint!("{question} Type the bucket's name: ");
     io::stderr().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
-use dripfeed_dashboard::{Dashboard, SessionSecret};
+use dripfeed_dashboard::{Dashboard, Redaction, SessionSecret};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
@@ -59,6 +59,7 @@ pub(crate) struct IntakeRole {
     exporter: MetricsExporter,
     grpc: GrpcSettings,
     dashboard: DashboardPlace,
+    redaction: Redaction,
     /// Routes to play with, in `dripfeed dev` alone.
     playground: Option<Router>,
     /// Where others than this machine reach it.
@@ -151,6 +152,7 @@ impl IntakeRole {
                 exporter,
                 grpc,
                 dashboard: settings.intake.dashboard,
+                redaction: settings.intake.redaction.clone(),
                 playground: None,
                 open_to_others,
             },
@@ -220,7 +222,8 @@ impl IntakeRole {
         let salt = self.connected.store.salt().clone();
         let secret = SessionSecret::new(move || salt.bytes().to_vec());
         let api = self.intake.api_with(self.playground.clone().unwrap_or_default());
-        Dashboard::new(api, secret, self.tls.is_some(), self.playground.is_some()).router()
+        let (tls, playground) = (self.tls.is_some(), self.playground.is_some());
+        Dashboard::new(api, secret, tls, playground, self.redaction.clone()).router()
     }
 
     async fn serve_dashboard(

@@ -12,7 +12,7 @@ use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
 use serde_json::{Value as Json, json};
 
-use self::checks::{check_key, check_retry, refuse_for_list};
+use self::checks::{check_keep, check_key, check_retry, refuse_for_list};
 use self::section::{ConfiguredKind, ConfiguredWhenDeadFull, Section};
 use super::read::{Reader, SectionPath};
 use super::tree::Step;
@@ -75,6 +75,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
     let fallback = for_kind(defaults.clone(), &own);
     let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
     check_retry(reader, &place, &section.retry);
+    check_keep(reader, &place, &section.keep);
     if let ConfiguredKind::List = section.kind {
         refuse_for_list(reader, &path, &section);
     }
@@ -117,6 +118,9 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
             most_outcomes: keep.most_outcomes,
             outcomes_bytes: keep.outcomes_bytes,
             answer_bytes: keep.answer,
+            failed_attempts: keep.failed_attempts,
+            failed_answer_bytes: keep.failed_answer,
+            most_failed: keep.most_failed,
             idempotency_keys: keep.idempotency_keys,
             most_idempotency_keys: keep.most_idempotency_keys,
             dead: keep.dead,

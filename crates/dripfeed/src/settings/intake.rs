@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dripfeed_auth::Hosts;
 use dripfeed_bucket::LARGEST_BODY;
+use dripfeed_dashboard::Redaction;
 use dripfeed_http::{TlsError, TlsIdentity};
 use dripfeed_intake::IntakeSettings;
 use dripfeed_job::size;
@@ -27,6 +28,8 @@ pub(crate) struct IntakeRole {
     /// None: off.
     pub(crate) metrics_listen: Option<SocketAddr>,
     pub(crate) dashboard: DashboardPlace,
+    /// By its page.
+    pub(crate) redaction: Redaction,
     /// None: HTTP in clear text.
     pub(crate) tls: Option<TlsIdentity>,
     pub(crate) settings: IntakeSettings,
@@ -68,6 +71,7 @@ struct Section {
     #[serde(deserialize_with = "deserialize::address_or_none")]
     metrics_listen: Option<SocketAddr>,
     dashboard: DashboardPlace,
+    redact: Vec<String>,
     x_ratelimit_headers: bool,
 }
 
@@ -123,6 +127,10 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         reader.error(&key("hosts"), "use names of hosts, such as \"intake.example\", without a port");
         Hosts::default()
     });
+    let redaction = Redaction::new(&section.redact).unwrap_or_else(|| {
+        reader.error(&key("redact"), "use JSON pointers, such as \"/card/number\", and names of headers");
+        Redaction::default()
+    });
     let tls = tls(reader, &section);
     let settings = IntakeSettings {
         max_body: section.max_body,
@@ -145,6 +153,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         listen: section.listen,
         metrics_listen: section.metrics_listen,
         dashboard: section.dashboard,
+        redaction,
         tls,
         settings,
     })

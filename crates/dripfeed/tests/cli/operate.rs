@@ -14,6 +14,8 @@ fn no_server_is_unreachable_for_every_command() {
         &["top", "--once"],
         &["jobs", "mail"],
         &["job", "mail", "1-0"],
+        &["jobs", "mail", "--cancel", "--caller", "x", "--yes"],
+        &["history", "mail"],
         &["dead", "mail"],
         &["pause", "mail"],
         &["resume", "mail"],
@@ -39,7 +41,13 @@ fn what_cannot_be_meant_is_usage() {
         &["job", "mail", "17"],
         &["set", "mail"],
         &["set", "mail", "speed=1"],
+        &["jobs", "mail", "--cancel", "--yes"],
+        &["jobs", "mail", "--cancel", "--caller", "x"],
+        &["jobs", "mail", "--caller", "x"],
+        &["history", "mail", "--window", "2h"],
         &["dead", "mail", "replay"],
+        &["dead", "mail", "replay", "1-0", "--background"],
+        &["dead", "mail", "replays", "--cancel"],
         &["purge", "mail"],
         &["push", "mail", "--ndjson", "x", "--delay", "1s"],
         &["buckets", "--server", "ftp://127.0.0.1"],
@@ -75,7 +83,19 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     assert_eq!(json(&["pause", "mail"])["paused"], true);
     assert_eq!(json(&["resume", "mail"])["paused"], false);
     assert_eq!(json(&["job", "mail", &id, "--cancel"])["state"], "cancelled");
+    assert_eq!(json(&["jobs", "mail", "--cancel", "--older-than", "1h", "--yes"])["cancelled"], 0);
     assert_eq!(json(&["purge", "mail", "--yes"])["purged"], 3);
+    let history = json(&["history", "mail", "--window", "1h"]);
+    assert_eq!((&history["window"], &history["slot_ms"]), (&"1h".into(), &60_000.into()), "{history}");
+    let dead = |command: &[&str]| -> serde_json::Value {
+        let ended =
+            crate::program::run(&[&["dead", "mail", "--server", &intake.server, "-o", "json"], command].concat());
+        assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.err);
+        serde_json::from_str(&ended.out).unwrap()
+    };
+    let replay = dead(&["replay", "--all", "--background"])["id"].as_str().unwrap().to_owned();
+    assert_eq!(dead(&["replays"])[0]["id"], replay);
+    assert_eq!(dead(&["replays", &replay, "--cancel"])["total"], 0);
     assert_eq!(json(&["buckets"])[0]["level"], 0);
     assert!(run(&["buckets", "mail"]).out.contains("0 of 3"));
     assert_eq!(json(&["dead", "mail"]), serde_json::json!([]));

@@ -8,10 +8,10 @@ use dripfeed_store::{Durability, ServerInfo, Severity, Store, StoreError, findin
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::installation::redis_servers::RedisServers;
 use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::{Code, Problem};
-use crate::redis_servers::RedisServers;
 use crate::request::access::Allowed;
 
 /// Redis as the intake finds it now.

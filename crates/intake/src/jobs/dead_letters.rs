@@ -150,7 +150,25 @@ pub(crate) struct Letter {
     content_type: Option<String>,
     #[serde(flatten)]
     payload: Payload,
+    /// Null for keys without the scope `inspect`, as the path and the headers; and where it is the bucket's own.
+    #[schema(required)]
+    method: Option<String>,
+    #[schema(required)]
+    path: Option<String>,
+    /// That are forwarded to the upstream.
+    #[schema(required)]
+    headers: Option<Vec<Header>>,
+    /// The dead letter that it was, before it was submitted again with another payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    replay_of: Option<JobId>,
     outcome: JobOutcome,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Header {
+    name: String,
+    value: String,
 }
 
 /// The payload: as text if it is UTF-8; null for keys without the scope `inspect`.
@@ -164,6 +182,8 @@ enum Payload {
 
 impl Letter {
     fn of(bucket: &BucketName, letter: DeadLetter, sight: Sight) -> Self {
+        let is_seen = sight == Sight::Payloads;
+        let headers = letter.headers.into_iter().map(|(name, value)| Header { name, value });
         Self {
             id: letter.id,
             bucket: bucket.clone(),
@@ -172,6 +192,10 @@ impl Letter {
             caller: letter.caller,
             content_type: letter.content_type,
             payload: Payload::of(&letter.body, sight),
+            method: letter.method.filter(|_| is_seen),
+            path: letter.path.filter(|_| is_seen),
+            replay_of: letter.replay_of,
+            headers: is_seen.then(|| headers.collect()),
             outcome: JobOutcome::of(letter.outcome, letter.died_ms, sight),
         }
     }

@@ -8,6 +8,7 @@ use dripfeed_job::{BucketName, JobId, Outcome};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::jobs::failed_attempt::FailedJobAttempt;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
@@ -52,6 +53,14 @@ pub(crate) struct Job {
     /// Null until it ended.
     #[schema(required)]
     outcome: Option<JobOutcome>,
+    /// The latest of its attempts that failed, as far as they were stored. A list of jobs has those of ended jobs
+    /// alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed_attempts: Vec<FailedJobAttempt>,
+    /// While it is in the bucket: the dead letter that it was, before it was submitted again with another payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    replay_of: Option<JobId>,
 }
 
 impl Job {
@@ -66,6 +75,8 @@ impl Job {
             caller: view.caller,
             consumer: view.consumer,
             outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
+            replay_of: view.replay_of,
+            failed_attempts: view.failed.into_iter().map(|failed| FailedJobAttempt::of(failed, sight)).collect(),
         }
     }
 }

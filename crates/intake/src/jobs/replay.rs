@@ -5,9 +5,10 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
-use dripfeed_auth::Operate;
-use dripfeed_bucket::{Admission, DeadFilter, Judgement, Replayed, ReplayedMany};
+use dripfeed_auth::{Operate, Scope};
+use dripfeed_bucket::{Admission, Admitted, Bucket, DeadFilter, Judgement, Replayed, ReplayedMany};
 use dripfeed_job::Rate;
+use http::{HeaderMap, header};
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
@@ -16,10 +17,11 @@ use crate::buckets::audit;
 use crate::intake::Intake;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
-use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::access::{BucketAccess, JobInPath, lacks};
 use crate::request::body::{self, Unused};
 use crate::request::{json, time};
 use crate::submit::admit::judge;
+use crate::submit::options;
 use crate::submit::receipt::{self, Receipt};
 
 /// Submits a dead letter again, as a new job.
@@ -38,14 +40,49 @@ pub(crate) async fn replay(
     JobInPath(id): JobInPath,
     _: Unused,
 ) -> Result<Response, Problem> {
-    let admission = match bucket.replay(id).await? {
+    let admitted = admitted(&intake, &bucket, bucket.replay(id).await?)?;
+    audit::record(&bucket, &caller, "replay", &id.to_string()).await;
+    Ok(receipt::answer(intake.settings(), &bucket, &admitted))
+}
+
+/// Submits a dead letter again with another payload, as a new job that names it. All else of the job stays.
+///
+/// Takes the scope `submit` as well.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/dead/{id}/edit", tag = "dead letters",
+    params(parameters::Bucket, parameters::Job),
+    request_body(content = body::Any, content_type = "*/*",
+        description = "The new payload; without a content type it has the one that the job had"),
+    responses(
+        (status = 202, description = "Admitted as a new job", body = Receipt,
+            headers(("Location" = String, description = "The new job"))),
+        responses::OfEdit,
+    )
+)]
+pub(crate) async fn edit(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    JobInPath(id): JobInPath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    if !caller.may(Scope::Submit) {
+        return Err(lacks(Scope::Submit));
+    }
+    let content_type = options::payload_header(&headers, &header::CONTENT_TYPE)?;
+    let body = body::read(body, &intake).await?;
+    let admitted = admitted(&intake, &bucket, bucket.replay_edited(id, body, content_type).await?)?;
+    audit::record(&bucket, &caller, "edit", &format!("{id} as {}", admitted.id)).await;
+    Ok(receipt::answer(intake.settings(), &bucket, &admitted))
+}
+
+fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admitted, Problem> {
+    let admission = match replayed {
         Replayed::As(admitted) => Admission::Admitted(admitted),
         Replayed::Refused(refused) => Admission::Refused(refused),
         Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
     };
-    let admitted = judge(&intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))?;
-    audit::record(&bucket, &caller, "replay", &id.to_string()).await;
-    Ok(receipt::answer(intake.settings(), &bucket, &admitted))
+    judge(intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))
 }
 
 /// Submits all dead letters that match the filter again, as far as the bucket has room.

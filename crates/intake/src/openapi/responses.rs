@@ -74,6 +74,8 @@ operations! {
     OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
     OfReplay: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
         CallerLimit, DeadlineUnreachable;
+    OfEdit: UnknownBucket, UnknownJob, Unsupported, BadBody, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
+        BucketFull, CallerLimit, DeadlineUnreachable;
     OfReplayStart: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded,
         ManyReplays;
     OfReplayRead: UnknownBucket, UnknownReplay, Unsupported;

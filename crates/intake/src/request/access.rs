@@ -121,7 +121,7 @@ impl FromRequestParts<Intake> for ReplayInPath {
     }
 }
 
-fn lacks(scope: Scope) -> Problem {
+pub(crate) fn lacks(scope: Scope) -> Problem {
     Problem::new(Code::Forbidden, format!("this key lacks the scope `{}`", scope.as_str()))
 }
 

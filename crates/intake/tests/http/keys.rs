@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
-use dripfeed_bucket::BucketSettings;
+use dripfeed_bucket::{BucketSettings, FailedCall, Feedback};
 use futures::future::join_all;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -130,17 +130,22 @@ async fn without_inspect_no_payload_and_no_answer_leaves() {
         key("inspector", &[Scope::Read, Scope::Inspect], None),
     ];
     let stage = Stage::with(vec![settings("b")], keys, &[]).await;
-    let submit = async || stage.ask(JOBS, &[("dripfeed-key", "sender")], "a secret payload").await.json();
+    let fields = [("dripfeed-key", "sender"), ("dripfeed-path", "/secret"), ("dripfeed-forward-x", "secret")];
+    let submit = async || stage.ask(JOBS, &fields, "a secret payload").await.json();
     let delivered_job = submit().await["id"].as_str().unwrap().to_owned();
     stage.settle(delivered(200, "text/plain", b"a secret answer")).await;
     let dead_job = submit().await["id"].as_str().unwrap().to_owned();
     let answer = dripfeed_job::outcome::AnswerBody::new(None, b"a secret answer", false);
+    let failed = FailedCall { status: Some(500), reason: "no luck".to_owned(), answer: Some(answer.clone()) };
+    let again = dripfeed_bucket::Settlement::Retry { after: std::time::Duration::ZERO };
+    stage.settle_with(again, Feedback { failed: Some(failed), ..Feedback::default() }).await;
     let reason = "gone".to_owned();
     stage
         .settle(dripfeed_bucket::Settlement::Bury { reason, status: Some(410), answer: Some(answer), called: true })
         .await;
     for path in [
         format!("jobs/{delivered_job}"),
+        format!("jobs/{dead_job}"),
         "jobs?state=delivered".to_owned(),
         "jobs?state=dead".to_owned(),
         "outcomes".to_owned(),

@@ -4,7 +4,9 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use dripfeed_auth::{ApiKey, ApiKeys, Hosts};
-use dripfeed_bucket::{Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Life, Replica, Settlement, Take};
+use dripfeed_bucket::{
+    Bucket, BucketSettings, Buckets, ClaimedJob, Consumer, Feedback, Life, Replica, Settlement, Take,
+};
 use dripfeed_http::Health;
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
 use dripfeed_intake::{Front, Intake, IntakeSettings, RedisServers};
@@ -164,10 +166,14 @@ impl Stage {
 
     /// Claims and settles the next job of `b`, and returns it.
     pub async fn settle(&self, settlement: Settlement) -> Job {
+        self.settle_with(settlement, Feedback::default()).await
+    }
+
+    pub async fn settle_with(&self, settlement: Settlement, feedback: Feedback) -> Job {
         let replica = self.replica().await;
         let taken = self.take(&replica).await;
         let job = taken.job.unwrap();
-        replica.settle(taken.claim, settlement).await.unwrap();
+        replica.settle_with(taken.claim, settlement, feedback).await.unwrap();
         replica.leave().await.unwrap();
         job
     }

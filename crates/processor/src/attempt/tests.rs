@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use dripfeed_job::entry;
+use dripfeed_job::{UpstreamAnswer, entry};
 use dripfeed_tests::buckets;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use tokio::process::Command;
 
 use crate::client::{self, Connection, fetch, get_request};
-use crate::event_stream::EventStream;
+use crate::event_stream::{self, EventStream};
 use crate::figure::{Figure, Samples, count};
 use crate::role::{Ready, Role};
 use crate::side::{Settings, Side, executable, other_bucket};
@@ -57,7 +57,8 @@ async fn frames(bed: &Testbed) -> anyhow::Result<(usize, usize)> {
         anyhow::ensure!(status == 202, "a job is answered with {status}");
     }
     let of_api = EventStream::open(address, "/v1/events").await?.event().await?;
-    let of_page = EventStream::open(address, "/live/buckets").await?.event().await?;
+    let path = event_stream::of_page(&fetch(address, "/").await?)?;
+    let of_page = EventStream::open(address, &path).await?.event().await?;
     intake.stop().await?;
     Ok((of_api, of_page))
 }

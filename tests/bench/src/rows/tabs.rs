@@ -2,15 +2,14 @@ use std::net::SocketAddr;
 
 use tokio::task::JoinSet;
 
-use crate::event_stream::EventStream;
+use crate::client::fetch;
+use crate::event_stream::{self, EventStream};
 use crate::figure::{Figure, Samples};
 use crate::side::{Settings, Side};
 use crate::testbed::Testbed;
 use crate::trials::{admission, jobs};
 
 const TABS: usize = 3;
-/// What a tab with all buckets follows.
-const PATH: &str = "/live/buckets";
 /// A difference of a few percent takes more measurements than a ratio to the floor.
 const TIMES_THE_ROUNDS: usize = 2;
 
@@ -42,10 +41,16 @@ async fn accepted_per_s(bed: &Testbed, tabs: usize) -> anyhow::Result<f64> {
 
 /// Until the intake ends; returns how many events came.
 async fn watch(address: SocketAddr) -> usize {
-    let Ok(mut tab) = EventStream::open(address, PATH).await else { return 0 };
+    let Ok(mut tab) = open(address).await else { return 0 };
     let mut events = 0;
     while tab.event().await.is_ok() {
         events += 1;
     }
     events
+}
+
+/// All buckets.
+async fn open(address: SocketAddr) -> anyhow::Result<EventStream> {
+    let path = event_stream::of_page(&fetch(address, "/").await?)?;
+    EventStream::open(address, &path).await
 }

@@ -97,7 +97,7 @@ impl ReplayRun {
             if self.wait().await? == Next::Stop {
                 return Ok(None);
             }
-            match self.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id)).await? {
+            match self.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id), None).await? {
                 None => return Ok(None),
                 Some(Replayed::As(_)) => {
                     self.due = self.due.max(Instant::now()) + self.period();

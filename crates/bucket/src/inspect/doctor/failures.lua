@@ -2,7 +2,7 @@
 -- to.
 --
 -- needs: at_maxmemory, each, there, kind/pending
--- KEYS  1 jobs (stream)  2 attempts (hash) | unburied (hash)
+-- KEYS  1 jobs (stream)  2 attempts (hash) | unburied (hash) | failed (hash)
 -- ARGV  1 '1' to repair, then the ids of jobs
 -- Result  { how many were looked at, a job's id… }
 local JOBS, KEPT = KEYS[1], KEYS[2]

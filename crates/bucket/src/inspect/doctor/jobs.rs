@@ -100,9 +100,11 @@ impl RedisBucket {
         let (keys, window) = (&self.keys, self.effective_settings().settings.keep.keys_ms());
         let attempts = (&FAILURES, vec![keys.jobs(), keys.attempts()], vec![]);
         let unburied = (&FAILURES, vec![keys.jobs(), keys.unburied()], vec![]);
+        let failed = (&FAILURES, vec![keys.jobs(), keys.failed()], vec![]);
         let keyed = (&KEYED, vec![keys.jobs(), keys.keyed_jobs(), keys.key_ends()], vec![window]);
         for (kind, (script, keys, arguments)) in [
             (FindingKind::AttemptsOfNothing, attempts),
+            (FindingKind::AttemptsOfNothing, failed),
             (FindingKind::RecordOfNothing, unburied),
             (FindingKind::IdempotencyKeyOfNothing, keyed),
         ] {

@@ -53,12 +53,21 @@ end
 
 -- A list can't park: what is put back is next. No failure is counted; `counts` as of a stream.
 local function put_back(keys, element, _, counts)
-  requeue(keys, element, 0, counts == 0)
+  return requeue(keys, element, 0, counts == 0)
 end
+
+-- Nothing is kept of a job between attempts: the first that fails ends it.
+local function failed_of(_)
+  return false
+end
+
+local function write_failed(_, _, _) end
+
+local function forget_failed(_) end
 
 -- A list can't park: its letters never hold it.
 local function keep_unburied(keys, element)
-  put_back(keys, element)
+  return put_back(keys, element)
 end
 
 -- Up to `most` of what a consumer holds, as many as a script may read, latest first, so that the oldest is put back

@@ -3,7 +3,7 @@
 -- needs: at_maxmemory, constants, now, budget, keep, record, kind/entry, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then parked (zset), attempts (hash), unburied (hash)
+--       9 notices (zset), then parked (zset), attempts (hash), unburied (hash), failed (hash)
 -- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all
 --       4 the last id that may match ('' at first: by the age, or the last one there is now)  5 `waiting` or `parked`
 --       6 the id after which to begin, '' for the first  7 the most jobs to cancel in this call

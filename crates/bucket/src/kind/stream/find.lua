@@ -1,12 +1,18 @@
 -- Finds a job: in the stream, or how it ended.
 --
--- needs: kind/pending, kind/view
--- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)  4 outcomes (hash)
+-- needs: now, kind/pending, kind/view
+-- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)  4 outcomes (hash)  5 failed (hash)
 -- ARGV  1 id
--- Result  {} | { id, state, failed attempts, due in ms or '', caller, consumer or '' } | { 'ended', its outcome }
+-- Result  {} | { id, state, failed attempts, due in ms or '', caller, consumer or '', what is kept of those attempts,
+--         the dead letter that it was } | { 'ended', its outcome }
 local keys = { parked = KEYS[2], attempts = KEYS[3] }
 local id = ARGV[1]
 local found = redis.call('XRANGE', KEYS[1], id, id)[1]
-if found then return classify(keys, id, found[2], owner_of(KEYS[1], id)) end
+if found then
+  local job = classify(keys, id, found[2], owner_of(KEYS[1], id))
+  job[#job + 1] = redis.call('HGET', KEYS[5], id) or ''
+  job[#job + 1] = field(found[2], 'replay_of') or ''
+  return job
+end
 local outcome = redis.call('HGET', KEYS[4], id)
 return outcome and { 'ended', outcome } or {}

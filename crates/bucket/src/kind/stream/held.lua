@@ -3,7 +3,7 @@
 -- needs: constants, now
 
 -- What is kept of claimed jobs, the last of KEYS where a script is given any of it.
-local PARKED, ATTEMPTS, UNBURIED = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
+local PARKED, ATTEMPTS, UNBURIED, FAILED = KEYS[#KEYS - 3], KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
 
 -- The group may be gone with its stream (DEL, FLUSHALL): it starts again with all that is there.
 local function make_group(jobs)
@@ -37,11 +37,15 @@ local function job_id(id)
   return id
 end
 
+-- Whether failed attempts are kept of any job; nil: not looked yet.
+local has_failed
+
 -- As check_types in record.lua.
 local function check_held()
   redis.call('ZCARD', PARKED)
   redis.call('HLEN', ATTEMPTS)
   redis.call('HLEN', UNBURIED)
+  has_failed = redis.call('HLEN', FAILED) > 0
 end
 
 -- Out of the bucket. Acknowledged first: at maxmemory a script may go on once it has written something that needs no
@@ -66,14 +70,35 @@ local function park(keys, id, wait, deliveries)
 end
 
 -- After an attempt. `counts`: 1 for one that failed; 0 for one that was throttled, which is no failure and yet was
--- made; nil where there was none.
+-- made; nil where there was none. Whether the job is there.
 local function put_back(keys, id, wait, counts)
-  if park(keys, id, wait, 0) and counts then redis.call('HINCRBY', ATTEMPTS, id, counts) end
+  if not park(keys, id, wait, 0) then return false end
+  if counts then redis.call('HINCRBY', ATTEMPTS, id, counts) end
+  return true
 end
 
--- Its record says how it is to end: it is never handed out again.
+-- The failed attempts that are kept of a job, in lines; false where none is.
+local function failed_of(id)
+  if has_failed == nil then has_failed = redis.call('HLEN', FAILED) > 0 end
+  return has_failed and redis.call('HGET', FAILED, id)
+end
+
+-- Unless they are kept of `most` others.
+local function write_failed(id, lines, most)
+  if redis.call('HLEN', FAILED) >= most and redis.call('HEXISTS', FAILED, id) == 0 then return end
+  redis.call('HSET', FAILED, id, lines)
+  has_failed = true
+end
+
+local function forget_failed(id)
+  redis.call('HDEL', FAILED, id)
+end
+
+-- Its record says how it is to end: it is never handed out again. Whether the job is there.
 local function keep_unburied(keys, id, outcome)
-  if park(keys, id, 0, 0) then redis.call('HSET', UNBURIED, id, outcome) end
+  if not park(keys, id, 0, 0) then return false end
+  redis.call('HSET', UNBURIED, id, outcome)
+  return true
 end
 
 -- Up to `most` of what a consumer holds: { job, times it was handed out }…; and where to go on, '' at the end.

@@ -3,7 +3,7 @@
 -- needs: at_maxmemory, constants, budget, keep, record, kind/entry, kind/held, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then parked (zset), attempts (hash), unburied (hash)
+--       9 notices (zset), then parked (zset), attempts (hash), unburied (hash), failed (hash)
 -- ARGV  1 the last id that is to be purged ('' at first: the last one there is now)  2 the most jobs in this call
 --       3 what is kept (keep.lua)
 -- Result  { purged, the last id that is to be purged, or '' when all is done }

@@ -116,7 +116,10 @@ local function hand_out(keys, consumer, want)
           -- Deleted by hand, or unknown to a group that was made again: in both cases nothing is pending. What was
           -- counted of the one goes with it; the other is new again.
           redis.call('XACK', keys.jobs, GROUP, id)
-          if counted[i] and not redis.call('XRANGE', keys.jobs, id, id)[1] then redis.call('HDEL', ATTEMPTS, id) end
+          if counted[i] and not redis.call('XRANGE', keys.jobs, id, id)[1] then
+            redis.call('HDEL', ATTEMPTS, id)
+            forget_failed(id)
+          end
         end
       end
       first = last + 1

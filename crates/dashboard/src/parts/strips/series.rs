@@ -59,13 +59,19 @@ pub(super) fn strips(history: &History) -> Vec<Strip> {
     let calls = vec![slots.flow("calls", "a", |slot| slot.calls), slots.ceiling()];
     vec![
         strip("In", (1, 2), Unit::PerSecond, flows),
-        strip("Level", (8, 11), Unit::Jobs, slots.levels()),
+        level(history),
         strip("Calls", (12, 13), Unit::PerSecond, calls),
         strip("Wait for a call", (20, 22), Unit::Ms, slots.quantiles(|slot| slot.wait_ms)),
         strip("Call", (23, 25), Unit::Ms, slots.quantiles(|slot| slot.attempt_ms)),
         strip("In all", (26, 28), Unit::Ms, slots.quantiles(|slot| slot.total_ms)),
         strip("Answers", (14, 19), Unit::PerSecond, slots.answers()),
     ]
+}
+
+/// All that was in the bucket first, and the capacity last.
+pub(super) fn level(history: &History) -> Strip {
+    let series = Slots::of(history).levels();
+    Strip { title: "Level", columns: (8, 11), unit: Unit::Jobs, series }
 }
 
 /// All slots of a window; None: nothing happened.

@@ -1,8 +1,9 @@
 //! What the keys of a bucket may not say together.
 
-use dripfeed_job::duration;
+use dripfeed_bucket::Keep;
+use dripfeed_job::{duration, size};
 
-use super::section::{ConfiguredWhenDeadFull, RetrySection, Section};
+use super::section::{ConfiguredWhenDeadFull, KeepSection, RetrySection, Section};
 use crate::settings::read::{Reader, SectionPath};
 use crate::settings::tree::Step;
 
@@ -14,6 +15,18 @@ pub(super) fn check_retry(
     if first > max {
         let message = format!("{} is more than retry.max, {}", duration::show(*first), duration::show(*max));
         reader.error(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
+    }
+}
+
+pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep: &KeepSection) {
+    let (attempts, answer) = (Keep::MOST_FAILED_ATTEMPTS, Keep::MOST_FAILED_ANSWER_BYTES);
+    if keep.failed_attempts > attempts {
+        let message = format!("{} is too many: use at most {attempts}", keep.failed_attempts);
+        reader.error(&place.of(reader.tree, &["keep".into(), "failed_attempts".into()]), message);
+    }
+    if keep.failed_answer > answer {
+        let message = format!("is too large: use at most {}", size::show(answer));
+        reader.error(&place.of(reader.tree, &["keep".into(), "failed_answer".into()]), message);
     }
 }
 

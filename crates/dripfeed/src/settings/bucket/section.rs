@@ -75,6 +75,10 @@ pub(super) struct KeepSection {
     pub(super) outcomes_bytes: u64,
     #[serde(deserialize_with = "deserialize::size_or_zero")]
     pub(super) answer: u64,
+    pub(super) failed_attempts: u32,
+    #[serde(deserialize_with = "deserialize::size_or_zero")]
+    pub(super) failed_answer: u64,
+    pub(super) most_failed: u64,
     #[serde(deserialize_with = "deserialize::time")]
     pub(super) idempotency_keys: Duration,
     #[serde(deserialize_with = "deserialize::one_or_more")]

@@ -1,0 +1,73 @@
+//! The buckets that a page shows, as they change: it asks for these by name, so that a frame doesn't grow with the
+//! buckets that it doesn't show.
+
+use std::future::ready;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
+use crate::dashboard::Dashboard;
+use crate::live::{self, Part};
+use crate::model::bucket::{Bucket, Frame};
+use crate::parts::attention::Notice;
+use crate::parts::{card, layout, listing, table};
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+/// What a page shows of how many.
+#[derive(Deserialize)]
+pub(crate) struct Watched {
+    /// Names, separated by commas.
+    #[serde(default)]
+    names: String,
+    of: Option<u64>,
+}
+
+/// Where the frames come from of a page that shows these buckets, of `of`.
+pub(super) fn path(names: &[&str], of: usize) -> String {
+    let query = listing::query(&[("names", Some(&names.join(","))), ("of", Some(&of.to_string()))]);
+    format!("/live/buckets{query}")
+}
+
+pub(crate) async fn events(State(page): State<Dashboard>, visitor: Visitor, Query(shown): Query<Watched>) -> Response {
+    match stream(&page, &visitor, &shown).await {
+        Ok(events) => events,
+        Err(failure) => layout::failed(Some(&visitor), &failure),
+    }
+}
+
+async fn stream(page: &Dashboard, visitor: &Visitor, shown: &Watched) -> Result<Response, Failure> {
+    let names: Vec<String> = shown.names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let others = of_redis(page, visitor).await;
+    let (states, of) = (names.clone(), shown.of);
+    live::events(page, visitor, &states, move |frame| ready(parts(frame, &names, of, &others))).await
+}
+
+/// None: there are other buckets than the page knows.
+fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) -> Option<Vec<Part>> {
+    let gone: Vec<&String> = frame.unavailable.iter().filter(|name| names.contains(name)).collect();
+    if of.is_some_and(|of| of != frame.summary.buckets) || frame.states.len() + gone.len() != names.len() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if frame.has_all() {
+        // The rates of the states are newer.
+        let rows: Vec<_> = if of_few(frame) { frame.states.iter().map(Bucket::row).collect() } else { frame.rows() };
+        parts.push(("attention".to_owned(), attention(&rows, &frame.unavailable, others)));
+    }
+    if of_few(frame) {
+        parts.extend(frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));
+        parts.extend(gone.iter().map(|name| (card::id(name), unavailable(name))));
+    } else {
+        parts.push(("summary".to_owned(), summary(&frame.summary)));
+        let rows = frame.states.iter().map(Bucket::row);
+        parts.extend(rows.map(|row| (card::id(&row.name), table::row(&row, None))));
+    }
+    Some(parts)
+}
+
+fn of_few(frame: &Frame) -> bool {
+    frame.summary.buckets <= MOST_CARDS as u64
+}

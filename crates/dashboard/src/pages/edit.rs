@@ -1,0 +1,62 @@
+//! A dead letter with another payload, as a new job.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::dashboard::Dashboard;
+use crate::model::job::{DeadLetter, Receipt};
+use crate::pages::done::after;
+use crate::parts::action;
+use crate::redaction::{Redaction, Shown};
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::form::Action;
+use crate::web::identity::Visitor;
+
+/// A form has text alone, and can't have what the visitor may not see.
+pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter: &DeadLetter) -> Markup {
+    let may = ["operate", "inspect", "submit"].into_iter().all(|scope| visitor.may(scope));
+    let body = letter.body.as_deref().filter(|body| may && redaction.of_text(body) == Shown::Whole);
+    html! {
+        @if let Some(body) = body {
+            details.confirm {
+                summary.button { "Edit and replay…" }
+                form.panel method="post" action={ (path) "/edit" } {
+                    (action::token(visitor))
+                    label { "Payload" textarea name="body" rows="12" spellcheck="false" {
+                        // HTML drops the first line break.
+                        "\n" (body)
+                    } }
+                    label {
+                        "Content type"
+                        input name="content_type" value=(letter.content_type.as_deref().unwrap_or_default())
+                            autocomplete="off" spellcheck="false";
+                    }
+                    // A form writes line breaks in its own way.
+                    @if body.contains("\r\n") { input type="hidden" name="crlf" value="yes"; }
+                    p.faint { "It becomes a new job; method, path and headers stay as they were. This letter goes." }
+                    button type="submit" { "Replay with this payload" }
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn edit(
+    State(page): State<Dashboard>,
+    Path((name, id)): Path<(String, String)>,
+    action: Action,
+) -> Response {
+    after(&action.visitor, edited(&page, &action, &name, &id).await)
+}
+
+async fn edited(page: &Dashboard, action: &Action, name: &str, id: &str) -> Result<String, Failure> {
+    let (name, id) = (escaped(name), escaped(id));
+    let body = action.fields.get("body").cloned().unwrap_or_default();
+    let body = if action.field("crlf").is_some() { body } else { body.replace("\r\n", "\n") };
+    let path = format!("/v1/buckets/{name}/dead/{id}/edit");
+    let answer = page.api().submit(&action.visitor, &path, action.field("content_type"), body).await?;
+    let Receipt { id } = serde_json::from_slice(&answer).map_err(|_| Failure::unreadable())?;
+    Ok(format!("/buckets/{name}/jobs/{id}?done=replayed&count=1"))
+}

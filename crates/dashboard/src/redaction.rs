@@ -1,0 +1,134 @@
+//! What nobody sees on the page, whatever the key may: members of JSON payloads and answers, and headers.
+
+use http::HeaderName;
+use serde_json::Value;
+
+/// Stands in the place of what is masked.
+pub(crate) const MASK: &str = "redacted";
+
+/// The fields that are masked.
+#[derive(Clone, Debug, Default)]
+pub struct Redaction {
+    /// As RFC 6901 writes them.
+    pointers: Vec<String>,
+    headers: Vec<HeaderName>,
+}
+
+/// A text as the page may show it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nothing in it is masked.
+    Whole,
+    Masked(String),
+    /// It may have what is to be masked, and can't be read.
+    Hidden,
+}
+
+impl Redaction {
+    /// JSON pointers, such as `/card/number`, and names of headers. None: one of them is neither.
+    #[must_use]
+    pub fn new(fields: &[String]) -> Option<Self> {
+        let mut redaction = Self::default();
+        for field in fields {
+            if field.starts_with('/') {
+                redaction.pointers.push(field.clone());
+            } else {
+                redaction.headers.push(field.parse().ok()?);
+            }
+        }
+        Some(redaction)
+    }
+
+    pub(crate) fn masks_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|header| header.as_str().eq_ignore_ascii_case(name))
+    }
+
+    pub(crate) fn of_text(&self, text: &str) -> Shown {
+        if self.pointers.is_empty() {
+            return Shown::Whole;
+        }
+        let Ok(mut json) = serde_json::from_str::<Value>(text) else {
+            // Lines of JSON, or the beginning of some.
+            let looks_like_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
+            return if looks_like_json { Shown::Hidden } else { Shown::Whole };
+        };
+        let mut masked = false;
+        for pointer in &self.pointers {
+            if let Some(value) = json.pointer_mut(pointer) {
+                *value = MASK.into();
+                masked = true;
+            }
+        }
+        if masked { Shown::Masked(json.to_string()) } else { Shown::Whole }
+    }
+
+    /// A dead letter of the API.
+    pub(crate) fn mask_letter(&self, letter: &mut Value) {
+        for pointer in ["/body", "/outcome/body"] {
+            let Some(body) = letter.pointer_mut(pointer) else { continue };
+            match body.as_str().map_or(Shown::Whole, |text| self.of_text(text)) {
+                Shown::Whole => {}
+                Shown::Masked(text) => *body = text.into(),
+                Shown::Hidden => *body = MASK.into(),
+            }
+        }
+        let headers = letter.get_mut("headers").and_then(Value::as_array_mut);
+        for header in headers.into_iter().flatten() {
+            if header["name"].as_str().is_some_and(|name| self.masks_header(name)) {
+                header["value"] = MASK.into();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use serde_json::json;
+
+    use super::*;
+
+    fn redaction() -> Redaction {
+        Redaction::new(&["/card/number".to_owned(), "/items/0".to_owned(), "X-Api-Key".to_owned()]).unwrap()
+    }
+
+    #[test]
+    fn what_is_named_is_masked_and_nothing_else() {
+        let of = |text: &str| redaction().of_text(text);
+        let masked = r#"{"card":{"name":"a","number":"redacted"}}"#;
+        assert_eq!(of(r#"{"card": {"name": "a", "number": 4111}}"#), Shown::Masked(masked.to_owned()));
+        assert_eq!(of(r#"{"items":["a","b"]}"#), Shown::Masked(r#"{"items":["redacted","b"]}"#.to_owned()));
+        for whole in [r#"{"number":4111}"#, "card/number=4111", "", "4111", "\"a\""] {
+            assert_eq!(of(whole), Shown::Whole, "{whole}");
+        }
+        // It may have it, and nobody can say where.
+        for cut in ["{\"card\":{\"number\":41", " [1", "\u{feff}{}", "{\"a\":1}\n{\"b\":2}"] {
+            assert_eq!(of(cut), Shown::Hidden, "{cut}");
+        }
+        assert_eq!(Redaction::default().of_text("{"), Shown::Whole);
+    }
+
+    #[test]
+    fn an_exported_letter_is_masked_wherever_it_has_such_a_field() {
+        let mut letter = json!({
+            "id": "1-0", "body": r#"{"card":{"number":1}}"#, "outcome": {"body": "[cut"},
+            "headers": [{"name": "x-api-key", "value": "s"}, {"name": "x", "value": "y"}],
+        });
+        redaction().mask_letter(&mut letter);
+        let expected = json!({
+            "id": "1-0", "body": r#"{"card":{"number":"redacted"}}"#, "outcome": {"body": "redacted"},
+            "headers": [{"name": "x-api-key", "value": "redacted"}, {"name": "x", "value": "y"}],
+        });
+        assert_eq!(letter, expected);
+        let mut without = json!({"body": null, "body_base64": "/w==", "headers": null});
+        redaction().mask_letter(&mut without);
+        assert_eq!(without, json!({"body": null, "body_base64": "/w==", "headers": null}));
+    }
+
+    #[test]
+    fn a_field_is_a_pointer_or_the_name_of_a_header() {
+        for (field, is_one) in [("/", true), ("/a~1b", true), ("authorization", true), ("a b", false), ("", false)] {
+            assert_eq!(Redaction::new(&[field.to_owned()]).is_some(), is_one, "{field}");
+        }
+    }
+}

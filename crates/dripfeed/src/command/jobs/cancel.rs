@@ -1,0 +1,42 @@
+//! `dripfeed jobs BUCKET --cancel`: all that match.
+
+use dripfeed_job::{BucketName, JobState};
+use http::Method;
+use serde_json::{Map, Value as Json};
+
+use super::Arguments;
+use crate::command::purge::confirmed;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, shown};
+
+pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { bucket, state, caller, older_than, yes, connection, .. } = arguments;
+    let filter = filter(*state, caller.as_deref(), older_than.as_deref());
+    if filter.is_empty() {
+        let message = "name at least one of --state, --caller and --older-than; `dripfeed purge` cancels all jobs";
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let server = connection.server()?;
+    if !yes && !confirmed("cancel", &question(bucket, &filter), bucket)? {
+        return Err(Failure::new(Exit::Failure, "nothing was cancelled"));
+    }
+    let path = format!("/v1/buckets/{bucket}/jobs/cancel");
+    let cancelled = server.send_json(Method::POST, &path, &Json::Object(filter)).await?;
+    match connection.output {
+        Format::Table => output::line(shown(&cancelled, "/cancelled"))?,
+        Format::Json => output::json(&cancelled)?,
+    }
+    Ok(())
+}
+
+/// The server checks what is in it.
+fn filter(state: Option<JobState>, caller: Option<&str>, older_than: Option<&str>) -> Map<String, Json> {
+    let state = state.map(|state| state.to_string());
+    let given = [("state", state.as_deref()), ("caller", caller), ("older_than", older_than)];
+    given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
+}
+
+fn question(bucket: &BucketName, filter: &Map<String, Json>) -> String {
+    let words: Vec<String> = filter.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    format!("Cancel the waiting and parked jobs of `{bucket}` with {}?", words.join(", "))
+}

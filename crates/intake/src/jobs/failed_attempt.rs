@@ -1,0 +1,58 @@
+//! What is shown of an attempt that failed.
+
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::outcome::failed_attempt::FailedAttempt;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::request::sight::Sight;
+use crate::request::time;
+
+/// An attempt that failed.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FailedAttempt)]
+pub(super) struct FailedJobAttempt {
+    /// From 1.
+    attempt: u32,
+    /// When the job was claimed for it.
+    started_at: String,
+    took_ms: u64,
+    /// The replica that made it.
+    replica: String,
+    /// Null where no whole response came.
+    #[schema(required)]
+    status: Option<u16>,
+    reason: String,
+    /// The upstream's response, as far as it was stored; null for keys without the scope `inspect`, and of the attempt
+    /// that ended the job, whose outcome has it.
+    #[schema(required)]
+    body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    /// `body` is base64, because it isn't UTF-8.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    base64: bool,
+    /// The response was longer than what was stored.
+    truncated: bool,
+}
+
+impl FailedJobAttempt {
+    pub(super) fn of(failed: FailedAttempt, sight: Sight) -> Self {
+        let (body, answer) = match failed.answer.filter(|_| sight == Sight::Payloads) {
+            Some(mut answer) => (Some(std::mem::take(&mut answer.body)), answer),
+            None => (None, AnswerBody::default()),
+        };
+        Self {
+            attempt: failed.attempt,
+            started_at: time::show(failed.at_ms),
+            took_ms: failed.took_ms,
+            replica: failed.replica,
+            status: failed.status,
+            reason: failed.reason,
+            body,
+            content_type: answer.content_type,
+            base64: answer.base64,
+            truncated: answer.truncated,
+        }
+    }
+}

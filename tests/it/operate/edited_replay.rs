@@ -1,0 +1,58 @@
+use dripfeed_bucket::Bucket;
+use dripfeed_tests::buckets::{self, buried, join, settle, take_one};
+use dripfeed_tests::service::Service;
+use http::Method;
+
+const BUCKETS: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n\
+                       [buckets.l]\nkind = \"list\"\nupstream = \"http://127.0.0.1:1/\"\n";
+
+/// The job that waits in the bucket dies.
+async fn die(service: &Service, settings: dripfeed_bucket::BucketSettings) {
+    let bucket = Bucket::new(service.store().clone(), settings);
+    let replica = join(&bucket, "east").await;
+    let claimed = take_one(&replica).await;
+    settle(&replica, claimed, buried("no luck")).await;
+    replica.leave().await.expect("Redis answers");
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_submitted_again_with_another_payload_and_all_else_as_it_was() {
+    let service = Service::new(BUCKETS).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("dripfeed-path", "/orders");
+    let request = request.header("dripfeed-forward-x-shop", "north").header("content-type", "text/csv");
+    let id = client.call(request, "wrong").await.expect("an answer").text("id");
+    die(&service, buckets::settings("b")).await;
+
+    let path = format!("/v1/buckets/b/dead/{id}/edit");
+    let new = client.post(&path, "right").await.expect("an answer");
+    assert_eq!(new.status, 202, "{new:?}");
+    let new = new.text("id");
+    assert_eq!(client.post(&path, "again").await.expect("an answer").status, 404);
+    let job = client.get(&format!("/v1/buckets/b/jobs/{new}")).await.expect("an answer").json();
+    assert_eq!((&job["state"], &job["replay_of"]), (&"waiting".into(), &id.as_str().into()), "{job}");
+    let trail = client.get("/v1/buckets/b/audit").await.expect("an answer").json();
+    assert_eq!(trail["items"][0]["action"], "edit", "{trail}");
+
+    // What is handed out is whole: its checksum is of the new payload.
+    die(&service, buckets::settings("b")).await;
+    let letter = client.get(&format!("/v1/buckets/b/dead/{new}")).await.expect("an answer").json();
+    assert_eq!(letter["outcome"]["reason"], "no luck", "{letter}");
+    let kept = ["body", "content_type", "path", "replay_of"].map(|member| letter[member].as_str().expect("text"));
+    assert_eq!(kept, ["right", "text/csv", "/orders", id.as_str()]);
+    assert_eq!(letter["headers"], serde_json::json!([{"name": "x-shop", "value": "north"}]));
+}
+
+#[tokio::test]
+async fn a_letter_of_a_list_keeps_its_payload() {
+    let list = dripfeed_bucket::BucketSettings { kind: dripfeed_bucket::Kind::List, ..buckets::settings("l") };
+    let service = Service::new(BUCKETS).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let id = client.submit("l", "wrong").await.expect("an answer").text("id");
+    die(&service, list).await;
+    let refused = client.post(&format!("/v1/buckets/l/dead/{id}/edit"), "right").await.expect("an answer");
+    assert_eq!((refused.status, refused.text("code").as_str()), (422, "unsupported"), "{refused:?}");
+    assert_eq!(client.get(&format!("/v1/buckets/l/dead/{id}")).await.expect("an answer").status, 200);
+}

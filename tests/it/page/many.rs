@@ -1,0 +1,74 @@
+use std::fmt::Write as _;
+
+use dripfeed_tests::service::{Service, until};
+use futures::StreamExt as _;
+
+use super::reader::Reader;
+
+/// Beyond the rows that a frame of the API has.
+const BUCKETS: usize = 1001;
+
+fn buckets(count: usize) -> String {
+    (0..count).fold(String::new(), |mut all, number| {
+        let _ = write!(all, "[buckets.b{number:04}]\nupstream = \"http://127.0.0.1:1/\"\n");
+        all
+    })
+}
+
+/// The names of a page's rows, in their order.
+fn rows(page: &str) -> Vec<&str> {
+    page.split("<tr id=\"bucket-").skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[tokio::test]
+async fn the_table_is_searched_sorted_and_turned_without_script() {
+    let service = Service::new(&buckets(60)).await;
+    let intake = service.intake().await;
+    for bucket in ["b0007", "b0007", "b0031"] {
+        intake.client().submit(bucket, "{}").await.expect("an answer");
+    }
+    let reader = Reader::of(&intake);
+
+    let first = reader.text("/").await;
+    assert_eq!((rows(&first).len(), rows(&first)[0]), (40, "b0000"), "{first}");
+    assert!(first.contains("1 to 40 of 60 buckets") && first.contains("href=\"/?page=2\""), "{first}");
+    assert!(first.contains("<strong>3</strong> jobs in 60 buckets"), "{first}");
+    let second = reader.text("/?page=2").await;
+    assert_eq!((rows(&second).len(), rows(&second)[0]), (20, "b0040"), "{second}");
+
+    let by_level = reader.text("/?sort=-level").await;
+    assert_eq!(rows(&by_level)[..3], ["b0007", "b0031", "b0000"], "{by_level}");
+    assert!(by_level.contains("aria-sort=\"descending\"><a href=\"/?sort=level\">level"), "{by_level}");
+    let found = reader.text("/?q=B003&sort=-level").await;
+    assert_eq!((rows(&found).len(), rows(&found)[0]), (10, "b0031"), "{found}");
+    assert!(found.contains("1 to 10 of 10 buckets"), "{found}");
+    let none = reader.text("/?q=%3Cscript%3E&page=x&sort=x").await;
+    assert!(none.contains("No bucket has such a name.") && none.contains("value=\"&lt;script&gt;\""), "{none}");
+}
+
+#[tokio::test]
+async fn an_event_has_only_what_the_page_shows() {
+    let service = Service::new(&buckets(BUCKETS)).await;
+    let intake = service.role("intake", &["redis.response_timeout=30s", "processor.lease=2m"]).await;
+    let reader = Reader::of(&intake);
+    let page = reader.text("/").await;
+    assert_eq!((rows(&page).len(), rows(&page)[39]), (40, "b0039"), "{page}");
+    // Each bucket with a job needs a person, since no processor serves it.
+    let jobs = (0..BUCKETS).map(async |number| intake.client().submit(&format!("b{number:04}"), "{}").await);
+    let answers = futures::stream::iter(jobs).buffer_unordered(8);
+    answers.for_each(async |answer| assert_eq!(answer.expect("an answer").status, 202)).await;
+
+    let path = page.split("data-live=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("events");
+    let path = path.replace("&amp;", "&");
+    // On a slow machine a frame may lack the state of some.
+    until("an event has all that is shown", async || {
+        let event = reader.event(&path).await;
+        assert!(event.starts_with("event: frame\n") && event.len() < 100_000, "{} B: {event:.300}", event.len());
+        assert!(!event.contains("bucket-b0040"), "{event}");
+        ["jobs in 1,001 buckets", "bucket-b0000", "bucket-b0039"].iter().all(|part| event.contains(part))
+    })
+    .await;
+    // There are others than the page knows of.
+    let event = reader.event("/live/buckets?names=b0000&of=7").await;
+    assert!(event.starts_with("event: reload\n"), "{event}");
+}

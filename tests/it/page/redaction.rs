@@ -1,0 +1,54 @@
+use dripfeed_bucket::{Bucket, FailedCall, Feedback, Settlement};
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_tests::buckets::{self, join, take_one};
+use dripfeed_tests::service::Service;
+
+use super::reader::Reader;
+
+const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
+const REDACT: &str = r#"intake.redact=["/card/number", "X-Api-Key"]"#;
+
+#[tokio::test]
+async fn what_is_redacted_leaves_by_no_page() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.role("intake", &[REDACT]).await;
+    let client = intake.client();
+    let request = client.request(http::Method::POST, "/v1/buckets/b/jobs").header("dripfeed-path", "/orders");
+    let request = request.header("dripfeed-forward-x-api-key", "4111").header("dripfeed-forward-x-shop", "north");
+    let payload = r#"{"card":{"number":"4111","name":"Ada"}}"#;
+    let id = client.call(request, payload).await.expect("an answer").text("id");
+    die(&service, payload).await;
+
+    let reader = Reader::of(&intake);
+    for (path, shown) in [
+        (format!("/buckets/b/jobs/{id}"), ["Ada", "attempt 1 failed", "attempt 2 failed"]),
+        (format!("/buckets/b/dead/{id}"), ["Ada", "north", "Dripfeed-Path: /orders"]),
+        ("/buckets/b/dead/export".to_owned(), ["Ada", "north", "/orders"]),
+        ("/buckets/b/dead".to_owned(), [id.as_str(), "no luck", "b"]),
+    ] {
+        let page = reader.text(&path).await;
+        assert!(!page.contains("4111"), "{path}: {page}");
+        assert!(shown.iter().all(|text| page.contains(text)), "{path}: {page}");
+    }
+    // As far as the key may, the API shows it.
+    let letter = client.get(&format!("/v1/buckets/b/dead/{id}")).await.expect("an answer");
+    assert_eq!(letter.json()["headers"][0]["value"], "4111", "{letter:?}");
+}
+
+/// The job fails with an answer that is cut, and dies of one that is whole.
+async fn die(service: &Service, payload: &str) {
+    let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));
+    let replica = join(&bucket, "east").await;
+    let cut = AnswerBody::new(None, &payload.as_bytes()[..24], true);
+    let whole = AnswerBody::new(None, payload.as_bytes(), false);
+    let feedback = |answer: &AnswerBody| {
+        let failed = FailedCall { status: Some(500), reason: "no luck".to_owned(), answer: Some(answer.clone()) };
+        Feedback { failed: Some(failed), ..Feedback::default() }
+    };
+    let again = Settlement::Retry { after: std::time::Duration::ZERO };
+    replica.settle_with(take_one(&replica).await.claim, again, feedback(&cut)).await.expect("Redis answers");
+    let bury =
+        Settlement::Bury { reason: "no luck".to_owned(), status: Some(500), answer: Some(whole.clone()), called: true };
+    replica.settle_with(take_one(&replica).await.claim, bury, feedback(&whole)).await.expect("Redis answers");
+    replica.leave().await.expect("Redis answers");
+}
