@@ -14,10 +14,14 @@ use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
+/// In bytes: a form of up to 2 MiB is read, in which some bytes take three.
+const LARGEST: usize = 512 * 1024;
+
 /// A form has text alone, and can't have what the visitor may not see.
 pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter: &DeadLetter) -> Markup {
     let may = ["operate", "inspect", "submit"].into_iter().all(|scope| visitor.may(scope));
-    let body = letter.body.as_deref().filter(|body| may && redaction.of_text(body) == Shown::Whole);
+    let can_be_edited = |body: &&str| may && body.len() <= LARGEST && redaction.of_text(body) == Shown::Whole;
+    let body = letter.body.as_deref().filter(can_be_edited);
     html! {
         @if let Some(body) = body {
             details.confirm {
