@@ -36,10 +36,9 @@ impl LoggedFault {
     }
 
     /// Whether it may have delayed a call that `processor` was about to make, so that another one called the job at
-    /// `meanwhile`, and this one only at `arrived`.
+    /// `meanwhile`, and this one only at `arrived`: which is before its end is noted, when it goes on at once.
     pub fn delayed(&self, processor: usize, meanwhile: Instant, arrived: Instant) -> bool {
-        let ended = self.until..=self.until + ON_ITS_WAY;
-        self.hit == Hit::Processor(processor) && self.from <= meanwhile && ended.contains(&arrived)
+        self.hit == Hit::Processor(processor) && self.from <= meanwhile && arrived <= self.until + ON_ITS_WAY
     }
 }
 
