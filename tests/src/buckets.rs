@@ -108,6 +108,16 @@ pub async fn settle(replica: &Replica, taken: ClaimedJob, settlement: Settlement
     replica.settle(taken.claim, settlement).await.expect("Redis answers")
 }
 
+/// All dead letters.
+pub const NO_FILTER: DeadFilter = DeadFilter {
+    reason: None,
+    exact_reason: false,
+    status: None,
+    caller: None,
+    died_since_ms: None,
+    died_until_ms: None,
+};
+
 pub const DELIVERED: Settlement = Settlement::Complete { status: 200, answer: None };
 
 pub fn buried(reason: &str) -> Settlement {

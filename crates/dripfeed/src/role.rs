@@ -13,6 +13,7 @@ mod reload;
 mod replays;
 mod retention;
 pub(crate) mod served;
+mod upkeep;
 
 use std::net::SocketAddr;
 use std::time::Duration;

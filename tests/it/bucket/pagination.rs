@@ -7,20 +7,14 @@ use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Ending, JobId, JobState, Start, Submission};
 use dripfeed_store::Store;
-use dripfeed_tests::buckets::{self, DELIVERED, buried, join, open, settle, submit, take_one, takes_nothing};
+use dripfeed_tests::buckets::{
+    self, DELIVERED, NO_FILTER, buried, join, open, settle, submit, take_one, takes_nothing,
+};
 use dripfeed_tests::redis_server::TestRedis;
 
 const BODY: usize = 1 << 20;
 /// More than one script may read, several times.
 const JOBS: usize = 20;
-const NO_FILTER: DeadFilter = DeadFilter {
-    reason: None,
-    exact_reason: false,
-    status: None,
-    caller: None,
-    died_since_ms: None,
-    died_until_ms: None,
-};
 
 fn of_kind(kind: Kind) -> BucketSettings {
     BucketSettings { kind, capacity: 10_000, ..buckets::settings("b") }

@@ -4,18 +4,9 @@ use std::collections::BTreeSet;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{JobId, Rate, Submission};
-use dripfeed_tests::buckets::{self, DELIVERED, buried, join, open, settle, submit, take_one};
+use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, open, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
-
-const ALL: DeadFilter = DeadFilter {
-    reason: None,
-    exact_reason: false,
-    status: None,
-    caller: None,
-    died_since_ms: None,
-    died_until_ms: None,
-};
 
 fn settings(kind: Kind, capacity: u64) -> BucketSettings {
     BucketSettings { kind, capacity, ..buckets::settings(kind.as_str()) }
@@ -39,7 +30,7 @@ async fn die(bucket: &Bucket, jobs: usize, caller: &str) -> BTreeSet<JobId> {
 }
 
 async fn letters(bucket: &Bucket) -> BTreeSet<JobId> {
-    let page = bucket.dead_letters(&ALL, None, 1000).await.expect("Redis answers");
+    let page = bucket.dead_letters(&NO_FILTER, None, 1000).await.expect("Redis answers");
     page.items.into_iter().map(|letter| letter.id).collect()
 }
 
@@ -66,7 +57,7 @@ async fn every_letter_that_matches_becomes_a_job_and_is_counted() {
         let bucket = open(&redis, settings(kind, 1000)).await;
         die(&bucket, 300, "shop").await;
         let others = die(&bucket, 3, "other").await;
-        let of_shop = DeadFilter { caller: Some("shop".to_owned()), ..ALL };
+        let of_shop = DeadFilter { caller: Some("shop".to_owned()), ..NO_FILTER };
         let id = start(&bucket, of_shop.clone(), Some("100000/s".parse().unwrap())).await;
         let replay = ended(&bucket, id).await;
         assert_eq!((replay.state, replay.total, replay.done, replay.left), (ReplayState::Done, 300, 300, 0));
@@ -84,7 +75,7 @@ async fn a_replay_waits_while_the_bucket_is_full_and_goes_on_when_there_is_room(
     for kind in [Kind::Stream, Kind::List] {
         let bucket = open(&redis, settings(kind, 2)).await;
         die(&bucket, 5, "shop").await;
-        let id = start(&bucket, ALL, None).await;
+        let id = start(&bucket, NO_FILTER, None).await;
         let replica = join(&bucket, "a").await;
         for done in 2..=5 {
             until("the bucket is filled again", async || found(&bucket, id).await.done == done).await;
@@ -103,7 +94,7 @@ async fn letters_of_callers_that_have_their_share_stay_and_hold_up_no_other() {
     die(&bucket, 4, "shop").await;
     die(&bucket, 1, "other").await;
     bucket.apply_overrides(&buckets::changed("max_share", "20%")).await.unwrap();
-    let replay = ended(&bucket, start(&bucket, ALL, None).await).await;
+    let replay = ended(&bucket, start(&bucket, NO_FILTER, None).await).await;
     assert_eq!((replay.state, replay.total, replay.done, replay.left), (ReplayState::Done, 5, 3, 2));
     assert_eq!(letters(&bucket).await.len(), 2);
 }
@@ -113,7 +104,7 @@ async fn what_dies_again_is_not_replayed_again() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings(Kind::Stream, 2)).await;
     let died = die(&bucket, 6, "shop").await;
-    let id = start(&bucket, ALL, None).await;
+    let id = start(&bucket, NO_FILTER, None).await;
     let replica = join(&bucket, "a").await;
     for done in 2..=6 {
         until("the bucket is filled again", async || found(&bucket, id).await.done == done).await;
@@ -130,7 +121,7 @@ async fn a_cancelled_replay_stays_cancelled_and_its_letters_stay() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings(Kind::Stream, 10)).await;
     die(&bucket, 3, "shop").await;
-    let id = start(&bucket, ALL, seldom()).await;
+    let id = start(&bucket, NO_FILTER, seldom()).await;
     until("the first is replayed", async || found(&bucket, id).await.done == 1).await;
     for _ in 0..2 {
         assert!(bucket.cancel_replay(id).await.unwrap());
@@ -140,7 +131,7 @@ async fn a_cancelled_replay_stays_cancelled_and_its_letters_stay() {
     assert_eq!((replay.state, replay.done, letters(&bucket).await.len()), (ReplayState::Cancelled, 1, 2));
     let unknown = "0000000000000abc".parse().unwrap();
     assert!(!bucket.cancel_replay(unknown).await.unwrap());
-    let rest = ended(&bucket, start(&bucket, ALL, None).await).await;
+    let rest = ended(&bucket, start(&bucket, NO_FILTER, None).await).await;
     assert_eq!((rest.total, rest.done), (2, 2));
 }
 
@@ -151,11 +142,11 @@ async fn replays_are_bounded_in_number_and_the_oldest_that_ended_are_forgotten()
     die(&bucket, 30, "shop").await;
     let mut running = Vec::new();
     for _ in 0..10 {
-        running.push(start(&bucket, ALL, seldom()).await);
+        running.push(start(&bucket, NO_FILTER, seldom()).await);
     }
-    assert_eq!(bucket.start_replay(ALL, None, None).await.unwrap(), None);
+    assert_eq!(bucket.start_replay(NO_FILTER, None, None).await.unwrap(), None);
     assert!(bucket.cancel_replay(running[3]).await.unwrap());
-    let latest = start(&bucket, ALL, seldom()).await;
+    let latest = start(&bucket, NO_FILTER, seldom()).await;
     let kept: Vec<ReplayId> = bucket.replays().await.unwrap().into_iter().map(|replay| replay.id).collect();
     assert_eq!(kept.len(), 10);
     assert!(kept.contains(&latest) && !kept.contains(&running[3]), "{kept:?}");
@@ -168,7 +159,7 @@ async fn several_who_want_to_carry_it_out_replay_each_letter_once() {
     let bucket = open(&redis, settings(Kind::Stream, 1000)).await;
     die(&bucket, 100, "shop").await;
     let others = futures::future::join_all((0..4).map(|_| open(&redis, settings(Kind::Stream, 1000)))).await;
-    let id = bucket.start_replay(ALL, Some("1000/s".parse().unwrap()), None).await.unwrap().unwrap();
+    let id = bucket.start_replay(NO_FILTER, Some("1000/s".parse().unwrap()), None).await.unwrap().unwrap();
     while found(&bucket, id).await.state == ReplayState::Running {
         futures::future::join_all(others.iter().map(Bucket::go_on_with_replays)).await;
     }

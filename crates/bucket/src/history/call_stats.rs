@@ -12,7 +12,7 @@ pub enum AnswerClass {
     ClientError,
     TooManyRequests,
     ServerError,
-    /// Nothing whole came back, or what is none of these.
+    /// No complete answer, or a status of no class.
     None,
 }
 

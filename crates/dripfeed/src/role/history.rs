@@ -3,8 +3,10 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use dripfeed_bucket::{Buckets, CallStats};
+use dripfeed_bucket::{Bucket, Buckets, CallStats};
 use tokio::time::{MissedTickBehavior, interval};
+
+use super::upkeep;
 
 const EVERY: Duration = Duration::from_secs(2);
 
@@ -13,11 +15,7 @@ pub(super) async fn keep(buckets: &Buckets) -> Infallible {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for (name, bucket) in buckets.all().iter() {
-            if let Err(error) = bucket.sample_history(&CallStats::default()).await {
-                // That Redis is away is reported by those who need it.
-                tracing::debug!(bucket = %name, error = &error as &dyn std::error::Error, "The history wasn't kept");
-            }
-        }
+        let sample = async |bucket: &Bucket| bucket.sample_history(&CallStats::default()).await;
+        upkeep::for_each(buckets, "The history wasn't kept", sample).await;
     }
 }

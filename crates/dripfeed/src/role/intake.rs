@@ -194,8 +194,7 @@ impl IntakeRole {
         let served = tokio::select! {
             served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
             never = retention::keep(&self.buckets) => match never {},
-            // Boxed: it would make this future a large one.
-            never = Box::pin(replays::go_on(&self.buckets)) => match never {},
+            never = replays::go_on(&self.buckets) => match never {},
             never = history::keep(&self.buckets) => match never {},
         };
         self.services.close().await;
