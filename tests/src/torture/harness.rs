@@ -249,3 +249,35 @@ impl Harness {
         if ended.status.success() { String::new() } else { String::from_utf8_lossy(&ended.stdout).into_owned() }
     }
 }
+
+/// Its processes end with it. A slot keeps its process running for as long as nobody empties it, and one that outlives
+/// its harness reconnects to the port of a proxy that is gone: to another run, when that was given the port.
+impl Drop for Harness {
+    fn drop(&mut self) {
+        self.slots().for_each(ProcessSlot::empty_out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_process_outlives_its_harness() {
+        let load = Load { jobs: 0, per_second: 1 };
+        let harness = Harness::start(Setup::new(1, load)).await;
+        let addresses: Vec<_> = harness.slots().filter_map(|slot| *slot.address().borrow()).collect();
+        assert_eq!(addresses.len(), 5);
+        drop(harness);
+        let all_gone = async {
+            for address in addresses {
+                while TcpStream::connect(address).await.is_ok() {
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), all_gone).await.expect("its processes end");
+    }
+}
