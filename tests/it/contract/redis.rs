@@ -51,12 +51,12 @@ pub(crate) async fn work(intake: &Client) {
         (request(jobs).header("prefer", "wait=5"), "slow"),
         (request(jobs), "404"),
         (request("/v1/buckets/list/jobs"), "200"),
-        (request("/v1/services/shop/check").header("content-type", "application/json"), r#"{"caller":"alice"}"#),
     ];
     let rules = intake.request(Method::PUT, "/v1/services/shop/rules").header("content-type", "application/json");
     intake.call(rules, RULES).await.expect("an answer");
     let answers = calls.map(|(request, body)| intake.call(request, body));
-    for answer in futures::future::join_all(answers).await {
+    let (answers, ()) = tokio::join!(futures::future::join_all(answers), a_check(intake));
+    for answer in answers {
         let answer = answer.expect("an answer");
         assert!(answer.status < 300, "{answer:?}");
     }
@@ -65,6 +65,19 @@ pub(crate) async fn work(intake: &Client) {
     }
     // Most rounds have a letter for it.
     intake.post("/v1/buckets/stream/dead/replays", "").await.expect("an answer");
+}
+
+/// Asked again while Redis is too slow for it: a check gives Redis some milliseconds, and a busy machine takes more.
+async fn a_check(intake: &Client) {
+    let begun = Instant::now();
+    loop {
+        let check = intake.request(Method::POST, "/v1/services/shop/check").header("content-type", "application/json");
+        let answer = intake.call(check, r#"{"caller":"alice"}"#).await.expect("an answer");
+        if answer.status == 200 {
+            return;
+        }
+        assert!(answer.status == 503 && begun.elapsed() < PATIENCE, "{answer:?}");
+    }
 }
 
 #[tokio::test]
