@@ -33,13 +33,7 @@ pub async fn run(order: Order) -> Report {
             service.redis.fail_over().await;
         }
         until("another master", async || service.redis.master().await != old).await;
-        // One that has to sync in full first begins that after seconds, by Redis' own settings; nobody confirms a write
-        // before that.
-        until("a replica that confirms what is written", async || {
-            service.redis.server(service.redis.master().await).followers().await > 0
-        })
-        .await;
-        load.goes_on(&format!("{fault:?} while replies are late")).await;
+        load.goes_on_once_followed(&service.redis, &format!("{fault:?} while replies are late")).await;
 
         service.redis.answer_late(Duration::ZERO);
         fault.is_over(service.redis.server_mut(old)).await;

@@ -11,12 +11,15 @@ use crate::callers::{Callers, until_taken};
 use crate::client::Client;
 use crate::processes::Process;
 use crate::redis_server::{RunningRedis, TestRedis};
+use crate::sentinels::Sentinels;
 use crate::service::Service;
 use crate::upstream::Upstream;
 
 const CALLERS: u32 = 8;
 /// How soon after there is a master again jobs are taken.
 const TAKING_AGAIN: Duration = Duration::from_secs(10);
+/// Between two looks at who follows the master.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// How a master goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +135,30 @@ impl Load {
     /// There is somebody to write to again: jobs are taken soon, and go through.
     pub async fn goes_on(&mut self, fault: &str) {
         let again = until_taken(&self.client, "b").await;
+        self.went_on(fault, again).await;
+    }
+
+    /// The same, and the time counts from when the master last had nobody who follows it: as long Redis itself refuses
+    /// every write. That may come twice, as a Sentinel that hasn't heard of an election yet may hold another one: then
+    /// the first one's master follows after ten seconds.
+    pub async fn goes_on_once_followed(&mut self, redis: &Sentinels, fault: &str) {
+        let mut since = Instant::now();
+        let look = async {
+            loop {
+                if redis.server(redis.master().await).followers().await == 0 {
+                    since = Instant::now();
+                }
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+            }
+        };
+        tokio::select! {
+            _ = until_taken(&self.client, "b") => {}
+            () = look => {}
+        }
+        self.went_on(fault, since.elapsed()).await;
+    }
+
+    async fn went_on(&mut self, fault: &str, again: Duration) {
         self.report.faults += 1;
         self.report.note(fault, 1);
         self.report.recoveries_ms.push(u64::try_from(again.as_millis()).unwrap_or(u64::MAX));
