@@ -188,7 +188,15 @@ async fn no_upstream_can_hold_a_slot_or_fill_the_memory() {
 }
 
 async fn all_ended_so(bucket: &Bucket, calls: usize, ending: Ending, reason: &str) {
-    let ended = bucket.outcomes(None, None, None, calls + 1).await.expect("Redis answers").items;
+    let (mut ended, mut after) = (Vec::new(), None);
+    loop {
+        let page = bucket.outcomes(None, None, after.as_ref(), calls + 1).await.expect("Redis answers");
+        ended.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
     assert_eq!(ended.len(), calls, "{}", bucket.name());
     for job in ended {
         let outcome = job.outcome;
