@@ -44,6 +44,7 @@ async fn what_was_broken_by_hand_is_found_and_repaired() {
     run(&["HSET", "dripfeed:{b}:attempts", "7-0", "1"]).await;
     run(&["HSET", "dripfeed:{b}:attempts:failed", "7-0", "{}"]).await;
     run(&["HSET", "dripfeed:{b}:dead:letters", "7-0", "8-0"]).await;
+    run(&["ZADD", "dripfeed:{b}:dead:sizes", "8", "8-0 100 7-0"]).await;
 
     use FindingKind::*;
     let broken =
@@ -108,6 +109,7 @@ async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_repaired
     let run = async |words: &[&str]| run(&store, words).await;
     let tally = "dripfeed:{b}:tally";
     run(&["HSET", "dripfeed:{b}:dead:waiting", "7-0", "{}"]).await;
+    run(&["DEL", "dripfeed:{b}:dead:sizes"]).await;
     run(&["SET", "dripfeed:{b}:once:lost", "7-0 f"]).await;
     run(&["HSET", "dripfeed:{b}:idempotency:jobs", "7-0", "dripfeed:{b}:once:lost"]).await;
     run(&["HINCRBY", tally, "dead_bytes", "5"]).await;
@@ -115,8 +117,14 @@ async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_repaired
     run(&["ZREM", "dripfeed:{b}:outcomes:ended", &ended]).await;
     run(&["ZADD", "dripfeed:{b}:outcomes:ended", "1", "9-0"]).await;
     use FindingKind::*;
-    let broken =
-        [RecordOfNothing, IdempotencyKeyOfNothing, OutcomesNotListed, LetterBytesMiscounted, OutcomeBytesMiscounted];
+    let broken = [
+        RecordOfNothing,
+        IdempotencyKeyOfNothing,
+        LetterNotIndexed,
+        OutcomesNotListed,
+        LetterBytesMiscounted,
+        OutcomeBytesMiscounted,
+    ];
     assert_eq!(kinds(&bucket, false).await, broken);
     assert_eq!(kinds(&bucket, true).await, broken);
     assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());

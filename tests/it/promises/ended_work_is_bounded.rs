@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketSettings, Cancel, ClaimedJob, Replica, Take, WhenDeadFull};
-use dripfeed_job::Ending;
+use dripfeed_job::{Ending, JobId};
 use dripfeed_tests::buckets::{self, buried, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
@@ -118,6 +118,54 @@ async fn dead_letters_are_bounded_by_bytes_and_age_and_what_is_dropped_is_counte
     let empty = bucket.census().await.unwrap();
     assert_eq!((empty.dead, empty.dead_bytes, empty.dead_dropped), (0, 0, 28));
     assert_eq!(retention.dead_dropped, 28);
+}
+
+/// Buries that many jobs, each the latest, and nothing else.
+async fn bury_in_turn(bucket: &Bucket, replica: &Replica, jobs: usize) -> Vec<JobId> {
+    let mut ids = Vec::new();
+    for _ in 0..jobs {
+        ids.push(submit(bucket, buckets::job("x".repeat(2000))).await.id);
+        settle(replica, take(replica, 1).await.pop().unwrap(), buried("rejected")).await;
+    }
+    ids
+}
+
+#[tokio::test]
+async fn the_oldest_letter_goes_without_being_read() {
+    let redis = TestRedis::start().await;
+    let mut settings = roomy();
+    settings.keep.dead_bytes = 20_000;
+    let bucket = open(&redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    bury_in_turn(&bucket, &replica, 20).await;
+    let dropped = bucket.census().await.unwrap().dead_dropped;
+    let before = redis.calls("xrange").await;
+    bury_in_turn(&bucket, &replica, 10).await;
+    let read = redis.calls("xrange").await - before;
+    assert_eq!(bucket.census().await.unwrap().dead_dropped, dropped + 10, "one goes for each that comes");
+    assert_eq!(read, 10, "each job is read once, to be buried");
+}
+
+#[tokio::test]
+async fn letters_that_were_buried_before_sizes_were_kept_go_first() {
+    let redis = TestRedis::start().await;
+    let mut settings = roomy();
+    settings.keep.most_dead = 4;
+    let bucket = open(&redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    let mut ids = bury_in_turn(&bucket, &replica, 4).await;
+    redis.tell::<u64>("DEL dripfeed:{b}:dead:sizes").await;
+    ids.extend(bury_in_turn(&bucket, &replica, 3).await);
+    let kept: Vec<_> = bucket.dead_letters(&Default::default(), None, 10).await.unwrap().items;
+    assert_eq!(kept.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[3..]);
+    // By hand, too: what is gone makes no room a second time.
+    let newest = redis.tell::<Vec<String>>("ZRANGE dripfeed:{b}:dead:sizes -1 -1").await;
+    redis.tell::<u64>(&format!("XDEL dripfeed:{{b}}:dead {}", newest[0].split(' ').next().unwrap())).await;
+    ids.remove(6);
+    ids.extend(bury_in_turn(&bucket, &replica, 4).await);
+    let kept: Vec<_> = bucket.dead_letters(&Default::default(), None, 10).await.unwrap().items;
+    assert_eq!(kept.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[6..]);
+    assert_eq!(redis.tell::<u64>("ZCARD dripfeed:{b}:dead:sizes").await, 4, "no size is left of what is gone");
 }
 
 /// A job of a mebibyte, that many times.

@@ -6,18 +6,18 @@
 --
 -- needs: at_maxmemory, constants, keep, record, kind/entry, kind/held
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
---       8 dead (stream)  9 letters (hash)  10 takes (hash)  11 holders (hash)  12 keyed jobs (hash)
---       13 key ends (zset)  14 notices (zset), then the kind's, as in settle.lua
+--       8 dead (stream)  9 letters (hash)  10 sizes (zset)  11 takes (hash)  12 holders (hash)  13 keyed jobs (hash)
+--       14 key ends (zset)  15 notices (zset), then the kind's, as in settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
 --       3 the most deliveries  4 what is kept (keep.lua)  5 the most jobs to take over in this call; of those that are
 --       buried no more than BATCH_BYTES, or one  6 how many suspects the calls before have found
 -- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned, suspects so far }
 local keys = {
   jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8],
-  letters = KEYS[9], holders = KEYS[11], keyed_jobs = KEYS[12], key_ends = KEYS[13], notices = KEYS[14],
-  keep = read_keep(ARGV[4]),
+  letters = KEYS[9], sizes = KEYS[10], holders = KEYS[12], keyed_jobs = KEYS[13], key_ends = KEYS[14],
+  notices = KEYS[15], keep = read_keep(ARGV[4]),
 }
-local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[10]
+local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[11]
 local consumer, seen, most_deliveries, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local leaving = seen == '*'
 -- How long after each other suspects are due, in ms: at least so long, and long enough for most calls to end meanwhile.

@@ -108,6 +108,7 @@ impl RedisBucket {
             keys.ended(),
             keys.dead(),
             keys.letters(),
+            keys.letter_sizes(),
             keys.takes(),
             keys.holders(),
             keys.keyed_jobs(),

@@ -251,6 +251,7 @@ impl RedisBucket {
             keys.ended(),
             keys.dead(),
             keys.letters(),
+            keys.letter_sizes(),
             keys.holders(),
             keys.keyed_jobs(),
             keys.key_ends(),

@@ -5,8 +5,8 @@
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
---       13 dead (stream)  14 letters (hash)  15 notices (zset), then where a pace has its state (string), then the
---       kind's, as in settle.lua
+--       13 dead (stream)  14 letters (hash)  15 sizes (zset)  16 notices (zset), then where a pace has its state
+--       (string), then the kind's, as in settle.lua
 -- ARGV  1 version of what is in force (pace.lua)  2 consumer  3 the most jobs wanted
 --       4 plan of the pace ('': none)  5 max in flight (0: none)
 --       6 µs since this replica joined or last asked, by its own clock, which nobody sets
@@ -18,8 +18,8 @@
 --         cmsgpack
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
-  keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], notices = KEYS[15],
-  keep = read_keep(ARGV[7]),
+  keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
+  notices = KEYS[16], keep = read_keep(ARGV[7]),
 }
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local version, consumer, want = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -170,6 +170,7 @@ impl RedisBucket {
             keys.key_ends(),
             keys.dead(),
             keys.letters(),
+            keys.letter_sizes(),
             keys.notices(),
         ];
         let (all, plan) = effective.pack_pace(common);

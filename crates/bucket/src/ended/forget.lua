@@ -1,10 +1,10 @@
 -- Deletes dead letters for good, as many as a script may read.
 --
 -- needs: at_maxmemory, budget, keep
--- KEYS  1 dead (stream)  2 letters (hash)  3 tally (hash)
+-- KEYS  1 dead (stream)  2 letters (hash)  3 sizes (zset)  4 tally (hash)
 -- ARGV  1… ids of the jobs that died
 -- Result  { how many letters there were, how many of the ids were looked at }
-local keys = { dead = KEYS[1], letters = KEYS[2], tally = KEYS[3] }
+local keys = { dead = KEYS[1], letters = KEYS[2], sizes = KEYS[3], tally = KEYS[4] }
 local deleted, looked_at = 0, 0
 for _, job in ipairs(ARGV) do
   if not may_read() then break end
@@ -15,7 +15,7 @@ for _, job in ipairs(ARGV) do
     local found = redis.call('XRANGE', keys.dead, letter, letter)[1]
     if found then
       count_read(found[2])
-      delete_letter(keys, letter, found[2])
+      remove_letter(keys, letter, found[2])
       deleted = deleted + 1
     end
   end

@@ -142,7 +142,8 @@ local function bury(keys, letter)
   -- Of a job that somebody deleted by hand nothing is left but how it ended.
   if letter.is_whole then
     drop_letters(keys, 1, letter.bytes)
-    redis.call('HSET', keys.letters, letter.id, redis.call('XADD', keys.dead, '*', unpack(letter.fields)))
+    local buried = redis.call('XADD', keys.dead, '*', unpack(letter.fields))
+    index_letter(keys, buried, letter.bytes, letter.id)
     count_bytes(keys, 'dead_bytes', letter.bytes)
   end
   record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller, letter.attempt)
@@ -164,6 +165,7 @@ end
 local function check_letters(keys)
   redis.call('XLEN', keys.dead)
   redis.call('HLEN', keys.letters)
+  redis.call('ZCARD', keys.sizes)
 end
 
 local function check_types(keys)

@@ -2,17 +2,17 @@
 --
 -- needs: now, counts, pace, eta, caller_share, keep, kind/entry, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
---       8 holders (hash)  9 replays (hash), then where a pace has its state (string), then a stream's parked (zset) |
---       where a list's takers are counted (hash)
+--       8 sizes (zset)  9 holders (hash)  10 replays (hash), then where a pace has its state (string), then a stream's
+--       parked (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
 --       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 the most bytes of one caller
 --       8 ms until the new job is due (0: at once)  9 the replay of many that this is part of, or '', then names and
 --         values of the new job, where it isn't as the one that died
 -- Result  { 'changed', … } | { 'absent' } | { 'ended' }: that replay has | { 'admitted', new id, level, eta in ms }
 --         { 'bucket_full' | 'max_share', retry after in ms, level }
-local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7] }
+local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7], sizes = KEYS[8] }
 local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
-local CONTROL, HOLDERS, REPLAYS = KEYS[5], KEYS[8], KEYS[9]
+local CONTROL, HOLDERS, REPLAYS = KEYS[5], KEYS[9], KEYS[10]
 local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local plan, delay, part_of, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], 10
 local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -61,7 +61,7 @@ if not id then return { 'absent' } end
 note_largest(largest, level, size)
 write_largest(TALLY, largest)
 if level == 0 then meter_restart(METER, 'leak') end
-delete_letter(keys, letter, found[2])
+remove_letter(keys, letter, found[2])
 redis.call('HINCRBY', TALLY, 'accepted', 1)
 redis.call('HINCRBY', TALLY, 'replayed', 1)
 if part_of ~= '' then redis.call('HINCRBY', REPLAYS, part_of .. ':done', 1) end

@@ -159,6 +159,7 @@ impl RedisBucket {
             keys.control(),
             keys.dead(),
             keys.letters(),
+            keys.letter_sizes(),
             keys.holders(),
             keys.replays(),
         ];

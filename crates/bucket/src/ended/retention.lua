@@ -3,9 +3,9 @@
 -- deleted them.
 --
 -- needs: now, keep, kind/gone
--- KEYS  1 tally (hash)  2 outcomes (hash)  3 ended (zset)  4 dead (stream)  5 letters (hash)  6 key ends (zset)
---       7 keyed jobs (hash)  8 jobs, then idempotency keys (string) that are to be forgotten where their time has come,
---       then where a list's takers are counted (hash)
+-- KEYS  1 tally (hash)  2 outcomes (hash)  3 ended (zset)  4 dead (stream)  5 letters (hash)  6 sizes (zset)
+--       7 key ends (zset)  8 keyed jobs (hash)  9 jobs, then idempotency keys (string) that are to be forgotten where
+--       their time has come, then where a list's takers are counted (hash)
 -- ARGV  1 what is kept (keep.lua)
 --       2 the most idempotency keys to name
 --       3 where to go on in the keyed jobs, as HSCAN writes it; '' to leave them
@@ -13,10 +13,10 @@
 --       jobs,
 --           idempotency keys whose time has come… }
 local keys = {
-  tally = KEYS[1], outcomes = KEYS[2], ended = KEYS[3], dead = KEYS[4], letters = KEYS[5], key_ends = KEYS[6],
-  keyed_jobs = KEYS[7], keep = read_keep(ARGV[1]),
+  tally = KEYS[1], outcomes = KEYS[2], ended = KEYS[3], dead = KEYS[4], letters = KEYS[5], sizes = KEYS[6],
+  key_ends = KEYS[7], keyed_jobs = KEYS[8], keep = read_keep(ARGV[1]),
 }
-local KEY_ENDS, JOBS, FIRST_NAME = KEYS[6], KEYS[8], 9
+local KEY_ENDS, JOBS, FIRST_NAME = KEYS[7], KEYS[9], 10
 local cursor = ARGV[3]
 -- In one call: as many as a page of HSCAN has.
 local KEYED_AT_ONCE = 500

@@ -64,9 +64,9 @@ impl Bucket {
 impl RedisBucket {
     fn retention_call(&self, names: Vec<String>, keyed: &str) -> Call<'static> {
         let keys = &self.keys;
-        let mut common =
-            vec![keys.tally(), keys.outcomes(), keys.ended(), keys.dead(), keys.letters(), keys.key_ends()];
-        common.extend([keys.keyed_jobs(), keys.jobs()]);
+        let mut common = vec![keys.tally(), keys.outcomes(), keys.ended()];
+        common.extend([keys.dead(), keys.letters(), keys.letter_sizes()]);
+        common.extend([keys.key_ends(), keys.keyed_jobs(), keys.jobs()]);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_takers([common, names].concat()));
         call.arg(self.effective_settings().settings.keep.packed()).arg(MOST_KEYS).arg(keyed);
         call

@@ -180,6 +180,11 @@ impl Keys {
         self.of("dead:letters")
     }
 
+    /// Zset: id, bytes and job of each dead letter, by ms of its death.
+    pub(crate) fn letter_sizes(&self) -> String {
+        self.of("dead:sizes")
+    }
+
     /// Hash: `<id>:<name>` → what is known of replays of many.
     pub(crate) fn replays(&self) -> String {
         self.of("dead:replays")

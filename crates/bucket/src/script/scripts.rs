@@ -44,6 +44,7 @@ const FRAGMENTS: &Fragments = &[
     ("each", include_str!("../inspect/doctor/each.lua")),
     ("eta", include_str!("../pace/eta.lua")),
     ("keep", include_str!("../ended/keep.lua")),
+    ("letters", include_str!("../ended/letters.lua")),
     ("now", include_str!("now.lua")),
     ("order", include_str!("../ended/order.lua")),
     ("pace", include_str!("../pace.lua")),

@@ -10,7 +10,7 @@ use dripfeed_tests::service::Service;
 
 use super::faults;
 
-pub const SCRIPTS: [&str; 16] = [
+pub const SCRIPTS: [&str; 17] = [
     "buried",
     "due_times",
     "examine",
@@ -26,11 +26,12 @@ pub const SCRIPTS: [&str; 16] = [
     "places",
     "recorded",
     "served",
+    "sized",
     "totals",
 ];
 
 /// Those that a doctor asks of its buckets.
-const OF_A_DOCTOR: [&str; 11] = [
+const OF_A_DOCTOR: [&str; 12] = [
     "buried",
     "due_times",
     "examine",
@@ -41,6 +42,7 @@ const OF_A_DOCTOR: [&str; 11] = [
     "keyed",
     "listed",
     "recorded",
+    "sized",
     "totals",
 ];
 
@@ -66,6 +68,7 @@ async fn fill(service: &Service) {
     submit(&stream, Submission { idempotency_key, ..buckets::job("waits") }).await;
     // Of a letter that is gone.
     service.redis.tell::<u64>("HSET dripfeed:{b}:dead:letters 7-0 8-0").await;
+    service.redis.tell::<u64>("ZADD dripfeed:{b}:dead:sizes 8 8-0/100/7-0").await;
 }
 
 #[tokio::test]

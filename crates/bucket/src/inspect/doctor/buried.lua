@@ -1,12 +1,12 @@
 -- Examines a part of the dead letters, each at one moment, and indexes those that aren't when asked to.
 --
--- needs: at_maxmemory, now, budget
--- KEYS  1 dead (stream)  2 letters (hash)
+-- needs: at_maxmemory, now, budget, letters
+-- KEYS  1 dead (stream)  2 letters (hash)  3 sizes (zset)
 -- ARGV  1 where to begin, as XRANGE writes it  2 '1' to repair
 -- Result  { the last letter that was looked at or '' at the end, { id of a letter, id of its job, '1' when it isn't
 --       indexed,
 --           its bytes }… }
-local DEAD, LETTERS = KEYS[1], KEYS[2]
+local keys = { dead = KEYS[1], letters = KEYS[2], sizes = KEYS[3] }
 local from, mend = ARGV[1], ARGV[2] == '1'
 -- In one call, so that many letters don't keep Redis from others.
 local LOOKED_AT = 500
@@ -14,15 +14,16 @@ local LOOKED_AT = 500
 local answer = { '' }
 for _ = 1, LOOKED_AT do
   if not may_read() then return answer end
-  local letter = redis.call('XRANGE', DEAD, from, '+', 'COUNT', 1)[1]
+  local letter = redis.call('XRANGE', keys.dead, from, '+', 'COUNT', 1)[1]
   if not letter then
     answer[1] = ''
     return answer
   end
   local bytes = count_read(letter[2])
   local id = field(letter[2], 'job') or letter[1]
-  local indexed = redis.call('HGET', LETTERS, id) == letter[1]
-  if not indexed and mend then redis.call('HSET', LETTERS, id, letter[1]) end
+  local indexed = redis.call('HGET', keys.letters, id) == letter[1]
+    and redis.call('ZSCORE', keys.sizes, size_member(letter[1], bytes, id))
+  if not indexed and mend then index_letter(keys, letter[1], bytes, id) end
   answer[1], from = letter[1], '(' .. letter[1]
   answer[#answer + 1] = { letter[1], id, indexed and '' or '1', bytes }
 end

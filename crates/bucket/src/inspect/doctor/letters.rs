@@ -1,4 +1,4 @@
-//! Each dead letter, and its index by job.
+//! Each dead letter, its index by job, and its size.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,6 +14,10 @@ use crate::script::scripts::SHARED;
 
 static BURIED: Script = Script::new("buried", SHARED, include_str!("buried.lua"));
 static INDEXED: Script = Script::new("indexed", SHARED, include_str!("indexed.lua"));
+static SIZED: Script = Script::new("sized", SHARED, include_str!("sized.lua"));
+
+/// Sizes in one page.
+const SIZES: isize = 500;
 
 impl RedisBucket {
     pub(super) async fn examine_letters(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
@@ -32,8 +36,29 @@ impl RedisBucket {
             }
             cursor = next;
         }
+        wrong.extend(self.examine_sizes(&letters, repair).await?);
         wrong.into_iter().for_each(|id| findings.one(FindingKind::IndexOfNoLetter, id));
         Ok(())
+    }
+
+    /// The sizes of letters that are gone. `letters`: those that were there a moment ago.
+    async fn examine_sizes(&self, letters: &HashSet<String>, repair: bool) -> Result<Vec<String>, BucketError> {
+        let keys = [self.keys.dead(), self.keys.letter_sizes()];
+        let check = JobCheck { name: "sized", script: &SIZED, keys: &keys, arguments: &[], repair };
+        let is_known = |member: &str| member.split(' ').next().is_some_and(|letter| letters.contains(letter));
+        let (mut unseen, mut first) = (Vec::new(), 0);
+        loop {
+            let mut range = redis::cmd("ZRANGE");
+            range.arg(self.keys.letter_sizes()).arg(first).arg(first + SIZES - 1);
+            let page: Vec<Vec<u8>> = self.store.command(&range).await?;
+            if page.is_empty() {
+                break;
+            }
+            let members = page.iter().map(|member| String::from_utf8_lossy(member).into_owned());
+            unseen.extend(members.filter(|member| !is_known(member)));
+            first += SIZES;
+        }
+        self.examine_each(&check, &unseen).await
     }
 
     /// The letters, and the bytes of each.
@@ -44,7 +69,7 @@ impl RedisBucket {
     ) -> Result<HashMap<String, u64>, BucketError> {
         let (mut letters, mut from) = (HashMap::new(), "-".to_owned());
         loop {
-            let mut call = BURIED.on(&[self.keys.dead(), self.keys.letters()]);
+            let mut call = BURIED.on(&[self.keys.dead(), self.keys.letters(), self.keys.letter_sizes()]);
             call.arg(&from).arg(u8::from(repair));
             let mut reply = Reply::new("buried", self.store.run::<Value>(&call).await?)?;
             let last = reply.text()?;
