@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from playwright.sync_api import sync_playwright
 
 PATIENCE_S = 60
 CHROMIUM = "/usr/bin/chromium"
+REDIS = ("redis-server", "valkey-server")
 SCRIPT = "<script>window.pwned = true</script>"
 
 # Each shows another state; `{echo}` is the upstream.
@@ -81,6 +83,27 @@ class Stage:
             self.process.wait(PATIENCE_S)
         self.log.close()
         self.folder.cleanup()
+
+    def kill(self):
+        """As a crash. Its processors end with it, by their standard input; its Redis would stay: it is ended here."""
+        redis = [os.pidfd_open(number) for name, number in self.children() if name in REDIS]
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+        for process in redis:
+            signal.pidfd_send_signal(process, signal.SIGTERM)
+            ended, _, _ = select.select([process], [], [], PATIENCE_S)
+            assert ended, "its Redis doesn't end"
+            os.close(process)
+
+    def children(self):
+        """Names and ids."""
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                number, name, rest = re.fullmatch(r"(\d+) \((.*)\) (.*)\s*", status.read_text(), re.DOTALL).groups()
+            except OSError:
+                continue  # it has ended meanwhile
+            if int(rest.split()[1]) == self.process.pid:
+                yield name, int(number)
 
     def until(self, happened, what):
         begun = time.monotonic()

@@ -347,7 +347,7 @@ class Live(unittest.TestCase):
             before = replica.text_content()
             os.kill(stage.processors_now()[-1], signal.SIGKILL)
             expect(replica.filter(has_not_text=before)).to_have_count(1)
-            stage.process.kill()
+            stage.kill()
             expect(page.locator("#live")).to_have_attribute("data-state", "gone")
 
     def test_a_hidden_tab_asks_for_nothing(self):

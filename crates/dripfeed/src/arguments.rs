@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::command::Command;
 use crate::settings::Layers;
@@ -21,20 +21,57 @@ pub(crate) struct Arguments {
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 failure · 2 usage · 69 Redis or server unreachable · 75 refused for \
                           now · 77 not allowed · 78 configuration";
 
+impl Arguments {
+    /// Those of this process, which ends when they are wrong, or ask for help or the version.
+    pub(crate) fn read() -> Self {
+        let given = Self::program().get_matches();
+        Self::of_all_commands(&given).unwrap_or_else(|error| error.format(&mut Self::program()).exit())
+    }
+
+    /// The whole command line. The options of `Configuration` may stand before and after each command. They aren't
+    /// clap's globals: of these, what stands before a command is forgotten when the same option stands after it.
+    pub(crate) fn program() -> clap::Command {
+        let options = Configuration::augment_args(clap::Command::default());
+        Self::command().mut_subcommands(|command| with_options(command, &options))
+    }
+
+    fn of_all_commands(given: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut arguments = Self::from_arg_matches(given)?;
+        let mut outer = given;
+        while let Some((_, inner)) = outer.subcommand() {
+            arguments.configuration.add(Configuration::from_arg_matches(inner)?);
+            outer = inner;
+        }
+        Ok(arguments)
+    }
+}
+
+fn with_options(command: clap::Command, options: &clap::Command) -> clap::Command {
+    let command = command.args(options.get_arguments().cloned());
+    command.mut_subcommands(|inner| with_options(inner, options))
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Configuration {
     /// Configuration file (TOML, YAML or JSON); repeatable, later ones win
-    #[arg(short = 'c', long = "config", value_name = "FILE", global = true)]
+    #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Override a setting; wins over files and environment; repeatable
-    #[arg(long = "set", value_name = "SECTION.KEY=VALUE", global = true)]
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Allow the intake to listen beyond loopback without keys: anyone who reaches it may do everything
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub(crate) insecure_no_auth: bool,
 }
 
 impl Configuration {
+    /// What stands after a command is later than what stands before it.
+    fn add(&mut self, later: Self) {
+        self.files.extend(later.files);
+        self.settings.extend(later.settings);
+        self.insecure_no_auth |= later.insecure_no_auth;
+    }
+
     pub(crate) fn layers(self) -> Layers {
         Layers {
             files: self.files,

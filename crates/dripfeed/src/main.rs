@@ -17,7 +17,6 @@ mod top;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
 use mimalloc::MiMalloc;
 
 use crate::arguments::Arguments;
@@ -29,7 +28,7 @@ use crate::exit::Failure;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let ended = run(Arguments::parse());
+    let ended = run(Arguments::read());
     if let Err(failure) = &ended {
         output::say(format_args!("error: {failure}"));
     }
@@ -39,7 +38,7 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { configuration, command } = arguments;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from)?;
-    let ended = runtime.block_on(command::run(command, configuration.layers(), Arguments::command()));
+    let ended = runtime.block_on(command::run(command, configuration.layers(), Arguments::program()));
     // A thread that still waits for standard input must not keep the process.
     runtime.shutdown_background();
     ended

@@ -91,6 +91,25 @@ fn settings_are_printed_with_their_origin_and_without_secrets() {
     assert_eq!(*url, serde_json::json!({"key": "redis.url", "value": "redis://***@localhost", "origin": "--set"}));
 }
 
+#[test]
+fn what_is_set_before_a_command_counts_beside_what_is_set_after_it() {
+    let folder = TempDir::new().unwrap();
+    let first = write(folder.path(), "first.toml", "[intake]\nmax_batch = 11\nmax_waits = 12\nmax_connections = 13");
+    let later = write(folder.path(), "later.toml", "[intake]\nmax_waits = 22\nmax_connections = 23");
+    let before = ["-c", &first, "--set", "log.level=debug", "--set", "log.format=human"];
+    let after = ["-c", &later, "--set", "log.format=json", "--set", "intake.max_connections=33"];
+    let ended = run(&[&before, ["config", "-o", "json"].as_slice(), &after].concat());
+    let settings: Vec<serde_json::Value> = serde_json::from_str(&ended.out).unwrap();
+    let origin = |key| &settings.iter().find(|setting| setting["key"] == key).unwrap()["origin"];
+    let value = |key| &settings.iter().find(|setting| setting["key"] == key).unwrap()["value"];
+    assert_eq!((origin("intake.max_batch"), value("intake.max_batch")), (&first.into(), &11.into()));
+    assert_eq!((origin("intake.max_waits"), value("intake.max_waits")), (&later.into(), &22.into()));
+    assert_eq!(value("intake.max_connections"), "33", "arguments win over files");
+    assert_eq!((value("log.level"), value("log.format")), (&"debug".into(), &"json".into()));
+    let open = ["--insecure-no-auth", "--set", "log.level=debug", "check", "--set", "intake.listen=0.0.0.0:7180"];
+    assert_eq!(run(&open).code, Some(0));
+}
+
 #[tokio::test]
 async fn a_redis_that_may_drop_jobs_is_refused_with_what_to_do() {
     let (_folder, server) = redis(&["--maxmemory-policy", "allkeys-lru"]).await;
