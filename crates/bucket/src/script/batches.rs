@@ -188,20 +188,20 @@ mod tests {
 
     #[tokio::test]
     async fn after_a_call_nothing_is_asked_for_as_long_as_it_took() {
+        const TOOK: Duration = Duration::from_millis(20);
         let limits = Limits { items: 1, bytes: usize::MAX, calls: 1, rest: Duration::from_hours(1) };
-        let took = Duration::from_millis(20);
         let batches = Batches::start(
             limits,
-            |_| 1,
-            async move |_| {
+            |()| 1,
+            async |_| {
                 let begun = Instant::now();
-                tokio::time::sleep(took).await;
+                tokio::time::sleep(TOOK).await;
                 vec![(begun, Instant::now())]
             },
         );
         let calls: Vec<_> = batches.put_all(vec![(), (), ()]).await.into_iter().flatten().collect();
         for pair in calls.windows(2) {
-            assert!(pair[1].0 - pair[0].1 >= took, "{calls:?}");
+            assert!(pair[1].0 - pair[0].1 >= TOOK, "{calls:?}");
         }
         assert_eq!(calls.len(), 3);
     }
