@@ -93,8 +93,8 @@ local function dead_is_full(keys)
 end
 
 -- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age: in one script no
--- more than BATCH_JOBS, nor many more bytes than it adds. A letter that is larger than all letters may be is kept alone.
--- How many there were.
+-- more than BATCH_JOBS, nor many more bytes than it adds. A letter that is larger than all letters may be is kept
+-- alone. How many there were.
 local function drop_letters(keys, more, bytes)
   local keep = keys.keep
   local count = redis.call('XLEN', keys.dead)
