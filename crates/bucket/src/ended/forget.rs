@@ -43,7 +43,8 @@ impl RedisBucket {
     async fn forget(&self, ids: &[JobId]) -> Result<u64, BucketError> {
         let (mut deleted, mut rest) = (0, ids);
         while !rest.is_empty() {
-            let mut call = FORGET.on(&[self.keys.dead(), self.keys.letters(), self.keys.letter_sizes(), self.keys.tally()]);
+            let mut call =
+                FORGET.on(&[self.keys.dead(), self.keys.letters(), self.keys.letter_sizes(), self.keys.tally()]);
             for id in &rest[..rest.len().min(BATCH_JOBS)] {
                 call.arg(id.to_string());
             }

@@ -1,6 +1,7 @@
 //! Group commit: while one call is on its way, what arrives meanwhile forms the next. A lone item waits for nothing.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::Future;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -12,6 +13,8 @@ pub(crate) struct Limits {
     pub(crate) items: usize,
     pub(crate) bytes: usize,
     pub(crate) calls: usize,
+    /// After a call its place is empty for as long as the call took, at most so long: the busier Redis is, the longer.
+    pub(crate) rest: Duration,
 }
 
 /// Items that wait beyond this make the sender wait.
@@ -55,9 +58,13 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
                 let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
                 let call = call.clone();
                 tokio::spawn(async move {
+                    let begun = Instant::now();
                     for (answer, to) in call(items).await.into_iter().zip(answers) {
                         // Who asked may have left meanwhile.
                         let _ = to.send(answer);
+                    }
+                    if !limits.rest.is_zero() {
+                        tokio::time::sleep(begun.elapsed().min(limits.rest)).await;
                     }
                     drop(place);
                 });
@@ -130,7 +137,7 @@ mod tests {
     /// How many items were in the call of each, when all came during the first one's. An item weighs what it is.
     async fn sizes_of_calls(items: &[usize], bytes: usize) -> Vec<usize> {
         let gate = Arc::new(Semaphore::new(0));
-        let limits = Limits { items: 10, bytes, calls: 1 };
+        let limits = Limits { items: 10, bytes, calls: 1, rest: Duration::ZERO };
         let held = gate.clone();
         let batches = Batches::start(
             limits,
@@ -160,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_of_others_waits_behind_one_call_of_a_large_batch() {
-        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1 };
+        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1, rest: Duration::ZERO };
         let batches = Batches::start(
             limits,
             |_| 1,
@@ -177,6 +184,26 @@ mod tests {
         assert_eq!(batches.put(7).await, Some(7));
         assert!(!many.is_finished(), "the other had to wait for all of the batch");
         assert_eq!(many.await.unwrap(), (0..1000).map(Some).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn after_a_call_nothing_is_asked_for_as_long_as_it_took() {
+        let limits = Limits { items: 1, bytes: usize::MAX, calls: 1, rest: Duration::from_hours(1) };
+        let took = Duration::from_millis(20);
+        let batches = Batches::start(
+            limits,
+            |_| 1,
+            async move |_| {
+                let begun = Instant::now();
+                tokio::time::sleep(took).await;
+                vec![(begun, Instant::now())]
+            },
+        );
+        let calls: Vec<_> = batches.put_all(vec![(), (), ()]).await.into_iter().flatten().collect();
+        for pair in calls.windows(2) {
+            assert!(pair[1].0 - pair[0].1 >= took, "{calls:?}");
+        }
+        assert_eq!(calls.len(), 3);
     }
 
     #[tokio::test]
