@@ -25,6 +25,8 @@ OPERATOR_MODELS_VERSION := 6.0.0
 KEDA_MODELS_VERSION := 2.0.0
 DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_MODELS_VERSION)
 
+BENCH_PEERS := $(TARGET)/bench-peers/installed
+
 TYPOS_VERSION := 1.52.0
 TYPOS := $(TARGET)/typos-$(TYPOS_VERSION)/bin/typos
 
@@ -110,6 +112,12 @@ lab: redis ## Run published limiters and ours side by side: a table, and charts 
 bench: redis ## Measure dripfeed beside a minimal queue, in a quarter of an hour; ARGS=quick: in three minutes
 	cargo build --locked --profile dist --package dripfeed --package dripfeed-bench
 	@exec $(TARGET)/dist/bench $(ARGS)
+
+# Apart from `make bench`, for what it installs: Node, BullMQ and fastify from npm, and nginx.
+.PHONY: bench-peers
+bench-peers: redis $(BENCH_PEERS) ## Measure BullMQ with fastify, and nginx, beside dripfeed and the floor; ARGS=quick
+	cargo build --locked --profile dist --package dripfeed --package dripfeed-bench
+	@exec $(TARGET)/dist/bench peers $(ARGS)
 
 .PHONY: lint
 lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, circles, and dependencies
@@ -208,6 +216,14 @@ $(DEPLOY_PYTHON):
 $(DEPLOY_MODELS): | npm
 	@npm install --silent --no-audit --no-fund --prefix $@ \
 		@kubernetes-models/prometheus-operator@$(OPERATOR_MODELS_VERSION) @kubernetes-models/keda@$(KEDA_MODELS_VERSION)
+
+# The scripts go beside the packages that they import. nginx is unpacked and not installed: that would start a server.
+$(BENCH_PEERS): $(wildcard tests/bench/peers/*) | npm
+	@mkdir -p $(@D)
+	@cp $^ $(@D)
+	@npm install --silent --no-audit --no-fund --no-package-lock --prefix $(@D)
+	@cd $(@D) && rm -rf nginx nginx_*.deb && apt-get download -qq nginx && dpkg-deb --extract nginx_*.deb nginx
+	@touch $@
 
 $(TYPOS):
 	@$(call python_tool,typos,$(TYPOS_VERSION))

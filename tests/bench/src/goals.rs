@@ -71,6 +71,20 @@ pub(crate) static GOALS: &[Goal] = &[
     goal("echo", "bare axum echo", "1/s", "", Shown),
     goal("xadd", "bare XADD, pipelined by 100", "1/s", "", Shown),
     goal("calls", "bare hyper client, 200 connections", "1/s", "", Shown),
+    goal("peers-accepted", "accepted POSTs", "1/s", "BullMQ", AtLeast(3.0)),
+    goal("peers-accepted-dripfeed", "accepted POSTs, dripfeed", "1/s", "floor", Shown),
+    goal("peers-accepted-bullmq", "accepted POSTs, BullMQ with fastify", "1/s", "floor", Shown),
+    goal("peers-accepted-nginx", "POSTs that nginx passes on without a queue", "1/s", "floor", Shown),
+    goal("peers-refused", "429s when full", "1/s", "BullMQ", Shown),
+    goal("peers-refused-dripfeed", "429s when full, dripfeed", "1/s", "floor", Shown),
+    goal("peers-refused-bullmq", "429s when full, BullMQ with fastify", "1/s", "floor", Shown),
+    goal("peers-refused-nginx", "429s of nginx, whatever there is", "1/s", "floor", Shown),
+    goal("peers-drain", "jobs called and settled", "1/s", "BullMQ", AtLeast(7.0)),
+    goal("peers-drain-dripfeed", "jobs called and settled, dripfeed", "1/s", "floor", Shown),
+    goal("peers-drain-bullmq", "jobs called and settled, BullMQ", "1/s", "floor", Shown),
+    goal("peers-bytes", "Redis memory per queued job of 256 B", "B", "BullMQ", Shown),
+    goal("peers-bytes-dripfeed", "Redis memory per queued job, dripfeed", "B", "floor", Shown),
+    goal("peers-bytes-bullmq", "Redis memory per queued job, BullMQ", "B", "floor", Shown),
 ];
 
 impl Goal {

@@ -10,6 +10,7 @@ mod figure;
 mod goals;
 mod load;
 mod machine;
+mod peers;
 mod private_redis;
 mod report;
 mod role;
@@ -29,7 +30,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use arguments::Arguments;
 use figure::Figure;
-use rows::ROWS;
 use testbed::Testbed;
 
 /// A row that takes longer is stuck.
@@ -56,7 +56,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     println!("{conditions}, {} volume", arguments.volume().name);
     let bed = Testbed::start(arguments.volume()).await?;
     let (mut figures, mut failed) = (Vec::new(), false);
-    for row in ROWS.iter().filter(|row| arguments.wants(row.name)) {
+    for row in arguments.rows() {
         let (row_begun, waited) = (Instant::now(), machine::waited()?);
         println!("\n{}", row.about);
         let ran = tokio::time::timeout(ROW_LIMIT, (row.run)(&bed)).await;
@@ -76,7 +76,8 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let disturbance = disturbance(machine::waited()?, begun.elapsed());
     println!("\nmeasured in {:.0} s; {disturbance}", begun.elapsed().as_secs_f64());
     let redis = bed.redis.version().await?;
-    let report = report::Report { conditions, disturbance, redis, volume: bed.volume.name, figures };
+    let peers = if arguments.with_peers() { Some(peers::versions()?) } else { None };
+    let report = report::Report { conditions, disturbance, redis, peers, volume: bed.volume.name, figures };
     println!("\n{}", report.table());
     if let Some(folder) = &arguments.report {
         report.write(folder).with_context(|| format!("can't write the report to {}", folder.display()))?;

@@ -20,6 +20,8 @@ pub(crate) struct Report {
     /// By what else ran.
     pub(crate) disturbance: String,
     pub(crate) redis: String,
+    /// Their versions, where they were measured.
+    pub(crate) peers: Option<String>,
     pub(crate) volume: &'static str,
     pub(crate) figures: Vec<Figure>,
 }
@@ -45,23 +47,31 @@ impl Report {
 
     pub(crate) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(folder)?;
-        fs::write(folder.join("report.md"), self.text())?;
-        fs::write(folder.join("report.json"), serde_json::to_string_pretty(&self.json())? + "\n")?;
-        fs::write(folder.join("goals.svg"), chart::goals(&self.figures)?)?;
-        fs::write(folder.join("rates.svg"), chart::rates(&self.figures)?)?;
+        let before = self.before();
+        fs::write(folder.join(format!("{before}report.md")), self.text())?;
+        fs::write(folder.join(format!("{before}report.json")), serde_json::to_string_pretty(&self.json())? + "\n")?;
+        fs::write(folder.join(format!("{before}goals.svg")), chart::goals(&self.figures)?)?;
+        fs::write(folder.join(format!("{before}rates.svg")), chart::rates(&self.figures)?)?;
         Ok(())
+    }
+
+    /// What the names of files begin with.
+    fn before(&self) -> &'static str {
+        if self.peers.is_some() { "peers-" } else { "" }
     }
 
     fn text(&self) -> String {
         let short = self.figures.iter().filter(|figure| figure.met() == Some(false)).count();
         let goals = self.figures.iter().filter(|figure| figure.met().is_some()).count();
+        let peers = self.peers.as_ref().map_or(String::new(), |versions| format!(" Beside them {versions}."));
+        let before = self.before();
         format!(
-            "# dripfeed beside the floor: {} volume\n\n{}. Redis {}, without persistence but in the row `fsync`. In \
-             this run {}.\n\n\
+            "# dripfeed beside the floor: {} volume\n\n{}. Redis {}, without persistence but in the row \
+             `fsync`.{peers} In this run {}.\n\n\
              Redis, intake and processor share one core; load and upstream have the other one. 64 connections, 200 \
              calls in flight, bodies of 256 B. Each figure is a median, with its lowest and highest value; all sides \
              took turns in one run. The floor is the program in `tests/bench/src/floor`, SHA-256 `{}`.\n\n\
-             {} of {goals} goals are met.\n\n{}\n![](goals.svg)\n\n![](rates.svg)\n",
+             {} of {goals} goals are met.\n\n{}\n![]({before}goals.svg)\n\n![]({before}rates.svg)\n",
             self.volume,
             self.conditions,
             self.redis,
@@ -82,6 +92,7 @@ impl Report {
         };
         json!({
             "volume": self.volume, "conditions": self.conditions, "disturbance": self.disturbance, "redis": self.redis,
+            "peers": self.peers,
             "floor_sha256": sha256(FLOOR),
             "figures": self.figures.iter().map(figure).collect::<Vec<_>>(),
         })

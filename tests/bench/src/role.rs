@@ -23,8 +23,10 @@ const GLANCE: Duration = Duration::from_millis(1);
 pub(crate) enum Ready {
     /// By the line that it prints.
     Printed,
-    /// By `/readyz`, where it listens.
+    /// By `/readyz`, where it prints that it listens.
     Asked,
+    /// By `/readyz` at this address; it prints nothing.
+    At(SocketAddr),
 }
 
 pub(crate) struct Role {
@@ -46,10 +48,15 @@ impl Role {
         let stdin = child.stdin.take();
         let (found, mut line) = watch::channel(None);
         tokio::spawn(read(child.stderr.take().context("a pipe for its log")?, found));
-        let printed = tokio::time::timeout(PATIENCE, line.wait_for(Option::is_some)).await;
-        let printed = printed.context("it doesn't start")?.context("it ended")?.clone().unwrap_or_default();
-        let address = printed.split_once("http://").and_then(|(_, address)| address.trim().parse().ok());
-        if let (Ready::Asked, Some(address)) = (ready, address) {
+        let address = match ready {
+            Ready::At(address) => Some(address),
+            Ready::Printed | Ready::Asked => {
+                let printed = tokio::time::timeout(PATIENCE, line.wait_for(Option::is_some)).await;
+                let printed = printed.context("it doesn't start")?.context("it ended")?.clone().unwrap_or_default();
+                printed.split_once("http://").and_then(|(_, address)| address.trim().parse().ok())
+            }
+        };
+        if let (Ready::Asked | Ready::At(_), Some(address)) = (ready, address) {
             while !client::get(address, "/readyz").await.is_ok_and(|status| status == 200) {
                 anyhow::ensure!(begun.elapsed() < PATIENCE, "{address} isn't ready");
                 tokio::time::sleep(GLANCE).await;

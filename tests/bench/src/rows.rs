@@ -13,6 +13,7 @@ mod limits;
 mod paced;
 mod page;
 mod peak;
+mod peers;
 mod redis_time;
 mod refused;
 mod tabs;
@@ -32,27 +33,35 @@ pub(crate) struct Row {
 
 /// As a table's entry: the name, what it measures, the function.
 macro_rules! rows {
-    ($($name:literal, $about:literal, $module:ident;)*) => {
-        pub(crate) static ROWS: &[Row] =
-            &[$(Row { name: $name, about: $about, run: |bed| Box::pin($module::measure(bed)) }),*];
+    ($table:ident: $($name:literal, $about:literal, $measure:path;)*) => {
+        pub(crate) static $table: &[Row] =
+            &[$(Row { name: $name, about: $about, run: |bed| Box::pin($measure(bed)) }),*];
     };
 }
 
-rows! {
-    "accepted", "POSTs at 64 connections into a bucket that never fills", accepted;
-    "refused", "POSTs at 64 connections to a full bucket of 1000 jobs", refused;
-    "drain", "a full bucket, drained with 200 calls in flight", drain;
-    "redis", "time of Redis per job, under load", redis_time;
-    "bytes", "memory of Redis per job", bytes;
-    "latency", "a hundred jobs a second, one at a time", latency;
-    "idle", "roles without work", idle;
-    "limits", "a limit of three tiers for each of 10,000 callers", limits;
-    "batch", "batches of 100 jobs", batch;
-    "fsync", "flushed to the disk before each answer", fsync;
-    "growth", "a bucket of 1,000 jobs and a large one", growth;
-    "peak", "memory of a processor that has 200 calls with bodies of 8 KB in flight", peak;
-    "tabs", "POSTs as in `accepted`, while the page is open in three tabs", tabs;
-    "page", "the page: its first load, its assets, and frames of 1,000 buckets", page;
-    "ceilings", "the libraries without a queue", ceilings;
-    "paced", "three replicas at half the floor's drain rate", paced;
+rows! { ROWS:
+    "accepted", "POSTs at 64 connections into a bucket that never fills", accepted::measure;
+    "refused", "POSTs at 64 connections to a full bucket of 1000 jobs", refused::measure;
+    "drain", "a full bucket, drained with 200 calls in flight", drain::measure;
+    "redis", "time of Redis per job, under load", redis_time::measure;
+    "bytes", "memory of Redis per job", bytes::measure;
+    "latency", "a hundred jobs a second, one at a time", latency::measure;
+    "idle", "roles without work", idle::measure;
+    "limits", "a limit of three tiers for each of 10,000 callers", limits::measure;
+    "batch", "batches of 100 jobs", batch::measure;
+    "fsync", "flushed to the disk before each answer", fsync::measure;
+    "growth", "a bucket of 1,000 jobs and a large one", growth::measure;
+    "peak", "memory of a processor that has 200 calls with bodies of 8 KB in flight", peak::measure;
+    "tabs", "POSTs as in `accepted`, while the page is open in three tabs", tabs::measure;
+    "page", "the page: its first load, its assets, and frames of 1,000 buckets", page::measure;
+    "ceilings", "the libraries without a queue", ceilings::measure;
+    "paced", "three replicas at half the floor's drain rate", paced::measure;
+}
+
+// Of `bench peers`, and in no other run: they take more than cargo to build.
+rows! { PEERS:
+    "accepted", "POSTs at 64 connections into a bucket that never fills", peers::accepted;
+    "refused", "POSTs at 64 connections to a full bucket of 1000 jobs", peers::refused;
+    "drain", "a full bucket, drained with 200 calls in flight", peers::drain;
+    "bytes", "memory of Redis per job", peers::bytes;
 }

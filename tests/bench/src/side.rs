@@ -1,4 +1,4 @@
-//! The two that are compared: their commands, and where they have what.
+//! What is compared: its commands, and where it has what.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,10 +8,14 @@ use anyhow::Context as _;
 use sha2::{Digest as _, Sha256};
 use tokio::process::Command;
 
+use crate::peers;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Dripfeed,
     Floor,
+    /// Behind fastify: `make bench-peers`.
+    Bullmq,
 }
 
 /// Of the bucket, where it isn't as in most rows.
@@ -56,14 +60,18 @@ impl Side {
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Dripfeed => "/v1/buckets/bench/jobs",
-            Self::Floor => "/jobs",
+            Self::Floor | Self::Bullmq => "/jobs",
         }
     }
 
-    pub(crate) fn stream(self) -> &'static str {
+    /// Commands whose answers add up to its jobs.
+    pub(crate) fn level(self) -> &'static [&'static [&'static str]] {
         match self {
-            Self::Dripfeed => "dripfeed:{bench}:jobs",
-            Self::Floor => "jobs",
+            Self::Dripfeed => &[&["XLEN", "dripfeed:{bench}:jobs"]],
+            Self::Floor => &[&["XLEN", "jobs"]],
+            Self::Bullmq => {
+                &[&["LLEN", "bull:jobs:wait"], &["LLEN", "bull:jobs:active"], &["ZCARD", "bull:jobs:delayed"]]
+            }
         }
     }
 
@@ -72,17 +80,23 @@ impl Side {
         match self {
             Self::Dripfeed => &["evalsha", "eval", "xread"],
             Self::Floor => &["evalsha", "xreadgroup", "xack", "xdel"],
+            Self::Bullmq => &["evalsha", "eval", "bzpopmin"],
         }
     }
 
     /// A role over this Redis; `folder` gets its configuration.
     pub(crate) fn role(self, role: &str, redis: &str, upstream: &str, wanted: &Wanted<'_>) -> anyhow::Result<Command> {
         let Wanted { settings, folder } = wanted;
+        let last = if role == "intake" { settings.capacity.to_string() } else { upstream.to_owned() };
         let mut command = match self {
             Self::Floor => {
-                let last = if role == "intake" { settings.capacity.to_string() } else { upstream.to_owned() };
                 let mut command = Command::new(executable("floor")?);
                 command.args([role, redis, &last]);
+                command
+            }
+            Self::Bullmq => {
+                let mut command = Command::new("node");
+                command.arg(peers::script(role)?).args([redis, &last]);
                 command
             }
             Self::Dripfeed => {
@@ -95,6 +109,9 @@ impl Side {
             }
         };
         command.env_clear();
+        if self == Self::Bullmq {
+            command.env("NODE_ENV", "production");
+        }
         Ok(command)
     }
 }

@@ -41,12 +41,16 @@ impl Testbed {
     async fn role(&self, side: Side, role: &str, settings: &Settings) -> anyhow::Result<Role> {
         let wanted = Wanted { settings, folder: self.redis.folder() };
         let command = side.role(role, &self.redis.url(), &self.upstream.url(), &wanted)?;
-        let ready = if side == Side::Floor { Ready::Printed } else { Ready::Asked };
+        let ready = if side == Side::Dripfeed { Ready::Asked } else { Ready::Printed };
         Role::start(command, ready).await
     }
 
     pub(crate) async fn level(&self, side: Side) -> anyhow::Result<u64> {
-        self.redis.ask(&["XLEN", side.stream()]).await
+        let mut level = 0;
+        for command in side.level() {
+            level += self.redis.ask::<u64>(command).await?;
+        }
+        Ok(level)
     }
 
     /// Returns when no job is left.

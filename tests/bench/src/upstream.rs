@@ -58,6 +58,10 @@ impl Upstream {
         Ok(Self { address, noted, serving })
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.address)
     }

@@ -16,12 +16,11 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     for round in 0..bed.volume.rounds {
         for side in Side::in_turn(round) {
             let (of_queued, of_left) = bytes_per_job(bed, side).await?;
-            match side {
-                Side::Floor => floor.push(of_queued),
-                Side::Dripfeed => {
-                    queued.push(of_queued);
-                    left.push(of_left);
-                }
+            if side == Side::Floor {
+                floor.push(of_queued);
+            } else {
+                queued.push(of_queued);
+                left.push(of_left);
             }
         }
     }
@@ -33,7 +32,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
 }
 
 /// While it is queued, and after it ended.
-async fn bytes_per_job(bed: &Testbed, side: Side) -> anyhow::Result<(f64, f64)> {
+pub(super) async fn bytes_per_job(bed: &Testbed, side: Side) -> anyhow::Result<(f64, f64)> {
     bed.redis.empty().await?;
     let intake = bed.intake(side, &Settings::default()).await?;
     jobs::fill(bed, side, &intake, WARM, jobs::BYTES).await?;

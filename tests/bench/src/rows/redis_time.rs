@@ -39,7 +39,7 @@ async fn measure_side(bed: &Testbed, side: Side, found: &mut Found) -> anyhow::R
     let outwards = drain::measure(bed, side, bed.volume.jobs, jobs::BYTES).await?;
     let (in_us, out_us) = (inwards.redis_per_job(), outwards.redis_per_job());
     let limited = match side {
-        Side::Floor => in_us,
+        Side::Floor | Side::Bullmq => in_us,
         Side::Dripfeed => {
             let settings = Settings { limits: true, ..Settings::default() };
             admission::measure(bed, side, &settings, |at| jobs::of_callers(at, CALLERS)).await?.redis_per_job()

@@ -17,7 +17,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::against("refused", &ours, &floor)?])
 }
 
-async fn refused_per_s(bed: &Testbed, side: Side) -> anyhow::Result<f64> {
+pub(super) async fn refused_per_s(bed: &Testbed, side: Side) -> anyhow::Result<f64> {
     bed.redis.empty().await?;
     let intake = bed.intake(side, &Settings { capacity: CAPACITY, ..Settings::default() }).await?;
     jobs::fill(bed, side, &intake, CAPACITY, jobs::BYTES).await?;

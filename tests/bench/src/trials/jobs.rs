@@ -31,7 +31,11 @@ pub(crate) fn stamp(body: &[u8]) -> anyhow::Result<u64> {
 }
 
 pub(crate) fn post(side: Side, address: SocketAddr, body: &str) -> Vec<u8> {
-    client::post(address, side.path(), &[JSON], body.as_bytes())
+    post_to(address, side.path(), body)
+}
+
+pub(crate) fn post_to(address: SocketAddr, path: &str, body: &str) -> Vec<u8> {
+    client::post(address, path, &[JSON], body.as_bytes())
 }
 
 pub(crate) fn single(side: Side, address: SocketAddr, bytes: usize) -> Requests {
@@ -62,7 +66,7 @@ pub(crate) async fn fill(bed: &Testbed, side: Side, intake: &Role, jobs: u64, by
     let address = intake.address()?;
     let Answers { refused, .. } = match side {
         Side::Dripfeed => load::run(address, &batch(address, bytes), End::Requests(jobs / BATCH)).await?,
-        Side::Floor => load::run(address, &single(side, address, bytes), End::Requests(jobs)).await?,
+        Side::Floor | Side::Bullmq => load::run(address, &single(side, address, bytes), End::Requests(jobs)).await?,
     };
     let level = bed.level(side).await?;
     anyhow::ensure!(refused == 0 && level >= before + jobs, "the bucket has {level} jobs, not {jobs} more");
