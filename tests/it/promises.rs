@@ -5,6 +5,7 @@ mod a_job_never_leaves_the_stream_before_it_is_settled;
 mod a_removed_bucket_loses_nothing;
 mod accepted_means_kept;
 mod being_throttled_costs_no_attempt;
+mod callers_take_turns;
 mod ended_work_is_bounded;
 mod memory_fits_the_formula;
 mod one_job_per_idempotency_key;

@@ -21,6 +21,7 @@ pub fn settings(name: &str) -> BucketSettings {
         capacity: 100,
         capacity_bytes: 64 << 20,
         max_share: None,
+        fair: Fair::default(),
         leak: Leak {
             rate: None,
             burst: 1,

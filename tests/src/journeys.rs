@@ -146,5 +146,12 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
         .arg(held.claim.id().to_string());
     admin.command::<u64>(&strand).await.unwrap();
     assert!(bucket.examine(true).await.unwrap().findings.iter().any(|finding| finding.kind == FindingKind::Stranded));
+
+    // The second has to wait for the first.
+    for caller in ["one", "other"] {
+        submit(bucket, Submission { caller: Some(caller.to_owned()), ..buckets::job("waits") }).await;
+    }
+    assert!(bucket.flows(10).await.unwrap().items.len() >= 2);
+    bucket.purge().await.unwrap();
     replica.leave().await.unwrap();
 }

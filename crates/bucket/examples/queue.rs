@@ -6,7 +6,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    Admission, Bucket, BucketSettings, Consumer, Keep, Kind, Leak, Life, PaceTiers, Settlement, Take, WhenDeadFull,
+    Admission, Bucket, BucketSettings, Consumer, Fair, Keep, Kind, Leak, Life, PaceTiers, Settlement, Take,
+    WhenDeadFull,
 };
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{Retry, Submission};
@@ -21,6 +22,7 @@ fn settings() -> Result<BucketSettings, Box<dyn Error>> {
         capacity: 1,
         capacity_bytes: 1 << 20,
         max_share: None,
+        fair: Fair::default(),
         leak: Leak {
             rate: Some("10/s".parse()?),
             burst: 1,

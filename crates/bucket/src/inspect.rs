@@ -3,6 +3,7 @@
 pub(crate) mod census;
 pub(crate) mod doctor;
 pub(crate) mod find;
+pub(crate) mod flows;
 pub(crate) mod holders;
 pub(crate) mod list_jobs;
 pub(crate) mod pagination;

@@ -17,10 +17,9 @@ local function control_read(key, version)
   return nil, c[2] == '1'
 end
 
--- In how many ms a thousandth grows back: half of the rate in less than a minute.
-local PACE_GROWTH = 100
-
 local function pace_read(key)
+  -- In how many ms a thousandth grows back: half of the rate in less than a minute.
+  local PACE_GROWTH = 100
   local s = redis.call('HMGET', key, 'hold', 'new', 'speed', 'cut', 'grows', 'why', 'unsent')
   local pace = {
     hold = tonumber(s[1]) or 0, new = s[2] == '1',
@@ -64,14 +63,13 @@ local function pace_spend(key, pace, plan, calls)
   end
 end
 
-local CLOCK_STEP = 1000
-
 -- How long the bucket is still throttled, in µs, by the time that really passes. While it is, the pace has besides
 --   looked  ms when a script last looked at the throttle
 -- which shows that the Redis clock was set since: put back, it is behind; put forward, it is further than what has
 -- passed since this replica last asked, `elapsed` in µs, by a clock that nobody sets. The end of the throttle then
 -- moves with the clock. A step that a slow network could explain isn't seen; it is shorter than a second.
 local function hold_left(key, pace, elapsed)
+  local CLOCK_STEP = 1000
   if pace.hold == 0 then return 0 end
   local passed = now_ms - (tonumber(redis.call('HGET', key, 'looked')) or now_ms)
   local since_asked = elapsed / 1000
@@ -89,63 +87,66 @@ local function hold_left(key, pace, elapsed)
   return (pace.hold - now_ms) * 1000
 end
 
--- How the rate follows what the upstream bears: cut to the share of calls that it takes, growing back on its own, as
--- it is read above. Counted in the pace's hash: calls, refused and late, since the last cut and faded; from: ms of the
--- last fading.
+local adapt
+do
+  -- How the rate follows what the upstream bears: cut to the share of calls that it takes, growing back on its own, as
+  -- it is read above. Counted in the pace's hash: calls, refused and late, since the last cut and faded; from: ms of
+  -- the last fading.
 
--- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one from time to time,
--- for what others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
-local REFUSED, LATE, FEW = 20, 5, 5
--- Once in this many ms half of what was counted is forgotten, but never so much that fewer calls are left.
-local FADES, REMEMBERED = 1000, 50
--- The least that one cut leaves of the rate, and that all of them leave, in thousandths.
-local CUT, LEAST = 700, 50
--- One cut within this many ms, and one for all calls that had begun before it.
-local BETWEEN = 1000
+  -- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one from time to time,
+  -- for what others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
+  local REFUSED, LATE, FEW = 20, 5, 5
+  -- Once in this many ms half of what was counted is forgotten, but never so much that fewer calls are left.
+  local FADES, REMEMBERED = 1000, 50
+  -- The least that one cut leaves of the rate, and that all of them leave, in thousandths.
+  local CUT, LEAST = 700, 50
+  -- One cut within this many ms, and one for all calls that had begun before it.
+  local BETWEEN = 1000
 
-local function cut(key, pace, share, why, hold)
-  local left = math.max(CUT, math.floor(PACE_WHOLE * (1 - share)))
-  local speed = math.max(LEAST, math.floor(pace.speed * left / PACE_WHOLE))
-  redis.call('HSET', key, 'speed', speed, 'cut', whole(now_ms), 'grows', whole(now_ms + hold), 'why', why)
-  redis.call('HDEL', key, 'calls', 'refused', 'late', 'from')
-end
-
--- What is remembered of earlier calls.
-local function remembered(key)
-  local s = redis.call('HMGET', key, 'calls', 'refused', 'late', 'from')
-  local calls, from = tonumber(s[1]) or 0, tonumber(s[4]) or now_ms
-  local fade = 1
-  if now_ms - from >= FADES or from > now_ms then
-    fade = math.min(1, math.max(0.5, REMEMBERED / calls))
-    from = now_ms
+  local function cut(key, pace, share, why, hold)
+    local left = math.max(CUT, math.floor(PACE_WHOLE * (1 - share)))
+    local speed = math.max(LEAST, math.floor(pace.speed * left / PACE_WHOLE))
+    redis.call('HSET', key, 'speed', speed, 'cut', whole(now_ms), 'grows', whole(now_ms + hold), 'why', why)
+    redis.call('HDEL', key, 'calls', 'refused', 'late', 'from')
   end
-  local refused, late = tonumber(s[2]) or 0, tonumber(s[3]) or 0
-  return { calls = calls * fade, refused = refused * fade, late = late * fade, from = from }
-end
 
-local function remember(key, seen)
-  redis.call('HSET', key, 'calls', seen.calls, 'refused', seen.refused, 'late', seen.late, 'from', whole(seen.from))
-end
-
--- `calls`: how the upstream took each (REFUSED_CALL, LATE_CALL or another word) and when its job was taken.
--- `hold` in ms.
-local function adapt(key, calls, hold)
-  if #calls == 0 then return end
-  local pace = pace_read(key)
-  local seen = remembered(key)
-  local refused, late = seen.refused, seen.late
-  for _, call in ipairs(calls) do
-    if call.at > pace.cut then
-      seen.calls = seen.calls + 1
-      if call.taken == LATE_CALL then seen.late = seen.late + 1 end
-      if call.taken == REFUSED_CALL then seen.refused = seen.refused + 1 end
+  -- What is remembered of earlier calls.
+  local function remembered(key)
+    local s = redis.call('HMGET', key, 'calls', 'refused', 'late', 'from')
+    local calls, from = tonumber(s[1]) or 0, tonumber(s[4]) or now_ms
+    local fade = 1
+    if now_ms - from >= FADES or from > now_ms then
+      fade = math.min(1, math.max(0.5, REMEMBERED / calls))
+      from = now_ms
     end
+    local refused, late = tonumber(s[2]) or 0, tonumber(s[3]) or 0
+    return { calls = calls * fade, refused = refused * fade, late = late * fade, from = from }
   end
-  remember(key, seen)
-  if now_ms - pace.cut < BETWEEN then return end
-  if seen.refused > refused and seen.refused * REFUSED > seen.calls then
-    cut(key, pace, seen.refused / seen.calls, 'refusals', hold)
-  elseif seen.late > late and seen.late >= FEW and seen.late * LATE >= seen.calls then
-    cut(key, pace, seen.late / seen.calls, CUT_FOR_TIMEOUTS, 0)
+
+  local function remember(key, seen)
+    redis.call('HSET', key, 'calls', seen.calls, 'refused', seen.refused, 'late', seen.late, 'from', whole(seen.from))
+  end
+
+  -- `calls`: how the upstream took each (REFUSED_CALL, LATE_CALL or another word) and when its job was taken.
+  -- `hold` in ms.
+  function adapt(key, calls, hold)
+    if #calls == 0 then return end
+    local pace = pace_read(key)
+    local seen = remembered(key)
+    local refused, late = seen.refused, seen.late
+    for _, call in ipairs(calls) do
+      if call.at > pace.cut then
+        seen.calls = seen.calls + 1
+        if call.taken == LATE_CALL then seen.late = seen.late + 1 end
+        if call.taken == REFUSED_CALL then seen.refused = seen.refused + 1 end
+      end
+    end
+    remember(key, seen)
+    if now_ms - pace.cut < BETWEEN then return end
+    if seen.refused > refused and seen.refused * REFUSED > seen.calls then
+      cut(key, pace, seen.refused / seen.calls, 'refusals', hold)
+    elseif seen.late > late and seen.late >= FEW and seen.late * LATE >= seen.calls then
+      cut(key, pace, seen.late / seen.calls, CUT_FOR_TIMEOUTS, 0)
+    end
   end
 end

@@ -1,5 +1,6 @@
 //! What a bucket is set to: plain data, read and checked by the executable.
 
+pub(crate) mod fair;
 pub(crate) mod limits;
 pub(crate) mod overrides;
 pub(crate) mod pace_tiers;
@@ -16,6 +17,7 @@ use dripfeed_job::{BucketName, Rate, Retry, Share};
 use dripfeed_limit::Tier;
 use dripfeed_store::Durability;
 
+use crate::settings::fair::Fair;
 use crate::settings::pace_tiers::PaceTiers;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,7 @@ pub struct BucketSettings {
     pub capacity_bytes: u64,
     /// The most of the capacity in force, in jobs and in bytes, that one caller's jobs may take. None: all of it.
     pub max_share: Option<Share>,
+    pub fair: Fair,
     pub leak: Leak,
     pub retry: Retry,
     /// How often a job may be handed out without an end before it is buried as poison; at least 1.

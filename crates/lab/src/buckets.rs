@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Keep, Kind, Leak, PaceTiers};
+use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Fair, Keep, Kind, Leak, PaceTiers};
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Rate, Retry, Submission};
 use dripfeed_store::Durability;
@@ -24,6 +24,7 @@ pub(crate) fn settings(
         capacity,
         capacity_bytes: 64 << 20,
         max_share: None,
+        fair: Fair::default(),
         leak: Leak {
             rate: Some(rate),
             burst,

@@ -27,6 +27,15 @@ async fn taken_at_once(bucket: &Bucket, replica: &Replica) -> usize {
     taken
 }
 
+/// Whose jobs are handed out at once, of those of these callers.
+async fn taken_of(bucket: &Bucket, replica: &Replica, callers: &[&str], most: usize) -> Vec<String> {
+    for caller in callers {
+        submit(bucket, Submission { caller: Some((*caller).to_owned()), ..job("x") }).await;
+    }
+    let callers = take(replica, most).await.into_iter().filter_map(|taken| taken.job.ok()?.caller);
+    callers.collect()
+}
+
 /// Changes it, and looks at what another process does then.
 async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
     let name = setting.name;
@@ -54,6 +63,14 @@ async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
         "max_share" => {
             change(json!("1%")).await;
             assert_eq!(second_is_refused(&other).await, RefusalReason::ShareUsedUp);
+        }
+        "fair.by" => {
+            change(json!("off")).await;
+            assert_eq!(taken_of(&other, &replica, &["a", "a", "b"], 2).await, ["a", "a"]);
+        }
+        "fair.weights" => {
+            change(json!({ "b": 1000 })).await;
+            assert_eq!(taken_of(&other, &replica, &["a", "a", "b", "b"], 3).await, ["a", "b", "b"]);
         }
         "limits" => {
             change(json!([{ "id": "each", "tiers": [{ "kind": "gate", "period": "1d" }] }])).await;

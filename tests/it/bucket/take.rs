@@ -15,6 +15,13 @@ const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
 /// So long, that a job is taken before its deadline on a machine that is busy with other things.
 const LIFETIME: Duration = Duration::from_secs(3);
 
+/// Where all wait in one line.
+async fn open_in_line(redis: &TestRedis) -> Bucket {
+    let bucket = open(redis, Kind::Stream).await;
+    bucket.apply_overrides(&buckets::changed("fair.by", "off")).await.expect("Redis answers");
+    bucket
+}
+
 async fn open(redis: &TestRedis, kind: Kind) -> Bucket {
     let settings = BucketSettings { kind, capacity: 10_000, capacity_bytes: 1 << 30, ..buckets::settings("b") };
     buckets::open(redis, settings).await
@@ -54,7 +61,7 @@ async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
 #[tokio::test]
 async fn small_jobs_are_read_together_and_large_ones_alone() {
     let redis = TestRedis::start().await;
-    let bucket = open(&redis, Kind::Stream).await;
+    let bucket = open_in_line(&redis).await;
     let replica = join(&bucket, "a").await;
     let reads = async |jobs: usize| {
         let before = redis.calls("xreadgroup").await + redis.calls("xclaim").await;
@@ -155,7 +162,7 @@ async fn what_somebody_else_added_and_cannot_be_handed_out_in_time_does_not_stop
 #[tokio::test]
 async fn a_take_puts_aside_a_bounded_number_and_is_asked_again_at_once() {
     let redis = TestRedis::start().await;
-    let bucket = open(&redis, Kind::Stream).await;
+    let bucket = open_in_line(&redis).await;
     let replica = join(&bucket, "a").await;
     let delayed = || Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
     bucket.admit_many((0..450).map(|_| delayed()).collect()).await;

@@ -19,7 +19,7 @@ async fn consumers(service: &Service) -> Vec<String> {
     let name = |consumer: &std::collections::HashMap<String, redis::Value>| {
         redis::FromRedisValue::from_redis_value(consumer["name"].clone()).expect("a name")
     };
-    consumers.iter().map(name).collect()
+    consumers.iter().map(name).filter(|name| name != "@parked").collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

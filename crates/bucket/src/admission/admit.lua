@@ -1,17 +1,18 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, caller_share, rules/check, kind/jobs
+-- needs: now, counts, pace, eta, caller_share, rules/check, kind/jobs, kind/places
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in keep.lua  10… once (string), one per idempotency key, then where a pace has its
---       state (string), the scopes of limits (string), then a stream's parked (zset) | where a list's takers are
---       counted (hash)
+--       state (string), the scopes of limits (string), then a stream's parked (zset), flows (zset) and ranges (zset) |
+--       where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
 --       7 the most bytes of one caller  8 ms to keep idempotency keys after their jobs' end  9 the most of them
 --       10 ms to keep the token  11 which planning of its caller this is
---       12 number of the fields that each entry has, then their names; then per job:
+--       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
+--       14 number of the fields that each entry has, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
 --         its eta), bytes, caller or '', plan of its limits ('': none), how many fields it has besides, the fields'
@@ -41,7 +42,7 @@ local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
 local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 12, 8
+local NAMES, WORDS = 14, 8
 local fields = tonumber(ARGV[NAMES])
 -- The names and values of one entry after the other, and how many there are.
 local entry, members = {}, 2 * fields
@@ -54,6 +55,8 @@ local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}
+-- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet.
+local places = false
 
 local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
@@ -88,9 +91,10 @@ local function write_entry(before, besides, due, expires)
   for i = members + 1, had do entry[i] = nil end
 end
 
-local function put(before, besides, size, due, expires)
+local function put(before, besides, size, caller, due, expires)
   write_entry(before, besides, due, expires)
   local id = append(keys, entry)
+  if places then places.add(id, caller, due, expires) end
   note_largest(largest, level, size)
   if level == 0 then meter_restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
@@ -185,9 +189,11 @@ local function admit(first, last, besides)
   if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
   elseif start ~= '' then due = tonumber(start) end
   if due and due <= now_ms then due = nil end
-  local eta = math.max(wait_for_turn(METER, pace, look, waiting), due and (due - now_ms) * 1000 or 0)
+  if places == false then places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13])) end
+  local ahead = places and places.ahead(caller, waiting) or waiting
+  local eta = math.max(wait_for_turn(METER, pace, look, ahead), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
-  local id = put(last, besides, size, due, deadline or lifetime and now_ms + lifetime)
+  local id = put(last, besides, size, caller, due, deadline or lifetime and now_ms + lifetime)
   if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
   if verdict then limit_charge(verdict) end
   count_held(caller, 1, size)
@@ -204,6 +210,7 @@ while first <= #ARGV do
   first = last + 1 + fields + 2 * besides
 end
 
+if places then places.close() end
 if accepted > 0 then
   redis.call('HINCRBY', TALLY, 'accepted', accepted)
   redis.call('HINCRBY', TALLY, 'bytes', whole(added))

@@ -22,6 +22,7 @@ use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
+use crate::settings::fair::FairBy;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admit.lua"));
 
@@ -80,20 +81,48 @@ fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
     Batches::start(limits, weigh, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
+            let (requests, places) = redis_bucket.by_caller(requests);
             #[cfg(feature = "planted-bugs")]
             if let Some(answers) = crate::script::fault_injection::answered_before_write(requests.len()) {
                 tokio::spawn(async move { redis_bucket.admit(&requests).await });
                 return answers.into_iter().map(Ok).collect();
             }
             match redis_bucket.admit(&requests).await {
-                Ok(judged) => judged.into_iter().map(Ok).collect(),
+                Ok(judged) => in_places(judged, &places).into_iter().map(Ok).collect(),
                 Err(error) => requests.iter().map(|_| Err(error.clone())).collect(),
             }
         }
     })
 }
 
+/// Back in the order in which they came. No places: they are in it.
+fn in_places<T>(judged: Vec<T>, places: &[usize]) -> Vec<T> {
+    if places.is_empty() {
+        return judged;
+    }
+    let mut judged: Vec<(usize, T)> = places.iter().copied().zip(judged).collect();
+    judged.sort_unstable_by_key(|(place, _)| *place);
+    judged.into_iter().map(|(_, judgement)| judgement).collect()
+}
+
 impl RedisBucket {
+    /// Where callers take turns: the jobs of each together, in the order in which the first of each came, so that what
+    /// is kept of whose turn it is stays short; and the place that each had, nothing where none was moved.
+    fn by_caller(&self, requests: Vec<AdmissionRequest>) -> (Vec<AdmissionRequest>, Vec<usize>) {
+        let takes_turns = self.kind == Kind::Stream && self.effective_settings().settings.fair.by == FairBy::Caller;
+        let is_of_one = requests.windows(2).all(|pair| pair[0].submission.caller == pair[1].submission.caller);
+        if !takes_turns || is_of_one {
+            return (requests, Vec::new());
+        }
+        let mut first = HashMap::new();
+        for (place, request) in requests.iter().enumerate() {
+            first.entry(request.submission.caller.clone()).or_insert(place);
+        }
+        let mut numbered: Vec<(usize, AdmissionRequest)> = requests.into_iter().enumerate().collect();
+        numbered.sort_by_key(|(_, request)| first.get(&request.submission.caller).copied());
+        numbered.into_iter().map(|(place, request)| (request, place)).unzip()
+    }
+
     /// One script call, asked again under the same token while its outcome is unknown.
     async fn admit(&self, requests: &[AdmissionRequest]) -> Result<Vec<Judgement>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
@@ -170,6 +199,7 @@ impl RedisBucket {
         call.arg(&paced[..]).arg(&settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
+        call.arg(settings.fair.weights_of_turns()).arg(requests.len());
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],
             Kind::List => &ELEMENT[..],

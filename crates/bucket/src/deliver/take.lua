@@ -12,6 +12,7 @@
 --       6 µs since this replica joined or last asked, by its own clock, which nobody sets
 --       7 what is kept (keep.lua)  8 the longest hold in ms  9 number of this take
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
+--       12 the weights of callers that take turns (JSON; '': nobody does)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, expired }
 --         { 'jobs', expired, ms of the Redis clock, { id, fields | element, failed attempts }… }, a small one packed by
@@ -35,8 +36,7 @@ if number <= given_up then return { 'idle', 0, '0', '0-0', 0 } end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
-local PACKED_BYTES = 65536
-local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
+local PAUSE_POLL, ROOM_POLL, BATCHING = 200000, 25000, 5000
 
 local pace = pace_read(PACE)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, late, undrained)
@@ -47,6 +47,7 @@ local function idle(wait, last_id, expired)
   -- Where this write is refused (too few replicas follow), the next one counts from an older time, by a clock that runs
   -- from this one.
   pcall(pace_spend, PACE, pace, plan, 0)
+  local IDLE_POLL = 1000000
   wait = math.min(wait, IDLE_POLL)
   return { 'idle', whole(wait), last_id and '1' or '0', last_id or '0-0', expired or 0 }
 end
@@ -70,12 +71,13 @@ end
 if tokens < 1 then return idle(math.max(next_token, math.min(BATCHING, refill / 2))) end
 want = math.min(want, tokens)
 
-local taken, expired, discarded, wait, last_id = hand_out(keys, consumer, want)
+local taken, expired, wait, last_id = hand_out(keys, consumer, want, ARGV[12])
 record_exits(keys)
 if #taken == 0 then return idle(wait, last_id, expired) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 pace_spend(PACE, pace, plan, #taken)
+local PACKED_BYTES = 65536
 local answer = { 'jobs', expired, whole(now_ms), unpack(taken) }
 -- Packing costs a copy, which is more than it saves where there is much to copy.
 if bytes_read > PACKED_BYTES then return answer end

@@ -180,6 +180,7 @@ impl RedisBucket {
         call.arg(us(request.before.elapsed() + JITTER));
         call.arg(settings.keep.packed()).arg(ms_up(settings.leak.max_hold));
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
+        call.arg(settings.fair.weights_of_turns());
         call.with_large_reply()
     }
 }

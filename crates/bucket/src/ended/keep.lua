@@ -31,14 +31,13 @@ local function end_key(keys, id)
   redis.call('ZADD', keys.key_ends, whole(now_ms + keys.keep.keys_ms), name)
 end
 
--- Outcomes that one script forgets beyond twice those it records: bounded, and more than are added.
-local FORGOTTEN = 200
--- Arguments of one command: Lua unpacks no more than some thousands.
-local AT_ONCE = 1000
-
 -- Forgets the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
 -- records. How many it has forgotten.
 local function forget_outcomes(keys, recorded)
+  -- Outcomes that one script forgets beyond twice those it records: bounded, and more than are added.
+  local FORGOTTEN = 200
+  -- Arguments of one command: Lua unpacks no more than some thousands.
+  local AT_ONCE = 1000
   local keep = keys.keep
   local count = redis.call('HLEN', keys.outcomes)
   local bytes = tonumber(redis.call('HGET', keys.tally, 'outcomes_bytes') or 0)

@@ -31,9 +31,6 @@ local function publish_ends(notices)
   ended_now = {}
 end
 
--- Ids in one member of the zset: together they take as much room as one of them alone.
-local LISTED_TOGETHER = 100
-
 local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
 
 -- The latest failed attempts of a job, with one more.
@@ -103,6 +100,8 @@ local function record_exits(keys)
   local jobs = recorded.jobs
   if jobs == 0 then return end
   redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
+  -- Ids in one member of the zset: together they take as much room as one of them alone.
+  local LISTED_TOGETHER = 100
   for first = 1, jobs, LISTED_TOGETHER do
     local last = math.min(jobs, first + LISTED_TOGETHER - 1)
     redis.call('ZADD', keys.ended, whole(now_ms), table.concat(recorded.ids, ' ', first, last))
@@ -121,12 +120,11 @@ end
 -- Burying a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
 -- room.
 
--- A foreign entry may have any number of fields: the letter has the first of them.
-local MOST_FIELDS = 100
-
 -- Reads all that burying takes and writes nothing, so that what fails here has changed nothing. `attempt`: the failed
 -- one, '' or nil where the job dies of none.
 local function letter_of(job, entry, outcome, reason, attempt)
+  -- A foreign entry may have any number of fields: the letter has the first of them.
+  local MOST_FIELDS = 100
   local id = job_id(job)
   local fields, own = { 'job', id, 'reason', reason, 'outcome', outcome }, letter_fields(entry)
   for i = 1, math.min(#own, 2 * MOST_FIELDS) do fields[#fields + 1] = own[i] end

@@ -4,7 +4,8 @@
 -- needs: now, pace, pace_constants, slots, kind/jobs, kind/census
 -- KEYS  1 history (hash: `last`, the last look; each window's open slot under its name, its closed ones under
 --       <name>:<number modulo slots>)  2 jobs  3 tally (hash)  4 control (hash)
---       5 pace (hash), then a stream's parked (zset) | where a list's takers are counted (hash)
+--       5 pace (hash), then a stream's parked (zset), flows (zset) and ranges (zset) | where a list's
+--       takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 capacity  3 rate in thousandths of a call per second (0: none)
 --       4 '1' when it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
 --       6 the look that the caller had last; 'lost': what was counted since then isn't to be added
@@ -42,8 +43,9 @@ if is_due then
   end
   look = { now_ms }
   for i, name in ipairs(TOTALS) do look[i + 1] = totals[name] or 0 end
-  local level, pending = count_jobs(JOBS)
+  local level, pending, holders = count_jobs(JOBS)
   local parked, pace = count_parked(), pace_read(PACE)
+  pending = count_claimed(pending, holders, parked)
   local left = adaptive and math.floor(target * pace.speed / PACE_WHOLE) or target
   if paused or pace.hold > now_ms then left = 0 end
   for _, gauge in ipairs({ level - pending, math.max(0, pending - parked), parked, capacity, target, left }) do

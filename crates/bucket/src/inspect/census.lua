@@ -2,11 +2,12 @@
 --
 -- needs: now, pace, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
---       where a pace has its state (string), then the kind's: parked (zset) | the list of each taker, takers (hash)
+--       where a pace has its state (string), then the kind's: parked (zset), flows (zset), ranges (zset) |
+--       the list of each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
 -- Result  { 'changed', … }
---         { now in µs, level, parked, pending, dead, id of the oldest job or '', tokens free or -1, µs until
---           there is one, hold until ms, thousandths of the rate that are left, and why,
+--         { now in µs, level, parked, in flight or parked, dead, id of the oldest job or '', tokens free or -1,
+--           µs until there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local METER, TALLY, DEAD, REPLICAS = KEYS[3], KEYS[4], KEYS[6], KEYS[7]
@@ -18,6 +19,8 @@ if changed then return changed end
 local FIRST_TAKEN = plan == '' and 8 or 9
 
 local level, pending, holders = count_jobs(JOBS)
+local parked = count_parked()
+pending = count_claimed(pending, holders, parked)
 local by_consumer, consumers = {}, {}
 for _, member in ipairs(redis.call('HKEYS', REPLICAS)) do by_consumer[member] = 0 end
 for _, holder in ipairs(holders) do by_consumer[holder[1]] = tonumber(holder[2]) end
@@ -29,7 +32,7 @@ local pace = pace_read(PACE)
 local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
 return {
-  whole(now_us), level, count_parked(), pending, redis.call('XLEN', DEAD),
+  whole(now_us), level, parked, pending, redis.call('XLEN', DEAD),
   oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why,
   consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
 }

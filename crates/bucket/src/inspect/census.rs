@@ -108,7 +108,7 @@ impl RedisBucket {
             vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
         let (mut all, plan) = effective.pack_pace(common);
         match self.kind {
-            Kind::Stream => all.push(keys.parked()),
+            Kind::Stream => all.extend(keys.in_order()),
             Kind::List => {
                 all.extend(takers.iter().map(|consumer| keys.taken(consumer)));
                 all.push(keys.takers());
@@ -122,7 +122,7 @@ impl RedisBucket {
 
 fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, BucketError> {
     let now_us = reply.count()?;
-    let (level, parked, pending, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
+    let (level, parked, claimed, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
     let oldest = reply.text()?.parse::<JobId>().ok();
     let tokens = u64::try_from(reply.number()?).ok();
     let next_token = Duration::from_micros(reply.count()?);
@@ -159,8 +159,8 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         capacity_bytes: settings.capacity_bytes,
         max_share: settings.max_share,
         limits: effective.limits.clone(),
-        waiting: level.saturating_sub(pending),
-        in_flight: pending.saturating_sub(parked),
+        waiting: level.saturating_sub(claimed),
+        in_flight: claimed.saturating_sub(parked),
         parked,
         dead,
         oldest_age: oldest.map(|id| Duration::from_millis((now_us / 1000).saturating_sub(id.accepted_ms()))),

@@ -56,7 +56,7 @@ impl RedisBucket {
         let mut last = after.map_or_else(String::new, |id| id.to_string());
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
-            let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts()]);
+            let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts(), keys.ranges()]);
             call.arg(&last).arg(limit - items.len()).arg(state.map_or("", JobState::as_str)).arg(bytes);
             let mut reply = Reply::new("list", self.store.run(&call).await?)?;
             last = reply.text()?;

@@ -6,6 +6,7 @@ use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::SHARED;
+use crate::settings::Kind;
 use crate::settings::overrides::Overrides;
 
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
@@ -14,8 +15,11 @@ impl Bucket {
     /// In force at once, on all replicas and intakes, also for what is in the bucket.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket.
     pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
+        if self.redis_bucket.kind == Kind::List && overrides.ask_for_turns() {
+            return Err(BucketError::Unsupported("let callers take turns"));
+        }
         self.redis_bucket.write_control(overrides.fields()).await
     }
 

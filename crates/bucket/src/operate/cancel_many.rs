@@ -55,12 +55,13 @@ impl Bucket {
 impl RedisBucket {
     async fn cancel_in_stream(&self, filter: &CancelFilter) -> Result<u64, BucketError> {
         let (mut cancelled, mut last) = (0, String::new());
-        // What waits may be parked meanwhile; what is parked never waits again.
+        // What waits may be parked meanwhile; what is parked stays pending when it waits for its turn again.
         for state in [JobState::Waiting, JobState::Parked].into_iter().filter(|state| filter.allows(*state)) {
             let mut after = String::new();
             loop {
                 let mut call = self.cancel_call(filter, &last);
-                call.arg(state.as_str()).arg(&after).arg(BATCH_JOBS);
+                call.arg(if filter.state.is_none() && state == JobState::Parked { "either" } else { state.as_str() });
+                call.arg(&after).arg(BATCH_JOBS);
                 let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
                 cancelled += reply.count()?;
                 last = reply.text()?;

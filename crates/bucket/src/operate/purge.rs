@@ -17,16 +17,16 @@ impl Bucket {
         let settings = self.redis_bucket.settings();
         let keys = &self.redis_bucket.keys;
         let mut purged = 0;
-        let mut last = String::new();
+        let (mut last, mut after) = (String::new(), String::new());
         loop {
             let mut call = SCRIPTS.of(self.redis_bucket.kind).on(&keys.to_cancel());
-            call.arg(&last).arg(BATCH_JOBS).arg(settings.keep.packed());
-            let (count, rest): (u64, String) = self.redis_bucket.store.run_durably(&call).await?;
+            call.arg(&last).arg(BATCH_JOBS).arg(settings.keep.packed()).arg(&after);
+            let (count, rest, passed): (u64, String, String) = self.redis_bucket.store.run_durably(&call).await?;
             purged += count;
             if rest.is_empty() {
                 return Ok(purged);
             }
-            last = rest;
+            (last, after) = (rest, passed);
         }
     }
 }

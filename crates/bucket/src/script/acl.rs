@@ -50,7 +50,7 @@ const OF_BOTH: [&str; 37] = [
     "XLEN KEY",
     "XRANGE KEY - +",
 ];
-const OF_A_STREAM: [&str; 13] = [
+const OF_A_STREAM: [&str; 14] = [
     "XADD JOBS * field value",
     "XACK JOBS group 1-0",
     "XCLAIM JOBS group consumer 0 1-0",
@@ -61,6 +61,7 @@ const OF_A_STREAM: [&str; 13] = [
     "XGROUP CREATE JOBS group 0",
     "XGROUP CREATECONSUMER JOBS group consumer",
     "XGROUP DELCONSUMER JOBS group consumer",
+    "XGROUP SETID JOBS group 1-0",
     "XINFO CONSUMERS JOBS group",
     "XINFO GROUPS JOBS",
     "XDEL JOBS 1-0",

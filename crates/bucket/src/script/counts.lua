@@ -4,7 +4,6 @@
 -- Rates as they are measured. A series is one hash field 't0 c0 t1 c1 c': the count c now, and two checkpoints of time
 -- (µs) and count. The checkpoints move on when the younger one is older than METER_WINDOW, so that (c - c0) / (now -
 -- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
-local METER_WINDOW = 5000000
 -- Of the bucket's meter, as they were read or written last.
 local meter_series = {}
 
@@ -24,6 +23,7 @@ local function meter_write(key, series, m)
 end
 
 local function meter_count(key, series, events)
+  local METER_WINDOW = 5000000
   local m = meter_read(key, series) or { t0 = now_us, c0 = 0, t1 = now_us, c1 = 0, c = 0 }
   -- A clock that was set back starts the measurement again.
   if now_us < m.t1 then m.t0, m.c0, m.t1, m.c1 = now_us, m.c, now_us, m.c end

@@ -84,7 +84,7 @@ mod tests {
     fn each_bug_has_its_place_in_the_scripts() {
         let scripts = [
             include_str!("../pace.lua"),
-            include_str!("../kind/stream/take.lua"),
+            include_str!("../kind/stream/turns/give.lua"),
             include_str!("../kind/stream/jobs.lua"),
             include_str!("../kind/stream/held.lua"),
             include_str!("../deliver/settle.lua"),

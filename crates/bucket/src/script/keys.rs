@@ -29,6 +29,16 @@ impl Keys {
         self.of("parked")
     }
 
+    /// Zset: flow → its virtual time.
+    pub(crate) fn flows(&self) -> String {
+        self.of("flows")
+    }
+
+    /// Zset: a run of ids that wait → the number of their flow.
+    pub(crate) fn ranges(&self) -> String {
+        self.of("ranges")
+    }
+
     /// Hash: consumer → heartbeats.
     pub(crate) fn replicas(&self) -> String {
         self.of("replicas")
@@ -129,17 +139,23 @@ impl Keys {
 
     /// `keys`, then what reports, beside the jobs themselves, how many there are and for how long.
     pub(crate) fn and_level(&self, mut keys: Vec<String>) -> Vec<String> {
-        keys.push(match self.kind {
-            Kind::Stream => self.parked(),
-            Kind::List => self.takers(),
-        });
+        match self.kind {
+            Kind::Stream => keys.extend(self.in_order()),
+            Kind::List => keys.push(self.takers()),
+        }
         keys
+    }
+
+    /// Of a stream, always the last of KEYS: what is known of when jobs are called.
+    pub(crate) fn in_order(&self) -> [String; 3] {
+        [self.parked(), self.flows(), self.ranges()]
     }
 
     /// `keys`, then what a stream keeps of its parked jobs; a list has none.
     pub(crate) fn and_parked(&self, mut keys: Vec<String>) -> Vec<String> {
         if self.kind == Kind::Stream {
-            keys.extend([self.parked(), self.attempts(), self.unburied(), self.failed()]);
+            keys.extend([self.attempts(), self.unburied(), self.failed()]);
+            keys.extend(self.in_order());
         }
         keys
     }

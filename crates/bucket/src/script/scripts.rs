@@ -57,17 +57,25 @@ const FRAGMENTS: &Fragments = &[
 // Functions of one name do the same thing in both.
 
 const OF_STREAMS: &Fragments = &[
+    ("kind/by_turns", include_str!("../kind/stream/turns/by_turns.lua")),
     ("kind/census", include_str!("../kind/stream/census.lua")),
+    ("kind/divide", include_str!("../kind/stream/turns/divide.lua")),
     ("kind/entry", include_str!("../kind/stream/entry.lua")),
+    ("kind/flows", include_str!("../kind/stream/turns/flows.lua")),
+    ("kind/give", include_str!("../kind/stream/turns/give.lua")),
     ("kind/gone", include_str!("../kind/stream/gone.lua")),
     ("kind/held", include_str!("../kind/stream/held.lua")),
     ("kind/jobs", include_str!("../kind/stream/jobs.lua")),
+    ("kind/in_range", include_str!("../kind/stream/turns/in_range.lua")),
     ("kind/leave", include_str!("../kind/stream/leave.lua")),
     ("kind/leaving", include_str!("../kind/stream/leaving.lua")),
     ("kind/moved", include_str!("../kind/stream/moved.lua")),
     ("kind/pending", include_str!("../kind/stream/pending.lua")),
+    ("kind/places", include_str!("../kind/stream/turns/places.lua")),
+    ("kind/sort_in", include_str!("../kind/stream/turns/sort_in.lua")),
     ("kind/take", include_str!("../kind/stream/take.lua")),
     ("kind/view", include_str!("../kind/stream/view.lua")),
+    ("kind/waiting", include_str!("../kind/stream/waiting.lua")),
 ];
 
 const OF_LISTS: &Fragments = &[
@@ -78,6 +86,7 @@ const OF_LISTS: &Fragments = &[
     ("kind/jobs", include_str!("../kind/list/jobs.lua")),
     ("kind/leaving", include_str!("../kind/list/leaving.lua")),
     ("kind/moved", include_str!("../kind/list/moved.lua")),
+    ("kind/places", include_str!("../kind/list/places.lua")),
     ("kind/take", include_str!("../kind/list/take.lua")),
     ("kind/view", include_str!("../kind/list/view.lua")),
 ];

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::settings::BucketSettings;
+use crate::settings::fair::FairBy;
 use crate::settings::limits::BucketLimits;
 use crate::settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
 use crate::settings::setting_kind::{Adjustable, BadSetting, SettingValue};
@@ -52,6 +53,12 @@ impl Overrides {
     pub fn iter(&self) -> impl Iterator<Item = (&'static RunTimeSetting, Option<&Json>)> {
         let json = |name| self.0.get(name).map(|value| value.as_ref().map(|value| &value.json));
         RUN_TIME_SETTINGS.iter().filter_map(move |setting| Some((setting, json(setting.name)?)))
+    }
+
+    /// Whether callers are to take turns, which a list can't.
+    pub(crate) fn ask_for_turns(&self) -> bool {
+        let off = Json::from(FairBy::Off.as_str());
+        self.iter().any(|(setting, value)| setting.place().0 == "fair" && value.is_some_and(|value| *value != off))
     }
 
     /// The configured settings and limits with these overrides.

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use thiserror::Error;
 
 use crate::settings::BucketSettings;
+use crate::settings::fair::{FairBy, Weights};
 use crate::settings::limits::BucketLimits;
 use crate::settings::pace_tiers::PaceTiers;
 
@@ -35,6 +36,8 @@ pub enum SettingKind {
     Share(Set<Share>),
     Rate(Set<Rate>),
     Switch(Set<bool>),
+    FairBy(Set<FairBy>),
+    Weights(Set<Weights>),
     PaceTiers(Set<PaceTiers>),
     /// A list of policies, or a document with it.
     Limits(Set<BucketLimits>),
@@ -89,6 +92,10 @@ impl SettingKind {
             Self::Share(set) => value(json).map(|share: Share| SettingValue::new(share.to_string(), share, set))?,
             Self::Rate(set) => value(json).map(|rate: Rate| SettingValue::new(rate.to_string(), rate, set))?,
             Self::Switch(set) => value(json).map(|on: bool| SettingValue::new(on, on, set))?,
+            Self::FairBy(set) => value(json).map(|by: FairBy| SettingValue::new(by.as_str(), by, set))?,
+            Self::Weights(set) => {
+                value(json).map(|weights: Weights| SettingValue::new(weights.to_json(), weights, set))?
+            }
             Self::PaceTiers(set) => {
                 let tiers = PaceTiers::read(place, value(json)?)?;
                 SettingValue::new(Json::from(tiers.written()), tiers, set)
@@ -103,7 +110,7 @@ impl SettingKind {
     /// A value as it is kept in Redis, in JSON.
     pub(crate) fn json_of_text(self, text: &str) -> Result<Json, serde_json::Error> {
         match self {
-            Self::Share(_) | Self::Rate(_) => Ok(Json::from(text)),
+            Self::Share(_) | Self::Rate(_) | Self::FairBy(_) => Ok(Json::from(text)),
             _ => serde_json::from_str(text),
         }
     }

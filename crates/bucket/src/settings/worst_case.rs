@@ -8,6 +8,8 @@ const ROUNDING: (u64, u64) = (5, 4);
 /// A job that outlives those beside it keeps its whole node of the stream, which is 4 KiB; then its places in the
 /// pending list, the attempts and the parked jobs.
 const JOB_OF_A_STREAM: u64 = 6 << 10;
+/// One that waits alone in its range, and is the only one of its flow: its places in both zsets.
+const TURN: u64 = 768;
 const JOB_OF_A_LIST: u64 = 512;
 /// Its places in hash and zset.
 const OUTCOME: u64 = 320;
@@ -35,7 +37,7 @@ impl BucketSettings {
         let stored = |bytes: u64| bytes.saturating_mul(ROUNDING.0) / ROUNDING.1;
         let each = |count: u64, bytes: u64| count.saturating_mul(bytes);
         let job = match self.kind {
-            Kind::Stream => JOB_OF_A_STREAM,
+            Kind::Stream => JOB_OF_A_STREAM + TURN,
             Kind::List => JOB_OF_A_LIST,
         };
         let keep = &self.keep;

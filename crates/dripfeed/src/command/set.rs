@@ -48,16 +48,20 @@ fn value_of(kind: SettingKind, value: &str) -> Result<Json, String> {
         SettingKind::Count(_) | SettingKind::SmallCount(_) => {
             value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is not a whole number"))
         }
-        SettingKind::Size(_) | SettingKind::Share(_) | SettingKind::Rate(_) => Ok(Json::from(value)),
+        SettingKind::Size(_) | SettingKind::Share(_) | SettingKind::Rate(_) | SettingKind::FairBy(_) => {
+            Ok(Json::from(value))
+        }
         SettingKind::Switch(_) => value.parse::<bool>().map(Json::from).map_err(|_| "use true or false".to_owned()),
-        SettingKind::PaceTiers(_) | SettingKind::Limits(_) => list(value),
+        SettingKind::Weights(_) | SettingKind::PaceTiers(_) | SettingKind::Limits(_) => list(value),
     }
 }
 
 /// An example of each setting.
 fn settings() -> String {
     let example = |setting: &RunTimeSetting| match setting.kind {
-        SettingKind::PaceTiers(_) | SettingKind::Limits(_) => format!("{}='{}'", setting.name, setting.example),
+        SettingKind::Weights(_) | SettingKind::PaceTiers(_) | SettingKind::Limits(_) => {
+            format!("{}='{}'", setting.name, setting.example)
+        }
         _ => format!("{}={}", setting.name, setting.example),
     };
     let examples: Vec<String> = RUN_TIME_SETTINGS.iter().map(example).collect();

@@ -5,7 +5,7 @@ mod section;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind, WhenDeadFull};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Fair, Keep, Kind, WhenDeadFull};
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Retry};
 use dripfeed_processor::Upstream;
@@ -97,7 +97,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         max_answer,
     };
     let upstream = super::upstream::read(reader, &place, keys)?;
-    let Section { capacity, capacity_bytes, max_share, key, retry, deliveries, keep, limits, .. } = section;
+    let Section { capacity, capacity_bytes, max_share, fair, key, retry, deliveries, keep, limits, .. } = section;
     let forward_client_address = section.forward_client_address;
     let limits = super::limits::read(reader, &path, limits)?;
     let settings = BucketSettings {
@@ -110,6 +110,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         capacity,
         capacity_bytes,
         max_share,
+        fair: Fair { by: fair.by, weights: fair.weights },
         leak: leak?,
         retry: Retry { attempts: retry.attempts, first: retry.first, max: retry.max },
         deliveries,
@@ -140,11 +141,12 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
     Some(ConfiguredBucket { settings, limits, upstream })
 }
 
-/// A list has no second attempt and parks nothing: what `[defaults]` says about that doesn't reach it.
+/// A list has no second attempt, no turns, and parks nothing: what `[defaults]` says about that doesn't reach it.
 fn for_kind(mut defaults: Json, own: &Json) -> Json {
     let kind = own.get("kind").or_else(|| defaults.get("kind"));
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
+        defaults["fair"] = json!({ "by": "off", "weights": {} });
         defaults["keep"]["when_dead_full"] = json!("drop_oldest");
     }
     defaults

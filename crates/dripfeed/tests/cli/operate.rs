@@ -77,7 +77,8 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     assert_eq!(json(&["set", "mail", "capacity=4", "leak.rate=10/s"])["capacity"], 4);
     json(&["push", "mail", "--body", "{}"]);
     assert_eq!(json(&["set", "mail", "capacity="])["capacity"], 3, "back to the configured one");
-    assert_eq!(json(&["jobs", "mail", "--state", "waiting"]).as_array().unwrap().len(), 4);
+    let in_state = |state: &str| json(&["jobs", "mail", "--state", state]).as_array().unwrap().len();
+    assert_eq!((in_state("waiting"), in_state("parked")), (3, 1), "the delayed one doesn't wait for a turn");
     assert_eq!(json(&["jobs", "mail", "--limit", "2"]).as_array().unwrap().len(), 2);
     assert_eq!(run(&["jobs", "mail", "--limit", "3"]).out.lines().count(), 4, "heads and three jobs");
     assert_eq!(json(&["pause", "mail"])["paused"], true);
@@ -117,7 +118,11 @@ async fn every_run_time_setting_is_set_shown_described_and_restored() {
     for setting in &RUN_TIME_SETTINGS {
         let name = setting.name;
         let (section, member) = setting.place();
-        let schema = if section.is_empty() { "Patch" } else { "LeakPatch" };
+        let schema = match section {
+            "" => "Patch",
+            "fair" => "FairPatch",
+            _ => "LeakPatch",
+        };
         assert!(schemas[schema]["properties"][member].is_object(), "{name} is not described");
         let changes = set(format!("{name}={}", setting.example));
         let shown = if section.is_empty() { &changes[member] } else { &changes[section][member] };

@@ -14,12 +14,14 @@ use crate::openapi::formats;
 use crate::openapi::pace_tier::PaceTier;
 use crate::openapi::rules::Limits;
 
-/// The schema of the section `leak`.
+/// The schemas of the sections `fair` and `leak`.
+const FAIR: &str = "FairPatch";
 const LEAK: &str = "LeakPatch";
 
 impl PartialSchema for Patch {
     fn schema() -> RefOr<Schema> {
         let body = section("").description(Some("An omitted member changes nothing."));
+        let body = body.property("fair", Ref::from_schema_name(FAIR));
         let body = body.property("leak", Ref::from_schema_name(LEAK));
         body.property("pace", Ref::from_schema_name(Target::name())).into()
     }
@@ -27,6 +29,7 @@ impl PartialSchema for Patch {
 
 impl ToSchema for Patch {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((FAIR.to_owned(), section("fair").into()));
         schemas.push((LEAK.to_owned(), section("leak").into()));
         schemas.push((Target::name().into_owned(), Target::schema()));
         schemas.push((Size::name().into_owned(), Size::schema()));
@@ -70,6 +73,14 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
         SettingKind::Share(_) => text(formats::Share::schema()),
         SettingKind::Rate(_) => text(formats::Rate::schema()),
         SettingKind::Switch(_) => plain(Type::Boolean).into(),
+        SettingKind::FairBy(_) => {
+            let words = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["caller", "off"]));
+            one_of_or_null(words).description(description).into()
+        }
+        SettingKind::Weights(_) => {
+            let weight = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(1000));
+            plain(Type::Object).additional_properties(Some(weight)).into()
+        }
         SettingKind::PaceTiers(_) => {
             let list = ArrayBuilder::new().items(Ref::from_schema_name(PaceTier::name()));
             list.schema_type(or_null(Type::Array)).description(description).into()

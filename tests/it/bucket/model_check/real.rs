@@ -90,6 +90,8 @@ impl Real {
         settings.capacity = setup.capacity;
         settings.capacity_bytes = setup.capacity_bytes;
         settings.max_share = setup.max_share.map(percent);
+        // The model has one line; histories with turns are among their promises.
+        settings.fair.by = FairBy::Off;
         settings.deliveries = setup.deliveries;
         settings.keep.most_dead = setup.most_dead as u64;
         if let Some(burst) = setup.burst {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 20] = [
+pub const SCRIPTS: [&str; 21] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -24,6 +24,7 @@ pub const SCRIPTS: [&str; 20] = [
     "apply_overrides",
     "delete",
     "find",
+    "flows",
     "forget",
     "list",
     "list_dead",
@@ -37,7 +38,7 @@ pub const SCRIPTS: [&str; 20] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 21] = [
+const CALLS: [(&str, &str); 22] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -45,6 +46,7 @@ const CALLS: [(&str, &str); 21] = [
     ("cancel", "DELETE /v1/buckets/b/jobs/{waiting}"),
     ("cancel_many", "POST /v1/buckets/other/jobs/cancel {\"state\": \"waiting\"}"),
     ("census", "GET /v1/buckets/b"),
+    ("flows", "GET /v1/buckets/b/flows"),
     ("outcomes", "GET /v1/buckets/b/outcomes"),
     ("report", "GET /v1/buckets/b/report?window=1h"),
     ("list_history", "GET /v1/buckets/b/history"),

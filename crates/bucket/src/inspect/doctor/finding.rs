@@ -38,7 +38,7 @@ const MEANINGS: [Meaning; 17] = [
     (
         FindingKind::Stranded,
         "stranded",
-        "jobs that are neither new nor pending: nobody would ever take them",
+        "jobs that are neither new, nor pending, nor in a range of their caller's turns: no replica would take them",
         Some("parks them, due at once"),
     ),
     (

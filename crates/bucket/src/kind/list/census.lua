@@ -6,6 +6,11 @@ local function count_parked()
   return 0
 end
 
+-- And so all of it is in flight.
+local function count_claimed(held)
+  return held
+end
+
 -- Its id; '' when none exists. The oldest of each list is at its tail; the lists of the takers, which have the oldest
 -- of all, are KEYS from `first` to before the last. Of as many as a script may read.
 local function oldest_job(jobs, first)

@@ -5,7 +5,8 @@
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 -- ARGV  1 what is to be purged ('' at first: all there is now): the last id, and how many that have no id, because
 --       somebody else has put them there  2 the most jobs in this call  3 what is kept (keep.lua)
--- Result  { purged, what is still to be purged, or '' when all is done }
+--       4 '', for which only a stream has a use
+-- Result  { purged, what is still to be purged, or '' when all is done, '' }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[3]),
@@ -38,4 +39,4 @@ while purged < most and may_read() do
 end
 
 record_exits(keys)
-return { purged, all and '' or last .. ' ' .. whole(foreign) }
+return { purged, all and '' or last .. ' ' .. whole(foreign), '' }

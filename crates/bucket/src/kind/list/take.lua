@@ -9,8 +9,8 @@ local function count_in_flight(jobs)
   return held
 end
 
--- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way, and how many ended otherwise; with
--- none, µs until it is worth asking again. A call ends early when it has read enough, or put enough aside.
+-- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way; with none, µs until it is worth
+-- asking again. A call ends early when it has read enough, or put enough aside.
 local function hand_out(keys, consumer, want)
   local taken, expired, discarded = {}, 0, 0
   local wait = 0
@@ -37,5 +37,5 @@ local function hand_out(keys, consumer, want)
     end
   end
   if #taken > 0 then redis.call('HSET', TAKERS, consumer, redis.call('LLEN', TAKEN)) end
-  return taken, expired, discarded, wait
+  return taken, expired, wait
 end

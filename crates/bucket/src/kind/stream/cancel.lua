@@ -1,9 +1,10 @@
 -- Cancels a job that waits or is parked.
 --
--- needs: at_maxmemory, constants, keep, record, kind/entry, kind/held, kind/leave
+-- needs: at_maxmemory, constants, keep, record, kind/entry, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then parked (zset), attempts (hash), unburied (hash), failed (hash)
+--       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), parked (zset), flows (zset),
+--       ranges (zset)
 -- ARGV  1 id  2 what is kept (keep.lua)  3 0, which only a list has a use for
 -- Result  { 'cancelled' } | { 'elsewhere', -1, 0 }: in flight, ended or unknown
 local keys = {
@@ -14,10 +15,8 @@ local id = ARGV[1]
 
 local found = redis.call('XRANGE', JOBS, id, id)[1]
 if not found then return { 'elsewhere', -1, 0 } end
-if not redis.call('ZSCORE', PARKED, id) then
-  local pending = redis.pcall('XPENDING', JOBS, GROUP, id, id, 1)
-  if not pending.err and #pending > 0 then return { 'elsewhere', -1, 0 } end
-end
+local owner = owner_of(JOBS, id)
+if owner and owner ~= PARKED_OWNER then return { 'elsewhere', -1, 0 } end
 local failures = tonumber(leave(id) or 0)
 local caller = caller_of(found[2])
 record(keys, id, outcome_of('cancelled', nil, failures, caller), 'cancelled', counted_bytes(found[2]), caller)

@@ -1,11 +1,13 @@
 -- Cancels jobs that match and wait or are parked, as many at a time as a script may read. What comes later stays.
 --
--- needs: at_maxmemory, constants, now, budget, keep, record, kind/entry, kind/leave, kind/pending
+-- needs: at_maxmemory, constants, now, budget, keep, record, kind/entry, kind/leave, kind/pending, kind/waiting
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then parked (zset), attempts (hash), unburied (hash), failed (hash)
+--       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), parked (zset), flows (zset),
+--       ranges (zset)
 -- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all
---       4 the last id that may match ('' at first: by the age, or the last one there is now)  5 `waiting` or `parked`
+--       4 the last id that may match ('' at first: by the age, or the last one there is now)  5 `waiting`, `parked`, or
+--       `either`: parked, or was and waits again
 --       6 the id after which to begin, '' for the first  7 the most jobs to cancel in this call
 -- Result  { cancelled, the last id that may match, '1' at the end, the id after which to go on }
 local keys = {
@@ -32,7 +34,7 @@ local function may_go_on()
 end
 
 local function look_at(id, entry)
-  count_read(entry)
+  looked_at = looked_at + 1
   local caller = caller_of(entry)
   if wanted ~= '' and caller ~= wanted then return end
   cancelled = cancelled + 1
@@ -40,17 +42,11 @@ local function look_at(id, entry)
   record(keys, id, outcome_of('cancelled', 'bulk cancel', failures, caller), 'cancelled', counted_bytes(entry), caller)
 end
 
--- Nothing behind what was last delivered is pending. True at the end.
+-- True at the end.
 local function look_at_waiting()
-  local delivered = last_delivered(JOBS)
-  if delivered and (after == '' or is_after(delivered, after)) then after = delivered end
-  while may_go_on() do
-    local found = redis.call('XRANGE', JOBS, after == '' and '-' or '(' .. after, last, 'COUNT', 1)[1]
-    if not found then return true end
-    after, looked_at = found[1], looked_at + 1
-    look_at(found[1], found[2])
-  end
-  return false
+  local is_all
+  after, is_all = each_waiting(JOBS, PARKED, after, last, may_go_on, look_at)
+  return is_all
 end
 
 -- By their ids, which say when they came; their due times don't. True at the end.
@@ -58,14 +54,18 @@ local function look_at_parked()
   local parked = pending_jobs(JOBS, after == '' and '-' or '(' .. after, last, LOOKED_AT, PARKED_OWNER)
   for _, held in ipairs(parked) do
     if not may_go_on() then return false end
-    after, looked_at = held[1], looked_at + 1
-    local found = redis.call('XRANGE', JOBS, after, after)[1]
-    if found then look_at(found[1], found[2]) end
+    after = held[1]
+    local is_wanted = state == 'either' or redis.call('ZSCORE', PARKED, after)
+    local found = is_wanted and redis.call('XRANGE', JOBS, after, after)[1]
+    if found then
+      count_read(found[2])
+      look_at(found[1], found[2])
+    end
   end
   return #parked < LOOKED_AT
 end
 
 local at_end
-if state == 'parked' then at_end = look_at_parked() else at_end = look_at_waiting() end
+if state == 'waiting' then at_end = look_at_waiting() else at_end = look_at_parked() end
 record_exits(keys)
 return { cancelled, last, at_end and '1' or '0', after }

@@ -1,12 +1,12 @@
 -- Examines a part of the stream and of its pending list, each job at one moment, and repairs what is broken when asked
 -- to.
 --
--- needs: at_maxmemory, constants, now, budget, kind/entry, kind/pending
--- KEYS  1 jobs (stream)  2 parked (zset)  3 replicas (hash)
+-- needs: at_maxmemory, constants, now, budget, kind/entry, kind/pending, kind/flows, kind/in_range
+-- KEYS  1 jobs (stream)  2 replicas (hash), then parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 the id after which to begin ('' for the first)  2 '1' to repair
 -- Result  { the id after which to go on or '' at the end, { finding, an example }…, { id, bytes that it counts, caller
 --       or '' }… }
-local JOBS, PARKED, REPLICAS = KEYS[1], KEYS[2], KEYS[3]
+local JOBS, REPLICAS, PARKED = KEYS[1], KEYS[2], KEYS[#KEYS - 2]
 local after, mend = ARGV[1], ARGV[2] == '1'
 -- In one call, so that a long stream doesn't keep Redis from others.
 local LOOKED_AT = 250
@@ -29,7 +29,7 @@ local to = #pending == LOOKED_AT and pending[#pending][1] or '+'
 local owners = {}
 for _, held in ipairs(pending) do owners[held[1]] = held[2] end
 
-local present, next, last = {}, from, nil
+local present, flows, next, last = {}, {}, from, nil
 local ended = false
 for _ = 1, LOOKED_AT do
   if not may_read() then break end
@@ -42,8 +42,9 @@ for _ = 1, LOOKED_AT do
   count_read(entry[2])
   -- What was delayed isn't called before that, whatever became of its due time.
   present[id], last, next = tonumber(field(entry[2], 'due')) or 0, id, '(' .. id
+  flows[id] = flow_of(caller_of(entry[2]))
   answer[#answer + 1] = { id, counted_bytes(entry[2]), caller_of(entry[2]) or '' }
-  if delivered and not owners[id] and not is_after(id, delivered) then
+  if delivered and not owners[id] and not is_after(id, delivered) and not is_in_range(id, flows[id]) then
     found('stranded', id)
     if mend then park_now(id) end
   end
@@ -56,7 +57,7 @@ for _, held in ipairs(pending) do
     if not present[id] then
       found('phantom', id)
       if mend then redis.call('XACK', JOBS, GROUP, id) end
-    elseif owner == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id) then
+    elseif owner == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id) and not waits_again(id, flows[id]) then
       found('never_due', id)
       if mend then redis.call('ZADD', PARKED, whole(math.max(now_ms, present[id])), id) end
     elseif owner ~= PARKED_OWNER and redis.call('HEXISTS', REPLICAS, owner) == 0 then

@@ -1,8 +1,8 @@
 -- Lists jobs that are in the stream, oldest first. Redis reads entries whole, so one after the other, up to the bytes
 -- that a script may read; what is pending is known by its id before it is read.
 --
--- needs: constants, budget, kind/pending, kind/view
--- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)
+-- needs: constants, budget, kind/pending, kind/view, kind/waiting
+-- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash), then ranges (zset)
 -- ARGV  1 the id after which to begin ('' for the first)  2 the most jobs  3 a state, or '' for all
 --       4 bytes read for the page
 -- Result  { the last id that was looked at or '' at the end, bytes read for the page, job… as in find.lua }
@@ -19,7 +19,6 @@ local function is_full()
 end
 
 local function show(id, entry, owner)
-  count_read(entry)
   local job = classify(keys, id, entry, owner)
   if state == '' or job[2] == state then jobs[#jobs + 1] = job end
 end
@@ -33,7 +32,10 @@ local function list_pending()
     if (owner == PARKED_OWNER) == (state == 'parked') then
       if is_full() then return false end
       local found = redis.call('XRANGE', JOBS, id, id)[1]
-      if found then show(id, found[2], owner) end
+      if found then
+        count_read(found[2])
+        show(id, found[2], owner)
+      end
     end
     last = id
   end
@@ -42,17 +44,29 @@ end
 
 -- True at the end.
 local function list_entries()
-  local from = last ~= '' and last or state == 'waiting' and last_delivered(JOBS) or nil
   for _ = 1, LOOKED_AT do
     if is_full() then return false end
-    local found = redis.call('XRANGE', JOBS, from and '(' .. from or '-', '+', 'COUNT', 1)[1]
+    local found = redis.call('XRANGE', JOBS, last ~= '' and '(' .. last or '-', '+', 'COUNT', 1)[1]
     if not found then return true end
-    from, last = found[1], found[1]
-    show(found[1], found[2], owner_of(JOBS, found[1]))
+    last = found[1]
+    count_read(found[2])
+    show(last, found[2], owner_of(JOBS, last))
   end
   return false
 end
 
-local ended
-if state == 'parked' or state == 'in_flight' then ended = list_pending() else ended = list_entries() end
+-- True at the end.
+local function list_waiting()
+  local shown, is_all = 0, nil
+  last, is_all = each_waiting(JOBS, keys.parked, last, '+', function()
+    return shown < LOOKED_AT and not is_full()
+  end, function(id, entry)
+    shown = shown + 1
+    show(id, entry, owner_of(JOBS, id))
+  end)
+  return is_all
+end
+
+local list = { parked = list_pending, in_flight = list_pending, waiting = list_waiting }
+local ended = (list[state] or list_entries)()
 return { ended and '' or last, bytes_read, unpack(jobs) }

@@ -19,7 +19,7 @@ local function pending_jobs(jobs, from, to, most, consumer)
   return pending.err and {} or pending
 end
 
--- What waits comes after the last id that was delivered; nil without a group.
+-- What nobody has sorted in comes after the last id that was delivered; nil without a group.
 local function last_delivered(jobs)
   local groups = redis.pcall('XINFO', 'GROUPS', jobs)
   for _, group in ipairs(groups.err and {} or groups) do

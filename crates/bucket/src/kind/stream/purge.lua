@@ -1,21 +1,23 @@
 -- Cancels what waits or is parked, as much at a time as a script may read. What comes later stays.
 --
--- needs: at_maxmemory, constants, budget, keep, record, kind/entry, kind/held, kind/leave, kind/pending
+-- needs: at_maxmemory, constants, budget, keep, record, kind/entry, kind/leave, kind/waiting, kind/jobs, kind/census
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then parked (zset), attempts (hash), unburied (hash), failed (hash)
+--       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), parked (zset), flows (zset),
+--       ranges (zset)
 -- ARGV  1 the last id that is to be purged ('' at first: the last one there is now)  2 the most jobs in this call
---       3 what is kept (keep.lua)
--- Result  { purged, the last id that is to be purged, or '' when all is done }
+--       3 what is kept (keep.lua)  4 the id after which to go on with what waits, '' at first
+-- Result  { purged, the last id that is to be purged, or '' when all is done, the id after which to go on }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[3]),
 }
-local last, most = ARGV[1], tonumber(ARGV[2])
+local last, most, after = ARGV[1], tonumber(ARGV[2]), ARGV[4]
+local FLOWS, FORGOTTEN_AT_ONCE = KEYS[#KEYS - 1], 1000
 
 if last == '' then
   local newest = redis.call('XREVRANGE', JOBS, '+', '-', 'COUNT', 1)[1]
-  if not newest then return { 0, '' } end
+  if not newest then return { 0, '', '' } end
   count_read(newest[2])
   last = newest[1]
 end
@@ -27,7 +29,6 @@ end
 
 local function drop(id, entry)
   looked_at, purged = looked_at + 1, purged + 1
-  count_read(entry)
   local failures = tonumber(leave(id) or 0)
   local caller = caller_of(entry)
   record(keys, id, outcome_of('cancelled', 'purged', failures, caller), 'cancelled', counted_bytes(entry), caller)
@@ -41,6 +42,7 @@ local function drop_parked()
     local id = held[1]
     local found = redis.call('XRANGE', JOBS, id, id)[1]
     if found then
+      count_read(found[2])
       drop(id, found[2])
     else
       -- Deleted by hand: only the pending list still knows it.
@@ -53,18 +55,26 @@ local function drop_parked()
   return #parked < most
 end
 
--- Nothing behind what was last delivered is pending. True when none is left.
+-- True when none is left.
 local function drop_waiting()
-  local delivered = last_delivered(JOBS)
-  local from = delivered and '(' .. delivered or '-'
-  while may_go_on() do
-    local found = redis.call('XRANGE', JOBS, from, last, 'COUNT', 1)[1]
-    if not found then return true end
-    drop(found[1], found[2])
-  end
-  return false
+  local is_all
+  after, is_all = each_waiting(JOBS, PARKED, after, last, may_go_on, drop)
+  return is_all
 end
 
-local all = drop_parked() and drop_waiting()
+-- Where nobody waits any more, nobody has a turn. True when all are forgotten.
+local function forget_flows()
+  local level, pending, holders = count_jobs(JOBS)
+  if level > count_claimed(pending, holders, count_parked()) then return true end
+  local is_all = true
+  for _, key in ipairs({ RANGES, FLOWS }) do
+    local members = redis.call('ZRANGE', key, 0, FORGOTTEN_AT_ONCE - 1)
+    if #members > 0 then redis.call('ZREM', key, unpack(members)) end
+    is_all = is_all and #members < FORGOTTEN_AT_ONCE
+  end
+  return is_all
+end
+
+local all = drop_parked() and drop_waiting() and forget_flows()
 record_exits(keys)
-return { purged, all and '' or last }
+return { purged, all and '' or last, after }

@@ -1,6 +1,6 @@
 //! What the keys of a bucket may not say together.
 
-use dripfeed_bucket::Keep;
+use dripfeed_bucket::{FairBy, Keep};
 use dripfeed_job::{duration, size};
 
 use super::section::{ConfiguredWhenDeadFull, KeepSection, RetrySection, Section};
@@ -32,7 +32,10 @@ pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep:
 
 pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
     let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
-    let refused: [(&[&str], bool, &str); 4] = [
+    let takes_turns = section.fair.by != FairBy::Off;
+    let refused: [(&[&str], bool, &str); 6] = [
+        (&["fair", "by"], takes_turns, "callers can't take turns in a list"),
+        (&["fair", "weights"], true, "callers can't take turns in a list"),
         (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
         (&["retry", "first"], true, "a list has no second attempt"),
         (&["retry", "max"], true, "a list has no second attempt"),

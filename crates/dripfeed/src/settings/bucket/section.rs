@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dripfeed_bucket::{FairBy, Weights};
 use dripfeed_job::Share;
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -35,6 +36,7 @@ pub(super) struct Section {
     pub(super) capacity_bytes: u64,
     #[serde(deserialize_with = "deserialize::empty_is_none")]
     pub(super) max_share: Option<Share>,
+    pub(super) fair: FairSection,
     pub(super) kind: ConfiguredKind,
     pub(super) key: String,
     pub(super) leak: LeakSection,
@@ -51,6 +53,13 @@ pub(super) struct Section {
 pub(super) enum ConfiguredKind {
     Stream,
     List,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+pub(super) struct FairSection {
+    pub(super) by: FairBy,
+    pub(super) weights: Weights,
 }
 
 #[derive(Deserialize)]

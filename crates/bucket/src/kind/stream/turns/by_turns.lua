@@ -1,0 +1,183 @@
+-- Stream kind: hands out what waits in flows, in the order of their virtual times.
+-- needs: constants, now, kind/held, kind/pending, kind/flows, kind/divide, kind/give
+
+-- Up to `want` jobs in all. Whether that was all that waits in flows. (What it needs stands inside: Redis makes each
+-- function of a script again in each call, and a script has no room for more than 200 names.)
+local function hand_out_by_turns(keys, consumer, want, weights)
+  -- How many flows are read at once at least, and how many one script reads; and of how many ranges it looks for jobs,
+  -- which somebody may have cancelled.
+  local FLOWS_AT_ONCE, MOST_FLOWS, MOST_RANGES = 16, 256, 1000
+  -- In ms, longer than any consumer has had a job: what is claimed after such a time nobody has.
+  local NEVER = '1000000000000000'
+
+  -- What this take does: flows that it reads, those of them that may have more, jobs { id, entry, failed attempts,
+  -- whether it is claimed }…, and ranges that go.
+  local turn = { flows = {}, line = {}, at_end = false, jobs = {}, gone = {} }
+
+  local function takes_more()
+    return goes_on(want) and #turn.gone < MOST_RANGES
+  end
+
+  local function read_flows(most)
+    local flows = redis.call('ZRANGE', FLOWS, #turn.flows, #turn.flows + most - 1, 'WITHSCORES')
+    for i = 1, #flows, 2 do
+      local number, caller = string.match(flows[i], '^(%d+) (.*)$')
+      local flow = {
+        name = flows[i], number = tonumber(number or -1), at = tonumber(flows[i + 1]), weight = weights[caller] or 1,
+        calls = 0, ranges = {}, seen = 0, next = 1,
+      }
+      turn.flows[#turn.flows + 1] = flow
+      if flow.name ~= UNSORTED then turn.line[#turn.line + 1] = flow end
+    end
+    turn.at_end = #flows < 2 * most
+  end
+
+  -- The one that a flow is at, of the next `most`: { text, from, to, jobs, whether they are new }; nil behind the last.
+  local function range_of_flow(flow, most)
+    if flow.range then return flow.range end
+    if flow.next > #flow.ranges then
+      local first, last = whole(2 * flow.number), whole(2 * flow.number + 1)
+      flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', flow.seen, most, 'WITHSCORES')
+      flow.seen, flow.next = flow.seen + #flow.ranges / 2, 1
+    end
+    local text, score = flow.ranges[flow.next], flow.ranges[flow.next + 1]
+    if not text then return nil end
+    flow.next = flow.next + 2
+    -- What somebody else has put there has nothing in it.
+    local from, to, jobs = read_range(text)
+    from, to, jobs = from or '1-0', to or '0-0', tonumber(jobs or 0)
+    flow.range = { text = text, from = from, to = to, jobs = jobs, is_new = tonumber(score) % 2 == 1 }
+    return flow.range
+  end
+
+  local function end_range(flow)
+    turn.gone[#turn.gone + 1] = flow.range.text
+    flow.range = nil
+  end
+
+  local function call(flow, id, entry, failures, is_claimed)
+    turn.jobs[#turn.jobs + 1] = { id, entry, failures, is_claimed }
+    chosen = chosen + 1
+    flow.calls, flow.at = flow.calls + 1, flow.at + UNIT / flow.weight
+  end
+
+  -- A job that waits again has been claimed before, and its deliveries go on.
+  local function call_again(flow, id)
+    local counted = redis.call('HGET', ATTEMPTS, id)
+    local is_there = owner_of(keys.jobs, id) == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id)
+    local found = is_there and redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, id)[1]
+    if found then
+      local function deliveries()
+        return redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1
+      end
+      if is_callable(keys, id, found[2], counted, deliveries) then
+        call(flow, id, found[2], tonumber(counted or 0), true)
+      end
+    elseif is_there then
+      forget_gone(keys, id, counted)
+    end
+  end
+
+  -- Up to `most` of a flow's new jobs.
+  local function call_new(flow, most)
+    local range = flow.range
+    local found = redis.call('XRANGE', keys.jobs, range.from, range.to, 'COUNT', most)
+    for _, job in ipairs(found) do
+      local id, entry = job[1], job[2]
+      local deadline = tonumber(field(entry, 'expires'))
+      -- What somebody has doesn't end here.
+      local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
+      if is_ours and is_callable(keys, id, entry, false, function() return 0 end) then
+        call(flow, id, entry, 0, false)
+      end
+    end
+    if #found < most or found[most][1] == range.to then return end_range(flow) end
+    range.from, range.jobs = '(' .. padded(found[most][1]), math.max(1, range.jobs - most)
+    range.is_rest = true
+  end
+
+  local function serve(flow, share)
+    local goal = flow.calls + share
+    while flow.calls < goal and takes_more() do
+      local range = range_of_flow(flow, goal - flow.calls)
+      if not range then
+        flow.is_out = true
+        return
+      end
+      if range.is_new then
+        call_new(flow, math.min(goal - flow.calls, at_once(keys, want)))
+      else
+        call_again(flow, range.to)
+        end_range(flow)
+      end
+    end
+  end
+
+  -- Those who had nothing left are in the line no more.
+  local function leave_line()
+    local line = {}
+    for _, flow in ipairs(turn.line) do
+      if not flow.is_out then line[#line + 1] = flow end
+    end
+    turn.line = line
+  end
+
+  local function claim_chosen()
+    local words, claimed = { 'XCLAIM', keys.jobs, GROUP, consumer, NEVER }, {}
+    local before = #words
+    for _, job in ipairs(turn.jobs) do
+      if not job[4] then words[#words + 1] = job[1] end
+    end
+    if #words > before then
+      for _, word in ipairs({ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }) do words[#words + 1] = word end
+      for _, id in ipairs(redis.call(unpack(words))) do claimed[id] = true end
+    end
+    for _, job in ipairs(turn.jobs) do
+      if job[4] or claimed[job[1]] then add_taken(keys, job[1], job[2], job[3]) end
+    end
+    chosen = 0
+  end
+
+  -- What was called is charged; a flow that had nothing leaves.
+  local function write_turn()
+    local charged, away, rests = {}, {}, {}
+    for _, flow in ipairs(turn.flows) do
+      if flow.calls > 0 then
+        charged[#charged + 1] = string.format('%.17g', flow.at)
+        charged[#charged + 1] = flow.name
+      elseif flow.is_out then
+        away[#away + 1] = flow.name
+      end
+      local range = flow.range
+      if range and range.is_rest then
+        turn.gone[#turn.gone + 1] = range.text
+        rests[#rests + 1] = whole(2 * flow.number + 1)
+        rests[#rests + 1] = range.from .. ' ' .. range.to .. ' ' .. range.jobs
+      end
+    end
+    if #turn.gone > 0 then redis.call('ZREM', RANGES, unpack(turn.gone)) end
+    if #rests > 0 then redis.call('ZADD', RANGES, unpack(rests)) end
+    if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
+    if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
+  end
+
+  while takes_more() do
+    -- No more at once than surely may be read: what a flow has chosen is charged in the order of the times.
+    local most = at_once(keys, want)
+    if #turn.line < most and not turn.at_end and #turn.flows < MOST_FLOWS then
+      read_flows(math.max(FLOWS_AT_ONCE, most))
+    end
+    if #turn.line == 0 then
+      if turn.at_end or #turn.flows >= MOST_FLOWS then break end
+    else
+      sort_by_time(turn.line)
+      for i, share in ipairs(divide(turn.line, most)) do
+        if share > 0 then serve(turn.line[i], share) end
+      end
+      leave_line()
+    end
+  end
+  claim_chosen()
+  write_turn()
+  return turn.at_end and #turn.line == 0
+end

@@ -1,0 +1,127 @@
+-- Stream kind: whose turn it is. What waits stands in the stream, and once somebody has to wait for others it is sorted
+-- in by its caller, in two keys:
+--   flows   zset: flow `number caller` → its virtual time. The first one is next. A flow leaves when its turn comes and
+--           nothing of it waits: so it keeps its place while it is away, and gains nothing by coming and going
+--   ranges  zset: `first last jobs` → twice the number of a flow, and 1: ids of a run of the stream that waits, all of
+--           one flow. A job that waits again after an attempt is alone, and has no 1: it comes before the new ones. A
+--           rest begins with `(`, by which XRANGE leaves an id out
+-- The group's last-delivered id moves along (NOACK, SETID), else XREADGROUP would hand out again what was taken out of
+-- order. So a job is pending, or in a range, or behind that id, from where it is sorted in when it matters.
+-- needs: constants, now
+
+local FLOWS, RANGES = KEYS[#KEYS - 1], KEYS[#KEYS]
+
+-- What a call costs a flow of weight 1; and by how much less one comes later that isn't the first.
+local UNIT, LATER = 1000, 0.000001
+-- The flow of jobs that nobody knows the flow of, because somebody deleted these keys. It comes before all others.
+local UNSORTED, BEFORE_ALL = '0 ', '-inf'
+
+local flow_of
+do
+  local flows_by_caller = {}
+
+  -- Of a caller; '' or nil for jobs without one. `jobs`: how many this script has found to wait.
+  function flow_of(caller)
+    caller = caller or ''
+    if not flows_by_caller[caller] then
+      local number = tonumber(string.sub(redis.sha1hex(caller), 1, 11), 16) + 1
+      flows_by_caller[caller] = { name = whole(number) .. ' ' .. caller, number = number, jobs = 0 }
+    end
+    return flows_by_caller[caller]
+  end
+end
+
+-- By caller; one that isn't in it has 1. `text`: '' where nobody takes turns.
+local function read_weights(text)
+  return text ~= '' and text ~= '{}' and cjson.decode(text) or {}
+end
+
+-- Sorts as ids do, and XRANGE reads it as the same id.
+local function padded(id)
+  local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
+  return string.rep('0', 13 - #ms) .. ms .. '-' .. string.rep('0', 6 - #seq) .. seq
+end
+
+-- What is to be written of one range: from where, to where, and how many jobs, as in `read_range`.
+local function range_of(first, last, jobs)
+  return padded(first) .. ' ' .. last .. ' ' .. jobs
+end
+
+local function read_range(range)
+  return string.match(range, '^(%S+) (%S+) (%d+)$')
+end
+
+local end_run, note_again, note_new, forget_runs, first_flows, write_runs
+do
+  -- What this script has found to wait: { first, last, jobs, flow, whether the next job may join it, whether it waits
+  -- again }….
+  local runs = {}
+
+  function forget_runs()
+    runs = {}
+  end
+
+  function end_run()
+    if #runs > 0 then runs[#runs].is_open = false end
+  end
+
+  local function note_waiting(id, flow)
+    local run = runs[#runs]
+    flow.jobs = flow.jobs + 1
+    if run and run.is_open and run.flow == flow then
+      run.last, run.jobs = id, run.jobs + 1
+    else
+      runs[#runs + 1] = { first = id, last = id, jobs = 1, flow = flow, is_open = true }
+    end
+  end
+
+  -- After an attempt, or a delay.
+  function note_again(id, flow)
+    flow.jobs = flow.jobs + 1
+    runs[#runs + 1] = { first = id, last = id, jobs = 1, flow = flow, again = true }
+  end
+
+  -- One that nobody has: it waits, or its time has not come. `due` and `deadline` in ms, or nil.
+  function note_new(jobs, id, caller, due, deadline)
+    if due and due > now_ms and not (deadline and deadline <= now_ms) then
+      redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
+      redis.call('ZADD', KEYS[#KEYS - 2], whole(due), id)
+      end_run()
+    else
+      note_waiting(id, flow_of(caller))
+    end
+  end
+
+  -- How many flows that are all away one script forgets.
+  local FORGOTTEN_AT_ONCE = 1000
+
+  -- Up to `most` flows from the first on: name, time, …. None where nothing is in any range: a flow that is away
+  -- then has kept nobody waiting.
+  function first_flows(most)
+    local flows = redis.call('ZRANGE', FLOWS, 0, most - 1, 'WITHSCORES')
+    if #flows == 0 or redis.call('ZCARD', RANGES) > 0 then return flows end
+    redis.call('ZREM', FLOWS, unpack(redis.call('ZRANGE', FLOWS, 0, FORGOTTEN_AT_ONCE - 1)))
+    if #flows < 2 * most then return {} end
+    return redis.call('ZRANGE', FLOWS, 0, most - 1, 'WITHSCORES')
+  end
+
+  -- Newcomers begin at the time of the first of `flows`, in the order in which they came; others keep theirs.
+  function write_runs(flows)
+    if #runs == 0 then return end
+    local begin = tonumber(flows[1] == UNSORTED and flows[4] or flows[1] ~= UNSORTED and flows[2] or 0)
+    local before = redis.call('ZCARD', FLOWS)
+    local ranges, names, is_named = {}, {}, {}
+    for _, run in ipairs(runs) do
+      ranges[#ranges + 1] = whole(2 * run.flow.number + (run.again and 0 or 1))
+      ranges[#ranges + 1] = range_of(run.first, run.last, run.jobs)
+      if not is_named[run.flow] then
+        is_named[run.flow] = true
+        names[#names + 1] = string.format('%.17g', begin + (before + #names / 2) * LATER)
+        names[#names + 1] = run.flow.name
+      end
+    end
+    redis.call('ZADD', RANGES, unpack(ranges))
+    redis.call('ZADD', FLOWS, 'NX', unpack(names))
+    runs = {}
+  end
+end

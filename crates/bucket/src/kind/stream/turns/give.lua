@@ -1,0 +1,75 @@
+-- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
+-- needs: constants, now, budget, record, kind/entry, kind/held, kind/sort_in
+
+-- Jobs { id, fields, failed attempts }…; how many expired, and how many were parked or ended otherwise.
+local taken, expired, put_aside = {}, 0, 0
+-- How many were chosen and aren't claimed yet.
+local chosen = 0
+-- How many jobs there were at first.
+local level_at_first
+
+local function goes_on(want)
+  return #taken + chosen < want and expired + put_aside < BATCH_JOBS and may_read()
+end
+
+local at_once
+do
+  -- The most bytes of an entry, nil where that isn't known; false: not looked yet.
+  local largest = false
+
+  -- How many entries one command may read; at least one.
+  function at_once(keys, want)
+    if largest == false then largest = largest_entry(keys, level_at_first) end
+    local room = largest and math.floor((BATCH_BYTES - bytes_read) / largest) or 1
+    return math.max(1, math.min(room, want - #taken - chosen, BATCH_JOBS - expired - put_aside))
+  end
+end
+
+local function remove(keys, id)
+  redis.call('XACK', keys.jobs, GROUP, id)
+  redis.call('XDEL', keys.jobs, id)
+  redis.call('HDEL', ATTEMPTS, id)
+end
+
+local function add_taken(keys, id, entry, failures)
+  taken[#taken + 1] = { id, entry, failures }
+end
+
+-- Whether it may be called: else it has ended here. `counted`: its failed attempts as they are counted; false for a job
+-- that no call has reported anything of. `deliveries`: how often it was handed out before.
+local function is_callable(keys, id, entry, counted, deliveries)
+  local size = count_read(entry)
+  if size > LARGEST_FOREIGN and counted_bytes(entry) == 0 then
+    remove(keys, id)
+    record_too_large(keys, id, size)
+    put_aside = put_aside + 1
+    return false
+  end
+  local deadline = tonumber(field(entry, 'expires'))
+  if not deadline or deadline > now_ms or tonumber(counted or 0) > 0 then return true end
+  local handed_out = deliveries()
+  remove(keys, id)
+  record_expired(keys, id, handed_out, counted, counted_bytes(entry), caller_of(entry))
+  expired = expired + 1
+  return false
+end
+
+-- One that was claimed for this take, which counted as a delivery, though no replica saw the job.
+local function give(keys, id, entry, counted)
+  local function deliveries()
+    return redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1
+  end
+  if is_callable(keys, id, entry, counted, deliveries) then
+    add_taken(keys, id, entry, tonumber(counted or 0))
+  end
+end
+
+-- One that is due or waits again is gone: deleted by hand, or unknown to a group that was made again; in both cases
+-- nothing is pending. What was counted of the one goes with it; the other is new again.
+local function forget_gone(keys, id, counted)
+  redis.call('XACK', keys.jobs, GROUP, id)
+  if counted and not redis.call('XRANGE', keys.jobs, id, id)[1] then
+    redis.call('HDEL', ATTEMPTS, id)
+    forget_failed(id)
+  end
+end

@@ -1,0 +1,57 @@
+-- Stream kind: whether a take will come to a job that waits.
+-- needs: now, kind/flows
+
+-- What is unsorted: from where, to where; nil where all is sorted.
+local unsorted_from, unsorted_to = read_range(redis.call('ZRANGE', RANGES, 1, 1, 'BYSCORE', 'LIMIT', 0, 1)[1] or '')
+
+local function includes(from, to, id)
+  local is_rest = string.sub(from, 1, 1) == '('
+  local first, this = padded(is_rest and string.sub(from, 2) or from), padded(id)
+  return (this > first or this == first and not is_rest) and this <= padded(to)
+end
+
+local function is_unsorted(id)
+  return unsorted_from and includes(unsorted_from, unsorted_to, id)
+end
+
+local function has_flow(flow)
+  if flow.is_there == nil then flow.is_there = redis.call('ZSCORE', FLOWS, flow.name) and true or false end
+  return flow.is_there
+end
+
+-- How many ranges have a lower score.
+local function count_below(score)
+  local first = redis.call('ZRANGE', RANGES, whole(score), '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
+  return first and redis.call('ZRANK', RANGES, first) or redis.call('ZCARD', RANGES)
+end
+
+local function range_at(rank)
+  return read_range(redis.call('ZRANGE', RANGES, rank, rank)[1])
+end
+
+-- Looks for the range of a job that nobody has, which is often that of the one before. They are in the order of their
+-- ids, the rests first.
+local function is_in_range(id, flow)
+  if is_unsorted(id) then return true end
+  if not has_flow(flow) then return false end
+  if flow.from and includes(flow.from, flow.to, id) then return true end
+  local low, high = count_below(2 * flow.number + 1), count_below(2 * flow.number + 2) - 1
+  while low <= high do
+    local from, to = range_at(low)
+    if string.sub(from, 1, 1) ~= '(' then break end
+    if includes(from, to, id) then return true end
+    low = low + 1
+  end
+  while low <= high do
+    local middle = math.floor((low + high + 1) / 2)
+    flow.from, flow.to = range_at(middle)
+    if includes(flow.from, flow.to, id) then return true end
+    if padded(id) < flow.from then high = middle - 1 else low = middle + 1 end
+  end
+  return false
+end
+
+-- The same of one that was parked, and isn't any more.
+local function waits_again(id, flow)
+  return is_unsorted(id) or has_flow(flow) and redis.call('ZSCORE', RANGES, range_of(id, id, 1))
+end

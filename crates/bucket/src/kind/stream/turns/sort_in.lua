@@ -1,0 +1,110 @@
+-- Stream kind: sorts jobs in that wait and are in no flow yet.
+-- needs: constants, now, budget, kind/entry, kind/pending, kind/flows
+
+-- All else stays inside: a script has no room for more than 200 names.
+local largest_entry, mark_unsorted, sort_new, sort_again
+do
+  local PARKED = KEYS[#KEYS - 2]
+
+  -- How many jobs one script sorts in, and of how many it asks for their consumer.
+  local SORTED_AT_ONCE, LOOKED_AT_ONCE = 200, 100
+
+  -- The names of an entry's fields, and the times that the admit script writes into it.
+  local BESIDE = 200
+
+  -- The most bytes that an entry can have; nil where that isn't known, as where somebody else has ever added one, or
+  -- deleted one, behind which an added one would not be seen. `level`: how many jobs there are.
+  function largest_entry(keys, level)
+    local counts = redis.call('HMGET', keys.tally, 'largest', 'accepted', 'delivered', 'dead', 'expired', 'cancelled')
+    for i = 1, 6 do counts[i] = tonumber(counts[i] or nil) end
+    local ours = (counts[2] or 0) - (counts[3] or 0) - (counts[4] or 0) - (counts[5] or 0) - (counts[6] or 0)
+    if not counts[1] or level ~= ours then return nil end
+    return counts[1] + BESIDE
+  end
+
+  local function note_entry(keys, id, entry)
+    note_new(keys.jobs, id, caller_of(entry), tonumber(field(entry, 'due')), tonumber(field(entry, 'expires')))
+  end
+
+  -- What was delivered to nobody, and isn't delivered to anybody by this: only the group has passed it.
+  local function pass_new(jobs, most)
+    return redis.pcall('XREADGROUP', 'GROUP', GROUP, PARKED_OWNER, 'COUNT', most, 'NOACK', 'STREAMS', jobs, '>')
+  end
+
+  -- Sorts in what was delivered to nobody, until it has read `bytes`. How many that were, and whether these were all.
+  local function sort_in(keys, bytes)
+    local read, most, largest = 0, 1, nil
+    repeat
+      local got = pass_new(keys.jobs, most)
+      if got and got.err then
+        -- Before the first replica.
+        redis.call('XGROUP', 'CREATE', keys.jobs, GROUP, '0', 'MKSTREAM')
+        got = pass_new(keys.jobs, most)
+      end
+      local entries = got and got[1][2] or {}
+      for _, found in ipairs(entries) do
+        count_read(found[2])
+        note_entry(keys, found[1], found[2])
+      end
+      read = read + #entries
+      if #entries < most then return read, true end
+      largest = largest or largest_entry(keys, redis.call('XLEN', keys.jobs)) or math.huge
+      most = math.max(1, math.min(math.floor((bytes - bytes_read) / largest), SORTED_AT_ONCE - read))
+    until read >= SORTED_AT_ONCE or bytes_read >= bytes
+    return read, false
+  end
+
+  -- Somebody deleted the keys: all that the group has passed may wait, and is looked at again.
+  function mark_unsorted(keys)
+    forget_runs()
+    redis.call('DEL', FLOWS)
+    redis.call('DEL', RANGES)
+    redis.call('ZADD', RANGES, 1, '0-0 ' .. last_delivered(keys.jobs) .. ' 0')
+    redis.call('ZADD', FLOWS, BEFORE_ALL, UNSORTED)
+  end
+
+  -- Sorts in what was delivered to nobody, until it has read `bytes`. `flows` are the first ones, and how many jobs
+  -- aren't pending, or wait again and are, was counted before: where there is no flow yet, all of it is new. Whether
+  -- nothing new is left, and the first flows.
+  function sort_new(keys, flows, not_pending, waiting_again, bytes)
+    local read, is_all = sort_in(keys, bytes)
+    if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then return is_all, flows end
+    mark_unsorted(keys)
+    return is_all, first_flows(2)
+  end
+
+  local function sort_one_again(keys, id, entry)
+    local owner = owner_of(keys.jobs, id)
+    if not owner then return note_entry(keys, id, entry) end
+    end_run()
+    if owner ~= PARKED_OWNER or redis.call('ZSCORE', PARKED, id) then return end
+    local due = tonumber(field(entry, 'due'))
+    if due and due > now_ms then
+      redis.call('ZADD', PARKED, whole(due), id)
+    else
+      note_again(id, flow_of(caller_of(entry)))
+    end
+  end
+
+  -- Looks at a part of what is unsorted, until it has read `bytes`. Whether that was all.
+  function sort_again(keys, bytes)
+    local range = redis.call('ZRANGE', RANGES, 1, 1, 'BYSCORE', 'LIMIT', 0, 1)[1]
+    local from, to = read_range(range or '')
+    local looked_at, found = 0, from
+    while found and looked_at < LOOKED_AT_ONCE and bytes_read < bytes do
+      found = redis.call('XRANGE', keys.jobs, from, to, 'COUNT', 1)[1]
+      if found then
+        count_read(found[2])
+        sort_one_again(keys, found[1], found[2])
+        from, looked_at = '(' .. found[1], looked_at + 1
+      end
+    end
+    if range then redis.call('ZREM', RANGES, range) end
+    if found then
+      redis.call('ZADD', RANGES, 1, from .. ' ' .. to .. ' 0')
+    else
+      redis.call('ZREM', FLOWS, UNSORTED)
+    end
+    return not found
+  end
+end

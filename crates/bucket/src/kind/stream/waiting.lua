@@ -1,0 +1,41 @@
+-- Stream kind: what waits, in the order of the ids.
+-- needs: constants, budget, kind/pending
+local RANGES = KEYS[#KEYS]
+
+-- Where nothing waits in a range, it comes behind what was delivered.
+local function first_waiting(jobs, after)
+  if redis.call('ZCARD', RANGES) > 0 then return after end
+  local delivered = last_delivered(jobs)
+  if delivered and (after == '' or is_after(delivered, after)) then return delivered end
+  return after
+end
+
+-- Calls look(id, entry) for what waits after the id `after` ('': from the first on), up to `last`, as long as goes_on()
+-- says so. What is pending is known by its id before it is read. The id after which to go on, and whether that was all.
+local function each_waiting(jobs, parked, after, last, goes_on, look)
+  -- In one call, so that what is in flight or parked doesn't keep Redis from others.
+  local LOOKED_AT = 200
+  after = first_waiting(jobs, after)
+  local function from() return after == '' and '-' or '(' .. after end
+  local function read(to)
+    local found = redis.call('XRANGE', jobs, from(), to, 'COUNT', 1)[1]
+    if found then
+      after = found[1]
+      count_read(found[2])
+      look(found[1], found[2])
+    end
+    return found
+  end
+
+  local pending = pending_jobs(jobs, from(), last, LOOKED_AT)
+  for i = 1, #pending + 1 do
+    local held = pending[i]
+    if not held and #pending == LOOKED_AT then return after, false end
+    repeat
+      if not goes_on() then return after, false end
+    until not read(held and '(' .. held[1] or last)
+    if held and held[2] == PARKED_OWNER and not redis.call('ZSCORE', parked, held[1]) then read(held[1]) end
+    if held then after = held[1] end
+  end
+  return after, true
+end

@@ -1,0 +1,112 @@
+//! Whose jobs take turns, and how often.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value as Json;
+
+/// Turns between those that wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fair {
+    pub by: FairBy,
+    pub weights: Weights,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FairBy {
+    /// Callers take turns; jobs without a caller are as one caller's.
+    #[default]
+    Caller,
+    /// All jobs wait in one line.
+    Off,
+}
+
+impl FairBy {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// How many calls each of some callers gets while one of weight 1 gets one: from 1 to 1000. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weights(Arc<BTreeMap<String, u16>>);
+
+impl Weights {
+    /// Each take reads them.
+    const MOST_CALLERS: usize = 100;
+    const MOST: u16 = 1000;
+    /// Of a name, in bytes: as long as an entry has one.
+    const LONGEST: usize = 256;
+
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn new(weights: BTreeMap<String, u64>) -> Result<Self, String> {
+        if weights.len() > Self::MOST_CALLERS {
+            return Err(format!("{} callers: use at most {}", weights.len(), Self::MOST_CALLERS));
+        }
+        let mut read = BTreeMap::new();
+        for (caller, weight) in weights {
+            if caller.is_empty() || caller.len() > Self::LONGEST {
+                return Err(format!("a caller's name has 1 to {} bytes", Self::LONGEST));
+            }
+            let sound = u16::try_from(weight).ok().filter(|weight| (1..=Self::MOST).contains(weight));
+            let Some(weight) = sound else {
+                return Err(format!("the weight {weight} of `{caller}` isn't from 1 to {}", Self::MOST));
+            };
+            read.insert(caller, weight);
+        }
+        Ok(Self(Arc::new(read)))
+    }
+
+    #[must_use]
+    pub fn of(&self, caller: &str) -> u16 {
+        self.0.get(caller).copied().unwrap_or(1)
+    }
+
+    pub(crate) fn to_json(&self) -> Json {
+        self.0.iter().map(|(caller, weight)| (caller.clone(), Json::from(*weight))).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for Weights {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(BTreeMap::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl Fair {
+    /// The weights as the scripts take them (flows.lua); empty where nobody takes turns.
+    pub(crate) fn weights_of_turns(&self) -> String {
+        match self.by {
+            FairBy::Caller => self.weights.to_json().to_string(),
+            FairBy::Off => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Weights, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_weight_is_from_1_to_1000_and_1_where_none_is_set() {
+        let weights = read(r#"{"shop": 4, "mail": 1000}"#).unwrap_or_default();
+        assert_eq!(["shop", "mail", "other"].map(|caller| weights.of(caller)), [4, 1000, 1]);
+        for text in [r#"{"shop": 0}"#, r#"{"shop": 1001}"#, r#"{"shop": -1}"#, r#"{"": 1}"#, r#"{"shop": "4"}"#, "[]"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        let many = (0..101).map(|n| (n.to_string(), 1)).collect();
+        assert!(Weights::new(many).is_err_and(|why| why.contains("at most 100")));
+    }
+}
