@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod change;
 pub(crate) mod doctor;
+pub(crate) mod flows;
 pub(crate) mod history;
 pub(crate) mod holders;
 pub(crate) mod list;

@@ -18,7 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::buckets::{audit, change, doctor, history, holders, list as buckets, pause, purge};
+use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge};
 use crate::events;
 use crate::installation::{key, redis};
 use crate::intake::Intake;
@@ -153,6 +153,7 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(buckets::bucket, change::change))
         .routes(routes!(audit::audit))
         .routes(routes!(doctor::doctor))
+        .routes(routes!(flows::flows))
         .routes(routes!(history::history))
         .routes(routes!(holders::holders))
         .routes(routes!(events::events))

@@ -52,6 +52,7 @@ async fn every_operation_of_the_contract_is_described() {
         "POST /v1/services/{service}/check",
         "GET /v1/buckets/{bucket}/audit",
         "GET /v1/buckets/{bucket}/doctor",
+        "GET /v1/buckets/{bucket}/flows",
         "GET /v1/buckets/{bucket}/history",
         "GET /v1/buckets/{bucket}/holders",
         "GET /v1/events",

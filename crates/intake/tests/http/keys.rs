@@ -84,6 +84,7 @@ async fn every_operation_requires_its_scope() {
         ("GET /v1/services", "reader"),
         ("GET /v1/buckets/b/audit", "reader"),
         ("GET /v1/buckets/b/doctor", "reader"),
+        ("GET /v1/buckets/b/flows", "reader"),
         ("GET /v1/buckets/b/holders", "reader"),
         ("GET /v1/buckets/b", "reader"),
         ("GET /v1/buckets/b/jobs", "reader"),
