@@ -1,5 +1,5 @@
-//! What others would pick instead, in turns with dripfeed and the floor. nginx, which is no queue, shows what HTTP alone
-//! allows.
+//! What others would pick instead, in turns with dripfeed and the floor. nginx, which is no queue, shows what HTTP
+//! alone allows.
 
 mod nginx;
 
