@@ -149,6 +149,9 @@ impl Lane {
             ended = attempts.join_next() => if let Some(ended) = ended && is_panic(ended) { replica.doubt() },
             () = self.rest(LOOK) => {}
         }
+        // Attempts that were settled together end together: one take for all of their slots.
+        tokio::task::yield_now().await;
+        reap(replica, attempts);
     }
 
     async fn rest(&self, wait: Duration) {

@@ -29,8 +29,8 @@ static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admi
 /// What the script knows a list's element by.
 const ELEMENT: [&str; 1] = ["element"];
 
-/// Two calls on their way: while Redis works on one, the other is on the wire.
-const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 2, rest: Duration::ZERO };
+/// One call on its way: what comes meanwhile makes the next one larger, and a large one takes less time for each job.
+const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 1, rest: Duration::ZERO };
 /// Beside small ones Redis has no more than one large call to work on, and none for half of the time: a job of 1 MiB
 /// keeps it from others for some milliseconds, until it is settled.
 const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1, rest: Duration::from_millis(100) };

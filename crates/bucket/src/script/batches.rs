@@ -55,6 +55,8 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
                         None => break,
                     },
                 };
+                // What is about to be put goes into this call, too: it takes less time than one more.
+                tokio::task::yield_now().await;
                 let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
                 let call = call.clone();
                 tokio::spawn(async move {
@@ -153,7 +155,10 @@ mod tests {
         let mut asked: Vec<_> = items.iter().map(|item| Box::pin(batches.put(*item))).collect();
         for ask in &mut asked {
             assert!(futures::poll!(ask.as_mut()).is_pending());
-            tokio::task::yield_now().await;
+            // Until the call has begun.
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
         }
         gate.add_permits(items.len());
         futures::future::join_all(asked).await.into_iter().flatten().collect()
@@ -163,6 +168,14 @@ mod tests {
     async fn what_arrives_during_a_call_goes_into_the_next() {
         assert_eq!(sizes_of_calls(&[1; 5], usize::MAX).await, [1, 4, 4, 4, 4]);
         assert_eq!(sizes_of_calls(&[1; 15], usize::MAX).await[1..11], [10; 10]);
+    }
+
+    #[tokio::test]
+    async fn what_is_put_at_once_goes_into_one_call() {
+        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1, rest: Duration::ZERO };
+        let batches = Batches::start(limits, |()| 1, async |items: Vec<()>| vec![items.len(); items.len()]);
+        let sizes = futures::future::join_all((0..8).map(|_| batches.put(()))).await;
+        assert_eq!(sizes, [Some(8); 8]);
     }
 
     #[tokio::test]
