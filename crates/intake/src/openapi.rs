@@ -5,6 +5,7 @@ pub(crate) mod formats;
 pub(crate) mod pace_tier;
 pub(crate) mod parameters;
 pub(crate) mod patch;
+pub(crate) mod published;
 pub(crate) mod responses;
 pub(crate) mod rules;
 pub(crate) mod verdict;

@@ -1,6 +1,7 @@
 //! The routes of the API, and the middleware around them.
 
 use std::io;
+use std::sync::LazyLock;
 
 use axum::Router;
 use axum::body::Body;
@@ -16,7 +17,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge};
 use crate::events;
@@ -25,7 +26,7 @@ use crate::intake::Intake;
 use crate::jobs::{
     cancel, cancel_many, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report,
 };
-use crate::openapi::document;
+use crate::openapi::{document, published};
 use crate::problem::{Code, Problem};
 use crate::services::{check, list as services, rules};
 use crate::submit::{batch, proxy, single};
@@ -38,6 +39,9 @@ const JSON: [&str; 2] = ["application/json", "application/problem+json"];
 /// Swagger UI needs its own scripts and styles.
 const OWN_SCRIPTS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Made once: what describes them takes megabytes while they are collected.
+static CALLS: LazyLock<Router<Intake>> = LazyLock::new(|| calls().into());
 
 impl Intake {
     /// All routes.
@@ -61,14 +65,15 @@ impl Intake {
     }
 
     fn routes(&self) -> Router {
-        let (calls, api) = calls().split_for_parts();
-        let calls = calls
+        let calls = CALLS
+            .clone()
             .route("/v1/buckets/{bucket}/proxy", any(proxy::proxy))
             .route("/v1/buckets/{bucket}/proxy/", any(proxy::proxy))
             .route("/v1/buckets/{bucket}/proxy/{*path}", any(proxy::proxy))
             .route_layer(from_fn_with_state(self.health().clone(), refuse_while_draining))
             .with_state(self.clone());
-        let docs = Router::from(SwaggerUi::new("/docs").url("/openapi.json", document::complete(api)));
+        let docs = Router::from(SwaggerUi::new("/docs").config(Config::from("/openapi.json")))
+            .route("/openapi.json", get(|| published::serve(openapi)));
         Router::new()
             .merge(calls)
             .route("/metrics", get(probes::metrics).with_state(self.clone()))
