@@ -12,4 +12,5 @@ mod pace;
 mod pagination;
 mod replays;
 mod run_time_settings;
+mod slots;
 mod take;

@@ -8,3 +8,4 @@ pub(crate) mod holders;
 pub(crate) mod list_jobs;
 pub(crate) mod pagination;
 pub(crate) mod served;
+pub(crate) mod slots;

@@ -53,6 +53,7 @@ pub use inspect::served::{
     BucketPlace, NotedPlace, StrandedJobs, is_list_elsewhere, level_at, note_places, noted_places, release_place,
     stranded_jobs,
 };
+pub use inspect::slots::Slots;
 pub use operate::audit::AuditEntry;
 pub use operate::cancel::Cancel;
 pub use operate::cancel_many::CancelFilter;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dripfeed_auth::{ApiKeys, Caller, Scope};
 use dripfeed_limit::ServiceName;
+use http::HeaderMap;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
@@ -22,17 +23,23 @@ impl Access {
         scope: Scope,
         name: &str,
     ) -> Result<(Caller, ServiceName), Status> {
-        let unknown = || Status::unauthenticated("send a valid key as `authorization: Bearer …`");
-        let caller = self.0.caller(metadata.as_ref()).ok_or_else(unknown)?;
-        if !caller.may(scope) {
-            return Err(Status::new(Code::PermissionDenied, format!("this key lacks the scope `{}`", scope.as_str())));
-        }
+        let caller = self.caller(metadata.as_ref(), scope)?;
         // Checked before the lookup: a caller without access doesn't learn whether the service exists.
         if !caller.may_use_service(name) {
             return Err(Status::permission_denied("this key has no access to this service"));
         }
         let name = name.parse().map_err(|_| unknown_service())?;
         Ok((caller, name))
+    }
+
+    /// Authorizes the caller of a request with these header fields.
+    pub(crate) fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Status> {
+        let unknown = || Status::unauthenticated("send a valid key as `authorization: Bearer …`");
+        let caller = self.0.caller(headers).ok_or_else(unknown)?;
+        if !caller.may(scope) {
+            return Err(Status::new(Code::PermissionDenied, format!("this key lacks the scope `{}`", scope.as_str())));
+        }
+        Ok(caller)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The gRPC API: rules of services and rate-limit checks, in the form of a published rate limiter and of Envoy's rate
-//! limit service.
+//! limit service; and KEDA's external scaler.
 //!
-//! It offers the same operations as the HTTP API, on the same registry, with the same keys and scopes.
+//! It offers the same operations as the HTTP API, on the same registry and buckets, with the same keys and scopes.
 //!
 //! **Architecture invariant:** the limit crate makes all decisions; nothing here talks to Redis.
 
@@ -12,6 +12,7 @@ mod envoy;
 mod refusal;
 mod router;
 mod rules;
+mod scaler;
 mod service;
 
 /// The messages of `proto/rate_limiter.proto`.
@@ -25,5 +26,11 @@ pub mod proto;
 #[path = "generated/rate_limit_service.rs"]
 #[expect(unreachable_pub, unused_qualifications, reason = "generated code")]
 mod rate_limit_service;
+
+/// The messages of `proto/external_scaler.proto`.
+#[rustfmt::skip]
+#[path = "generated/external_scaler.rs"]
+#[expect(unused_qualifications, clippy::missing_errors_doc, reason = "generated code")]
+pub mod external_scaler;
 
 pub use router::{GrpcSettings, router};

@@ -2,9 +2,25 @@
 
 use std::error::Error;
 
+use dripfeed_bucket::BucketError;
 use dripfeed_limit::{LimitError, RegistryError};
 use dripfeed_store::ErrorKind;
 use tonic::Status;
+
+pub(crate) fn unread_bucket(error: &BucketError) -> Status {
+    match error {
+        BucketError::Store(store) if !store.is_transient() => {
+            tracing::error!(error = error as &dyn Error, "a call failed: Redis returned an error");
+            Status::unavailable("Redis is unavailable; retry later")
+        }
+        BucketError::Store(_) | BucketError::Changing => Status::unavailable("Redis is unavailable; retry later"),
+        BucketError::Closing => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
+        BucketError::Reply { .. } | BucketError::Cursor(_) | BucketError::Unsupported(_) => {
+            tracing::error!(error = error as &dyn Error, "a bucket can't be read");
+            Status::internal("internal error; see the intake's log")
+        }
+    }
+}
 
 pub(crate) fn refusal(error: &RegistryError) -> Status {
     match error {

@@ -10,15 +10,19 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use dripfeed_auth::{ApiKeys, Hosts};
+use dripfeed_bucket::Buckets;
 use dripfeed_limit::Services;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::service::Routes;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::Access;
 use crate::envoy::Envoy;
+use crate::external_scaler::external_scaler_server::ExternalScalerServer;
 use crate::proto::rate_limiter_server::RateLimiterServer;
 use crate::rate_limit_service::rate_limit_service_server::RateLimitServiceServer;
+use crate::scaler::Scaler;
 use crate::service::RateLimiter;
 
 /// The rules of a service have at most 64 KiB as JSON. Messages are parsed on the threads that serve all others.
@@ -35,14 +39,23 @@ pub struct GrpcSettings {
     pub hosts: Hosts,
 }
 
-/// The gRPC services, to be served over HTTP/2.
-pub fn router(services: Services, keys: Arc<ApiKeys>, settings: GrpcSettings) -> Router {
+/// The gRPC services, to be served over HTTP/2; streams end with `draining`.
+pub fn router(
+    services: Services,
+    buckets: Arc<Buckets>,
+    keys: Arc<ApiKeys>,
+    settings: GrpcSettings,
+    draining: CancellationToken,
+) -> Router {
     let access = Access::new(Arc::clone(&keys));
     let envoy = Envoy::new(services.clone(), access.clone(), settings.x_ratelimit_headers);
     let envoy = RateLimitServiceServer::new(envoy).max_decoding_message_size(LARGEST_MESSAGE);
+    let scaler = Scaler::new(buckets, access.clone(), draining);
+    let scaler = ExternalScalerServer::new(scaler).max_decoding_message_size(LARGEST_MESSAGE);
     let ours = RateLimiterServer::new(RateLimiter::new(services, access)).max_decoding_message_size(LARGEST_MESSAGE);
     Routes::new(ours)
         .add_service(envoy)
+        .add_service(scaler)
         .into_axum_router()
         .layer(from_fn_with_state((settings.hosts, keys), refuse_unknown_host))
         .layer(from_fn_with_state(settings.timeout, time_out))

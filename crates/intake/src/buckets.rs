@@ -10,4 +10,5 @@ pub(crate) mod list;
 pub(crate) mod patch;
 pub(crate) mod pause;
 pub(crate) mod purge;
+pub(crate) mod scale;
 pub(crate) mod state;

@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge};
+use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale};
 use crate::events;
 use crate::installation::{key, redis};
 use crate::intake::Intake;
@@ -164,6 +164,7 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(events::events))
         .routes(routes!(key::key))
         .routes(routes!(redis::redis))
+        .routes(routes!(scale::scale))
         .routes(routes!(pause::pause))
         .routes(routes!(pause::resume))
         .routes(routes!(purge::purge))

@@ -36,15 +36,15 @@ async fn what_keda_scales_by_is_above_zero_until_the_last_job_has_ended() {
     let service = Service::new(&settings).await;
     let intake = service.intake().await;
     let client = intake.client();
-    let (level, length) = (trigger("level.yaml"), trigger("stream-length.yaml"));
-    assert_eq!(level["metadata"]["authMode"], "bearer");
-    let (_, path) = level["metadata"]["url"].as_str().unwrap().split_once(":7180").unwrap();
+    let (scale, length) = (trigger("scale.yaml"), trigger("stream-length.yaml"));
+    assert_eq!(scale["metadata"]["authMode"], "bearer");
+    let (_, path) = scale["metadata"]["url"].as_str().unwrap().split_once(":7180").unwrap();
     let asked = async || {
         let request = client.request(Method::GET, path).header("authorization", format!("Bearer {KEY}"));
         let answer: Value = serde_json::from_slice(&client.call(request, "").await.unwrap().body).unwrap();
-        let level = answer[level["metadata"]["valueLocation"].as_str().unwrap()].as_u64();
+        let replicas = answer[scale["metadata"]["valueLocation"].as_str().unwrap()].as_u64();
         let length: u64 = service.redis(&format!("XLEN {}", length["metadata"]["stream"].as_str().unwrap())).await;
-        (level, length)
+        (replicas, length)
     };
 
     assert_eq!(asked().await, (Some(0), 0));
@@ -53,7 +53,7 @@ async fn what_keda_scales_by_is_above_zero_until_the_last_job_has_ended() {
         let job = client.request(Method::POST, "/v1/buckets/mail/jobs").header("dripfeed-key", SHOP);
         assert_eq!(client.call(job.header("dripfeed-delay", delay), "").await.unwrap().status, 202);
     }
-    assert_eq!(asked().await, (Some(2), 2));
+    assert_eq!(asked().await, (Some(1), 2));
     let _processor = service.processor().await;
     service.drained("mail").await;
     assert_eq!(asked().await, (Some(0), 0));

@@ -4,9 +4,9 @@
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
 --       where a pace has its state (string), then the kind's: parked (zset), flows (zset), ranges (zset) |
 --       the list of each taker, takers (hash)
--- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
+-- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)  3 ms within which a parked job is due soon
 -- Result  { 'changed', … }
---         { now in µs, level, parked, in flight or parked, dead, id of the oldest job or '', tokens free or -1,
+--         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or -1,
 --           µs until there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
@@ -32,7 +32,7 @@ local pace = pace_read(PACE)
 local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
 return {
-  whole(now_us), level, parked, pending, redis.call('XLEN', DEAD),
+  whole(now_us), level, parked, count_due(whole(now_ms + tonumber(ARGV[3]))), pending, redis.call('XLEN', DEAD),
   oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why,
   consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
 }

@@ -23,6 +23,8 @@ static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
 /// Rates over less than this would jump about.
 const LEAST_WINDOW_US: u64 = 1_000_000;
+/// A parked job that is due within this is due soon: a processor that is started for it is ready by then.
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// Who waits longer for the next token than this sees a bucket that stands still.
 const USED_UP: Duration = Duration::from_secs(2);
 
@@ -38,6 +40,8 @@ pub struct Census {
     pub waiting: u64,
     pub in_flight: u64,
     pub parked: u64,
+    /// Of the parked ones, those that are due within half a minute.
+    pub due_soon: u64,
     pub dead: u64,
     /// Of the oldest job in the bucket; None when it is empty.
     pub oldest_age: Option<Duration>,
@@ -75,6 +79,8 @@ pub struct Pace {
     pub throttled_for: Option<Duration>,
     /// Calls that may be made at once. None: no rate is set.
     pub tokens: Option<u64>,
+    /// Until the rate lets a call pass.
+    pub next_call: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,14 +121,15 @@ impl RedisBucket {
             }
         }
         let mut call = SCRIPTS.of(self.kind).on(&all);
-        call.arg(&effective.version).arg(&plan[..]);
+        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis());
         call
     }
 }
 
 fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, BucketError> {
     let now_us = reply.count()?;
-    let (level, parked, claimed, dead) = (reply.count()?, reply.count()?, reply.count()?, reply.count()?);
+    let (level, parked, due_soon) = (reply.count()?, reply.count()?, reply.count()?);
+    let (claimed, dead) = (reply.count()?, reply.count()?);
     let oldest = reply.text()?.parse::<JobId>().ok();
     let tokens = u64::try_from(reply.number()?).ok();
     let next_token = Duration::from_micros(reply.count()?);
@@ -162,12 +169,13 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         waiting: level.saturating_sub(claimed),
         in_flight: claimed.saturating_sub(parked),
         parked,
+        due_soon,
         dead,
         oldest_age: oldest.map(|id| Duration::from_millis((now_us / 1000).saturating_sub(id.accepted_ms()))),
         accepted_per_s: per_s("accepted"),
         refused_per_s: per_s("refused"),
         settled_per_s: per_s("settled"),
-        pace: Pace { target, effective_per_s, reason, throttled_for, tokens },
+        pace: Pace { target, effective_per_s, reason, throttled_for, tokens, next_call: next_token },
         paused,
         replicas,
         overrides: effective.overrides.clone(),

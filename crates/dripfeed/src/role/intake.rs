@@ -242,7 +242,13 @@ impl IntakeRole {
     }
 
     fn grpc_calls(&self) -> Router {
-        dripfeed_grpc::router(self.services.clone(), Arc::clone(&self.keys), self.grpc.clone())
+        dripfeed_grpc::router(
+            self.services.clone(),
+            Arc::clone(&self.buckets),
+            Arc::clone(&self.keys),
+            self.grpc.clone(),
+            self.exporter.health().draining().clone(),
+        )
     }
 
     fn reload(&self, settings: &Settings) -> Result<(), Refused> {

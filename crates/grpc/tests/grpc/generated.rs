@@ -10,7 +10,7 @@ struct Generated {
     client: bool,
 }
 
-const GENERATED: [Generated; 2] = [
+const GENERATED: [Generated; 3] = [
     Generated {
         proto: "rate_limiter.proto",
         written: "proto.rs",
@@ -22,6 +22,12 @@ const GENERATED: [Generated; 2] = [
         written: "envoy.service.ratelimit.v3.rs",
         committed: "src/generated/rate_limit_service.rs",
         client: false,
+    },
+    Generated {
+        proto: "external_scaler.proto",
+        written: "externalscaler.rs",
+        committed: "src/generated/external_scaler.rs",
+        client: true,
     },
 ];
 

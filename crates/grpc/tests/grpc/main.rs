@@ -8,6 +8,8 @@ mod connections;
 mod envoy;
 /// The generated code of the protos.
 mod generated;
+/// Triggers of KEDA.
+mod keda;
 /// Published clients, and our own fields.
 mod registering;
 /// The Redis, the server and the clients of one test.

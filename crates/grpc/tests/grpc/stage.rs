@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_auth::{ApiKey, ApiKeys, BucketSet, Hosts, Scope, ServiceSet};
+use dripfeed_bucket::{Bucket, Buckets};
 use dripfeed_grpc::proto::rate_limiter_client::RateLimiterClient;
 use dripfeed_grpc::{GrpcSettings, router};
 use dripfeed_http::{ConnectionLimits, Listener, Tls, serve};
 use dripfeed_limit::{Rules, Services};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
+use dripfeed_tests::buckets;
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -28,6 +30,9 @@ pub const HEAD_TIMEOUT: Duration = Duration::from_millis(500);
 pub struct Stage {
     pub redis: PrivateServer,
     pub services: Services,
+    /// One bucket, `b`.
+    pub buckets: Arc<Buckets>,
+    pub keys: Arc<ApiKeys>,
     pub address: SocketAddr,
     pub stop: CancellationToken,
     pub serving: JoinHandle<io::Result<()>>,
@@ -43,16 +48,19 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let redis = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
         let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
-        let services = Services::open(Store::connect(&settings).await.unwrap()).await;
+        let store = Store::connect(&settings).await.unwrap();
+        let buckets = Arc::new(Buckets::new([Bucket::new(store.clone(), buckets::settings("b"))]));
+        let keys = Arc::new(ApiKeys::new(keys));
+        let services = Services::open(store).await;
+        let stop = CancellationToken::new();
         let settings = GrpcSettings { timeout: PATIENCE, x_ratelimit_headers: true, hosts: Hosts::default() };
-        let router = router(services.clone(), Arc::new(ApiKeys::new(keys)), settings);
+        let router = router(services.clone(), Arc::clone(&buckets), Arc::clone(&keys), settings, stop.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let stop = CancellationToken::new();
         let limits =
             ConnectionLimits { most: 10, head_timeout: HEAD_TIMEOUT, stall_timeout: PATIENCE, drain: PATIENCE };
         let serving = tokio::spawn(serve(Listener::http2(listener, tls), router, limits, stop.clone()));
-        Self { redis, services, address, stop, serving, _folder: folder }
+        Self { redis, services, buckets, keys, address, stop, serving, _folder: folder }
     }
 
     pub async fn channel(&self) -> Channel {

@@ -64,7 +64,8 @@ impl<P: Permission> BucketAccess<P> {
         Self::to(name, Allowed::of(headers, intake)?, intake)
     }
 
-    fn to(name: &str, Allowed { caller, .. }: Allowed<P>, intake: &Intake) -> Result<Self, Problem> {
+    /// The bucket of this name, for a caller with that permission.
+    pub(crate) fn to(name: &str, Allowed { caller, .. }: Allowed<P>, intake: &Intake) -> Result<Self, Problem> {
         // Checked before the lookup: a caller without access doesn't learn whether the bucket exists.
         if !caller.may_use(name) {
             return Err(Problem::new(Code::Forbidden, "this key has no access to this bucket"));

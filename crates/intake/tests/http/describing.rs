@@ -58,6 +58,7 @@ async fn every_operation_of_the_contract_is_described() {
         "GET /v1/events",
         "GET /v1/key",
         "GET /v1/redis",
+        "GET /v1/scale",
         "GET /v1/services",
         "GET /livez",
         "GET /readyz",

@@ -82,6 +82,8 @@ async fn every_operation_requires_its_scope() {
         ("GET /v1/buckets", "reader"),
         ("GET /v1/redis", "reader"),
         ("GET /v1/services", "reader"),
+        ("GET /v1/scale?bucket=b", "reader"),
+        ("GET /v1/scale?bucket=*", "reader"),
         ("GET /v1/buckets/b/audit", "reader"),
         ("GET /v1/buckets/b/doctor", "reader"),
         ("GET /v1/buckets/b/flows", "reader"),

@@ -26,6 +26,8 @@ mod origins;
 mod published;
 /// Jobs, lists, buckets, outcomes, reports.
 mod reading;
+/// What scalers ask.
+mod scale;
 /// A listening intake, and a client that sends raw bytes.
 mod server;
 /// Rules of services, and rate-limit checks.

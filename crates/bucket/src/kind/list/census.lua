@@ -6,6 +6,10 @@ local function count_parked()
   return 0
 end
 
+local function count_due()
+  return 0
+end
+
 -- And so all of it is in flight.
 local function count_claimed(held)
   return held

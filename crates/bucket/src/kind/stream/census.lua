@@ -6,6 +6,11 @@ local function count_parked()
   return redis.call('ZCARD', PARKED)
 end
 
+-- Parked jobs that are due until then.
+local function count_due(until_ms)
+  return redis.call('ZCOUNT', PARKED, '-inf', until_ms)
+end
+
 -- What is in flight or parked, of what is pending: a job that was parked and waits for its turn again is still pending.
 local function count_claimed(pending, holders, parked)
   for _, holder in ipairs(holders) do

@@ -1,0 +1,153 @@
+//! How many calls at once a bucket can use: what a scaler asks.
+//!
+//! The level is no answer to that: jobs that are parked for a week keep processors running, and ten thousand jobs at five
+//! calls a second ask for processors that wait. By Little's law, a rate keeps as many calls under way as it starts within
+//! the time of one.
+
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::history::latency_sketch::Quantiles;
+use crate::history::slot::HistorySlot;
+use crate::history::window::HistoryWindow;
+use crate::inspect::census::{Census, SOON};
+
+/// More than the rate needs on average: calls come in bursts, and one takes longer than another.
+const HEADROOM: f64 = 1.2;
+/// Of a call, where none was measured within a day.
+const UNKNOWN_CALL: Duration = Duration::from_secs(1);
+/// Buckets that are read at once.
+const AT_ONCE: usize = 32;
+
+/// What there is work for now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// Calls at once. 0: there is nothing to call, and nothing in flight.
+    pub calls: u64,
+    /// Processors for as many.
+    pub replicas: u64,
+}
+
+impl Slots {
+    fn new(calls: u64, concurrency: u32) -> Self {
+        Self { calls, replicas: calls.div_ceil(u64::from(concurrency.max(1))) }
+    }
+
+    /// The most of one of them: each processor makes calls of all buckets side by side.
+    ///
+    /// # Errors
+    /// When one of them can't be read: without it, the numbers would be too small.
+    pub async fn most_of(buckets: Vec<Bucket>) -> Result<Self, BucketError> {
+        let mut buckets = stream::iter(buckets).map(Self::of).buffer_unordered(AT_ONCE);
+        let mut most = Self::default();
+        while let Some(slots) = buckets.try_next().await? {
+            most = Self { calls: most.calls.max(slots.calls), replicas: most.replicas.max(slots.replicas) };
+        }
+        Ok(most)
+    }
+
+    async fn of(bucket: Bucket) -> Result<Self, BucketError> {
+        bucket.slots().await
+    }
+}
+
+impl Bucket {
+    /// The calls at once that the bucket can use: for what waits, is in flight, or is due within half a minute; at most
+    /// what the rate and `max_in_flight` allow. Of a bucket that may make no call for longer, only what is in flight.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn slots(&self) -> Result<Slots, BucketError> {
+        let census = self.census().await?;
+        let effective = self.redis_bucket.effective_settings();
+        let leak = &effective.settings.leak;
+        let jobs = callable(&census).min(leak.max_in_flight.unwrap_or(u64::MAX));
+        let calls = match census.pace.target.as_ref().filter(|_| jobs > 1) {
+            None => jobs,
+            Some(target) => {
+                let rate = census.pace.effective_per_s.filter(|rate| *rate > 0.0).unwrap_or(target.per_second);
+                jobs.min(under_way(rate, self.mean_call().await?))
+            }
+        };
+        Ok(Slots::new(calls, leak.concurrency))
+    }
+
+    async fn mean_call(&self) -> Result<Duration, BucketError> {
+        for window in [HistoryWindow::FiveMinutes, HistoryWindow::Day] {
+            if let Some(mean) = mean(&self.history(window).await?.slots) {
+                return Ok(mean);
+            }
+        }
+        Ok(UNKNOWN_CALL)
+    }
+}
+
+/// Jobs in flight, and those that can be called soon. What dead replicas hold counts too, so somebody is there to
+/// recover it.
+fn callable(census: &Census) -> u64 {
+    let pace = &census.pace;
+    let stopped = matches!(pace.reason, "paused" | "dead_full");
+    let waits = pace.throttled_for.unwrap_or_default().max(pace.next_call) > SOON;
+    if stopped || waits { census.in_flight } else { census.in_flight + census.waiting + census.due_soon }
+}
+
+/// Calls under way at that rate, at least one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float becomes the nearest number")]
+fn under_way(per_second: f64, call: Duration) -> u64 {
+    ((HEADROOM * per_second * call.as_secs_f64()).ceil() as u64).max(1)
+}
+
+/// Of all calls of these slots, from their percentiles, which are joined by straight lines; the faster half counts as its
+/// slowest one. None: there was none.
+fn mean(slots: &[HistorySlot]) -> Option<Duration> {
+    let (mut calls, mut ms) = (0_u64, 0_u64);
+    for slot in slots {
+        if let Some(Quantiles { p50, p95, p99 }) = slot.attempt {
+            let of_slot: u64 = slot.answers.iter().sum();
+            let of_200_calls = 100 * p50 + 45 * (p50 + p95) + 4 * (p95 + p99) + 2 * p99;
+            calls += of_slot;
+            ms = ms.saturating_add(of_slot.saturating_mul(of_200_calls));
+        }
+    }
+    (calls > 0).then(|| Duration::from_millis(ms.div_ceil(calls.saturating_mul(200))))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+    use crate::history::slot::OpenSlot;
+
+    /// Of a number of calls that all took as long as the range says.
+    fn slot(calls: u64, range: usize) -> HistorySlot {
+        let text = format!("1 0 0 0 0 0 0 0 {calls} 0 0 0 0 0 0 0 0 1 0 0||{range} {calls}|");
+        OpenSlot::read(&text).unwrap().shown(1, HistoryWindow::FiveMinutes)
+    }
+
+    #[test]
+    fn calls_under_way_are_the_rate_times_their_length_and_a_fifth() {
+        assert_eq!(under_way(100.0, Duration::from_millis(250)), 30);
+        assert_eq!(under_way(5.0, Duration::from_millis(40)), 1);
+        assert_eq!(under_way(0.001, Duration::ZERO), 1);
+        assert_eq!(under_way(f64::MAX, Duration::from_secs(60)), u64::MAX);
+    }
+
+    #[test]
+    fn the_mean_of_calls_weighs_slots_by_their_calls() {
+        let (short, long) = (slot(30, 40), slot(10, 80));
+        let ms = |slot: &HistorySlot| u128::from(slot.attempt.unwrap().p50);
+        let expected = (30 * ms(&short) + 10 * ms(&long)).div_ceil(40);
+        assert_eq!(mean(&[short, long]).unwrap().as_millis(), expected);
+        assert_eq!(mean(&[slot(0, 40)]), None);
+        assert_eq!(mean(&[]), None);
+    }
+
+    #[test]
+    fn replicas_are_rounded_up() {
+        let replicas = |calls| Slots::new(calls, 8).replicas;
+        assert_eq!([0, 1, 8, 9].map(replicas), [0, 1, 1, 2]);
+    }
+}

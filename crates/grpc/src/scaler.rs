@@ -1,0 +1,85 @@
+//! KEDA's external scaler: `IsActive`, `StreamIsActive`, `GetMetricSpec` and `GetMetrics`. It asks for as many processors
+//! as there is work for.
+
+mod active;
+mod asked;
+mod work;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use dripfeed_bucket::Buckets;
+use futures::Stream;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+
+use self::active::ActiveStream;
+use self::asked::Asked;
+use self::work::Work;
+use crate::access::Access;
+use crate::external_scaler::external_scaler_server::ExternalScaler;
+use crate::external_scaler::{
+    GetMetricSpecResponse, GetMetricsRequest, GetMetricsResponse, IsActiveResponse, MetricSpec, MetricValue,
+    ScaledObjectRef,
+};
+
+/// The one metric: its target is 1, so its value is the number of processors.
+const METRIC: &str = "replicas";
+/// Streams at once.
+const MOST_STREAMS: usize = 100;
+
+pub(crate) struct Scaler {
+    work: Work,
+    streams: Arc<Semaphore>,
+    /// Ends all streams.
+    draining: CancellationToken,
+}
+
+impl Scaler {
+    pub(crate) fn new(buckets: Arc<Buckets>, access: Access, draining: CancellationToken) -> Self {
+        Self { work: Work::new(buckets, access), streams: Arc::new(Semaphore::new(MOST_STREAMS)), draining }
+    }
+}
+
+#[tonic::async_trait]
+impl ExternalScaler for Scaler {
+    type StreamIsActiveStream = Pin<Box<dyn Stream<Item = Result<IsActiveResponse, Status>> + Send>>;
+
+    async fn is_active(&self, request: Request<ScaledObjectRef>) -> Result<Response<IsActiveResponse>, Status> {
+        let slots = self.work.slots(&Asked::of(request)?).await?;
+        Ok(Response::new(IsActiveResponse { result: slots.calls > 0 }))
+    }
+
+    async fn stream_is_active(
+        &self,
+        request: Request<ScaledObjectRef>,
+    ) -> Result<Response<Self::StreamIsActiveStream>, Status> {
+        let asked = Asked::of(request)?;
+        // Refused at once, instead of at the first look.
+        self.work.allows(&asked)?;
+        let most = || Status::resource_exhausted(format!("there are {MOST_STREAMS} streams already"));
+        let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| most())?;
+        Ok(Response::new(Box::pin(
+            ActiveStream::new(self.work.clone(), asked, self.draining.clone(), permit).answers(),
+        )))
+    }
+
+    async fn get_metric_spec(
+        &self,
+        request: Request<ScaledObjectRef>,
+    ) -> Result<Response<GetMetricSpecResponse>, Status> {
+        self.work.allows(&Asked::of(request)?)?;
+        let spec = MetricSpec { metric_name: METRIC.to_owned(), target_size: 1 };
+        Ok(Response::new(GetMetricSpecResponse { metric_specs: vec![spec] }))
+    }
+
+    async fn get_metrics(&self, request: Request<GetMetricsRequest>) -> Result<Response<GetMetricsResponse>, Status> {
+        let (metadata, extensions, asked) = request.into_parts();
+        let asked = Request::from_parts(metadata, extensions, asked.scaled_object_ref.unwrap_or_default());
+        let slots = self.work.slots(&Asked::of(asked)?).await?;
+        let value = i64::try_from(slots.replicas).unwrap_or(i64::MAX);
+        let value = MetricValue { metric_name: METRIC.to_owned(), metric_value: value };
+        Ok(Response::new(GetMetricsResponse { metric_values: vec![value] }))
+    }
+}

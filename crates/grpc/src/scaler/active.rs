@@ -1,0 +1,65 @@
+//! One stream of `StreamIsActive`.
+
+use std::time::Duration;
+
+use futures::{Stream, stream};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status};
+
+use super::asked::Asked;
+use super::work::Work;
+use crate::external_scaler::IsActiveResponse;
+
+/// The first job of an empty bucket is known within a second.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
+pub(super) struct ActiveStream {
+    work: Work,
+    asked: Asked,
+    draining: CancellationToken,
+    ticks: Interval,
+    /// What was said last.
+    active: Option<bool>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl ActiveStream {
+    pub(super) fn new(work: Work, asked: Asked, draining: CancellationToken, permit: OwnedSemaphorePermit) -> Self {
+        let mut ticks = interval(BETWEEN_LOOKS);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { work, asked, draining, ticks, active: None, _permit: permit }
+    }
+
+    /// Ends when the intake drains, or the key may no longer read the bucket.
+    pub(super) fn answers(self) -> impl Stream<Item = Result<IsActiveResponse, Status>> {
+        stream::unfold(Some(self), |stream| async move {
+            let mut stream = stream?;
+            match stream.next().await? {
+                Ok(result) => Some((Ok(IsActiveResponse { result }), Some(stream))),
+                Err(status) => Some((Err(status), None)),
+            }
+        })
+    }
+
+    /// The next change.
+    async fn next(&mut self) -> Option<Result<bool, Status>> {
+        loop {
+            tokio::select! {
+                _ = self.ticks.tick() => (),
+                () = self.draining.cancelled() => return None,
+            }
+            match self.work.slots(&self.asked).await {
+                Ok(slots) if self.active != Some(slots.calls > 0) => {
+                    self.active = Some(slots.calls > 0);
+                    return self.active.map(Ok);
+                }
+                Ok(_) => (),
+                // What Redis can't say now, it says later.
+                Err(status) if status.code() == Code::Unavailable => (),
+                Err(status) => return Some(Err(status)),
+            }
+        }
+    }
+}

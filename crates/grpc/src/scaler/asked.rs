@@ -1,0 +1,47 @@
+//! Which buckets a trigger means, and with which key it asks.
+
+use dripfeed_auth::Scope;
+use dripfeed_bucket::{Bucket, Buckets};
+use http::{HeaderMap, HeaderValue, header};
+use tonic::{Request, Status};
+
+use crate::access::Access;
+use crate::external_scaler::ScaledObjectRef;
+
+/// All buckets that the key may read.
+const ALL: &str = "*";
+
+pub(super) struct Asked {
+    /// A name, or `*`.
+    bucket: String,
+    headers: HeaderMap,
+}
+
+impl Asked {
+    /// Of the trigger's metadata: KEDA sends no header fields, and a key only as the value of a variable.
+    pub(super) fn of(request: Request<ScaledObjectRef>) -> Result<Self, Status> {
+        let mut headers = request.metadata().as_ref().clone();
+        let mut metadata = request.into_inner().scaler_metadata;
+        let missing = || Status::invalid_argument("metadata: `bucket` is missing: name a bucket, or `*` for all");
+        let bucket = metadata.remove("bucket").filter(|bucket| !bucket.is_empty()).ok_or_else(missing)?;
+        if let Some(key) = metadata.remove("keyFromEnv") {
+            let bad = |_| Status::unauthenticated("metadata: the variable of `keyFromEnv` has no valid key");
+            headers.insert(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).map_err(bad)?);
+        }
+        Ok(Self { bucket, headers })
+    }
+
+    pub(super) fn buckets(&self, access: &Access, buckets: &Buckets) -> Result<Vec<Bucket>, Status> {
+        let caller = access.caller(&self.headers, Scope::Read)?;
+        if self.bucket == ALL {
+            let all = buckets.all();
+            return Ok(all.values().filter(|bucket| caller.may_use(bucket.name().as_str())).cloned().collect());
+        }
+        // Checked before the lookup, as for services.
+        if !caller.may_use(&self.bucket) {
+            return Err(Status::permission_denied("this key has no access to this bucket"));
+        }
+        let unknown = || Status::not_found("there is no bucket of this name; add it to the configuration");
+        buckets.get(&self.bucket).map(|bucket| vec![bucket]).ok_or_else(unknown)
+    }
+}

@@ -1,0 +1,33 @@
+//! What there is work for, as far as a key may read it.
+
+use std::sync::Arc;
+
+use dripfeed_bucket::{Buckets, Slots};
+use tonic::Status;
+
+use super::asked::Asked;
+use crate::access::Access;
+use crate::refusal::unread_bucket;
+
+#[derive(Clone)]
+pub(super) struct Work {
+    buckets: Arc<Buckets>,
+    access: Access,
+}
+
+impl Work {
+    pub(super) const fn new(buckets: Arc<Buckets>, access: Access) -> Self {
+        Self { buckets, access }
+    }
+
+    /// Whether the key may read the buckets.
+    pub(super) fn allows(&self, asked: &Asked) -> Result<(), Status> {
+        asked.buckets(&self.access, &self.buckets).map(drop)
+    }
+
+    /// Checks the key each time: it may be revoked while a stream is open.
+    pub(super) async fn slots(&self, asked: &Asked) -> Result<Slots, Status> {
+        let buckets = asked.buckets(&self.access, &self.buckets)?;
+        Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error))
+    }
+}

@@ -1,0 +1,88 @@
+use dripfeed_auth::{BucketSet, Scope};
+use dripfeed_grpc::external_scaler::external_scaler_client::ExternalScalerClient;
+use dripfeed_grpc::external_scaler::{GetMetricsRequest, IsActiveResponse, ScaledObjectRef};
+use dripfeed_tests::buckets::{DELIVERED, job, join, settle, submit, take_one};
+use tonic::transport::Channel;
+use tonic::{Code, Streaming};
+
+use crate::stage::{PATIENCE, Stage, key, refused};
+
+/// As KEDA passes on the metadata of a trigger.
+fn trigger(metadata: &[(&str, &str)]) -> ScaledObjectRef {
+    let scaler_metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    ScaledObjectRef { scaler_metadata }
+}
+
+async fn client(stage: &Stage) -> ExternalScalerClient<Channel> {
+    ExternalScalerClient::new(stage.channel().await)
+}
+
+async fn next(stream: &mut Streaming<IsActiveResponse>) -> Option<bool> {
+    let answer = tokio::time::timeout(PATIENCE, stream.message()).await.expect("an answer").unwrap();
+    answer.map(|answer| answer.result)
+}
+
+#[tokio::test]
+async fn keda_is_told_as_many_processors_as_there_is_work_for() {
+    let stage = Stage::set().await;
+    let (mut client, bucket) = (client(&stage).await, stage.buckets.get("b").unwrap());
+    let asked = trigger(&[("bucket", "b"), ("scalerAddress", "dripfeed-intake:7183")]);
+    let spec = client.get_metric_spec(asked.clone()).await.unwrap().into_inner().metric_specs;
+    assert_eq!((spec[0].metric_name.as_str(), spec[0].target_size), ("replicas", 1));
+    assert!(!client.is_active(asked.clone()).await.unwrap().into_inner().result);
+    for _ in 0..21 {
+        submit(&bucket, job("x")).await;
+    }
+    assert!(client.is_active(asked.clone()).await.unwrap().into_inner().result);
+    let request = GetMetricsRequest { scaled_object_ref: Some(asked) };
+    let metrics = client.get_metrics(request).await.unwrap().into_inner().metric_values;
+    assert_eq!((metrics[0].metric_name.as_str(), metrics[0].metric_value), ("replicas", 3));
+}
+
+#[tokio::test]
+async fn a_stream_says_when_there_is_work_and_when_there_is_none() {
+    let stage = Stage::set().await;
+    let (mut client, bucket) = (client(&stage).await, stage.buckets.get("b").unwrap());
+    let mut stream = client.stream_is_active(trigger(&[("bucket", "*")])).await.unwrap().into_inner();
+    assert_eq!(next(&mut stream).await, Some(false));
+    submit(&bucket, job("x")).await;
+    assert_eq!(next(&mut stream).await, Some(true));
+    let replica = join(&bucket, "a").await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    assert_eq!(next(&mut stream).await, Some(false));
+    // And it doesn't keep the intake from ending.
+    stage.stop.cancel();
+    assert_eq!(next(&mut stream).await, None);
+    tokio::time::timeout(PATIENCE, stage.serving).await.expect("it ends").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_trigger_needs_a_key_that_may_read_its_bucket() {
+    let mut other = key("other", &[Scope::Read]);
+    other.buckets = BucketSet::Named(["nope".parse().unwrap()].into());
+    let stage = Stage::with(vec![key("reader", &[Scope::Read]), key("sender", &[Scope::Submit]), other], None).await;
+    let mut client = client(&stage).await;
+    for (metadata, code) in [
+        (vec![("bucket", "b")], Code::Unauthenticated),
+        (vec![("bucket", "b"), ("keyFromEnv", "wrong")], Code::Unauthenticated),
+        (vec![("bucket", "b"), ("keyFromEnv", "a\nb")], Code::Unauthenticated),
+        (vec![("bucket", "b"), ("keyFromEnv", "sender")], Code::PermissionDenied),
+        (vec![("bucket", "b"), ("keyFromEnv", "other")], Code::PermissionDenied),
+        (vec![("bucket", "nope"), ("keyFromEnv", "reader")], Code::NotFound),
+        (vec![("keyFromEnv", "reader")], Code::InvalidArgument),
+    ] {
+        let asked = trigger(&metadata);
+        refused(client.is_active(asked.clone()).await, code);
+        refused(client.get_metric_spec(asked.clone()).await, code);
+        refused(client.stream_is_active(asked.clone()).await, code);
+        refused(client.get_metrics(GetMetricsRequest { scaled_object_ref: Some(asked) }).await, code);
+    }
+    let asked = trigger(&[("bucket", "b"), ("keyFromEnv", "reader")]);
+    assert!(!client.is_active(asked.clone()).await.unwrap().into_inner().result);
+    // A key that is revoked ends the stream.
+    let mut stream = client.stream_is_active(asked).await.unwrap().into_inner();
+    assert_eq!(next(&mut stream).await, Some(false));
+    stage.keys.replace([key("another", &[Scope::Read])]);
+    let ended = tokio::time::timeout(PATIENCE, stream.message()).await.expect("an answer");
+    assert_eq!(ended.unwrap_err().code(), Code::Unauthenticated);
+}

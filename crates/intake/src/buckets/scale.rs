@@ -1,0 +1,62 @@
+//! `GET /v1/scale`: how many processors there is work for, as one number.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::Read;
+use dripfeed_bucket::Slots;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::intake::Intake;
+use crate::openapi::responses;
+use crate::problem::Problem;
+use crate::request::access::{Allowed, BucketAccess};
+use crate::request::pagination::Params;
+
+/// All buckets that the key may read.
+const ALL: &str = "*";
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ScaleQuery {
+    /// The name of a bucket, or `*`: all that the key may read.
+    bucket: String,
+}
+
+/// Returns how many calls at once a bucket can use now, and the processors for them: for jobs that wait, are in flight, or
+/// are due within 30 seconds, and at most what the rate and `leak.max_in_flight` allow. Of a bucket that is paused, or may
+/// make no call for longer, only the jobs in flight count.
+#[utoipa::path(
+    get, path = "/v1/scale", tag = "buckets", params(ScaleQuery),
+    responses((status = 200, description = "The calls and processors", body = Scale), responses::OfScale)
+)]
+pub(crate) async fn scale(
+    State(intake): State<Intake>,
+    allowed: Allowed<Read>,
+    Params(query): Params<ScaleQuery>,
+) -> Result<Json<Scale>, Problem> {
+    if query.bucket != ALL {
+        let BucketAccess { bucket, .. } = BucketAccess::to(&query.bucket, allowed, &intake)?;
+        return Ok(Json(bucket.slots().await?.into()));
+    }
+    let all = intake.buckets().all();
+    let theirs: Vec<_> =
+        all.values().filter(|bucket| allowed.caller.may_use(bucket.name().as_str())).cloned().collect();
+    Ok(Json(Slots::most_of(theirs).await?.into()))
+}
+
+/// What there is work for.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Scale {
+    /// Calls at once. Of all buckets: the most of one, as each processor makes calls of all buckets side by side.
+    slots: u64,
+    /// Processors for as many, by `leak.concurrency`.
+    replicas: u64,
+}
+
+impl From<Slots> for Scale {
+    fn from(slots: Slots) -> Self {
+        Self { slots: slots.calls, replicas: slots.replicas }
+    }
+}

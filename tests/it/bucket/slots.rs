@@ -1,0 +1,110 @@
+//! What a scaler is answered: enough processors for what can be called, and no more than the rate can use.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_job::{Start, Submission};
+use dripfeed_store::ServerOptions;
+use dripfeed_tests::buckets::{self, DELIVERED, changed, job, join, open, settle, submit, take, take_one};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::wall_clock::WallClock;
+
+async fn calls(bucket: &Bucket) -> u64 {
+    bucket.slots().await.expect("Redis answers").calls
+}
+
+async fn submit_many(bucket: &Bucket, jobs: usize) {
+    for _ in 0..jobs {
+        submit(bucket, job("x")).await;
+    }
+}
+
+#[tokio::test]
+async fn what_waits_and_what_is_in_flight_counts() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;
+        assert_eq!(bucket.slots().await.expect("Redis answers"), Slots::default(), "{kind:?}");
+        submit_many(&bucket, 21).await;
+        assert_eq!(bucket.slots().await.expect("Redis answers"), Slots { calls: 21, replicas: 3 }, "{kind:?}");
+        let replica = join(&bucket, "a").await;
+        let taken = take(&replica, 5).await;
+        assert_eq!(calls(&bucket).await, 21, "{kind:?}");
+        for claimed in taken {
+            settle(&replica, claimed, DELIVERED).await;
+        }
+        assert_eq!(calls(&bucket).await, 16, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_delayed_job_counts_when_it_is_due_soon() {
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    let redis = TestRedis::with(options).await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    submit(&bucket, Submission { start: Start::After(Duration::from_mins(10)), ..job("x") }).await;
+    // It is parked by who looks at it first.
+    assert!(buckets::takes_nothing(&replica).await);
+    assert_eq!(calls(&bucket).await, 0);
+    clock.set_ahead(9 * 60 + 45);
+    assert_eq!(calls(&bucket).await, 1);
+}
+
+#[tokio::test]
+async fn a_rate_asks_for_no_more_calls_than_it_can_start() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.leak.rate = "20/s".parse().ok();
+    settings.leak.burst = 5;
+    let bucket = open(&redis, settings).await;
+    submit_many(&bucket, 90).await;
+    // As long as no call was measured, one is taken to last a second: 20 of them, and a fifth more.
+    assert_eq!(calls(&bucket).await, 24);
+    let mut saw = CallStats::default();
+    (0..50).for_each(|_| saw.answered(Some(200), Duration::from_millis(250)));
+    bucket.sample_history(&CallStats::default()).await.expect("Redis answers");
+    bucket.sample_history(&saw).await.expect("Redis answers");
+    let measured = bucket.slots().await.expect("Redis answers");
+    assert!((6..=7).contains(&measured.calls) && measured.replicas == 1, "{measured:?}");
+}
+
+#[tokio::test]
+async fn no_more_than_may_be_in_flight_is_asked_for() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    submit_many(&bucket, 90).await;
+    bucket.apply_overrides(&changed("leak.max_in_flight", 30)).await.expect("Redis answers");
+    bucket.apply_overrides(&changed("leak.concurrency", 15)).await.expect("Redis answers");
+    assert_eq!(bucket.slots().await.expect("Redis answers"), Slots { calls: 30, replicas: 2 });
+}
+
+#[tokio::test]
+async fn of_a_bucket_that_makes_no_calls_only_what_is_in_flight_counts() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    submit_many(&bucket, 9).await;
+    let claimed = take_one(&replica).await;
+    bucket.pause().await.expect("Redis answers");
+    assert_eq!(calls(&bucket).await, 1);
+    settle(&replica, claimed, DELIVERED).await;
+    assert_eq!(calls(&bucket).await, 0);
+    bucket.resume().await.expect("Redis answers");
+    assert_eq!(calls(&bucket).await, 8);
+}
+
+#[tokio::test]
+async fn most_of_all_buckets_is_the_most_of_one() {
+    let redis = TestRedis::start().await;
+    let few = open(&redis, buckets::settings("few")).await;
+    let mut settings = buckets::settings("many");
+    settings.leak.concurrency = 40;
+    let many = open(&redis, settings).await;
+    submit_many(&few, 21).await;
+    submit_many(&many, 40).await;
+    let most = Slots::most_of(vec![few, many]).await.expect("Redis answers");
+    assert_eq!(most, Slots { calls: 40, replicas: 3 });
+    assert_eq!(Slots::most_of(Vec::new()).await.expect("Redis answers"), Slots::default());
+}
