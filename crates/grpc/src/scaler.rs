@@ -1,5 +1,5 @@
-//! KEDA's external scaler: `IsActive`, `StreamIsActive`, `GetMetricSpec` and `GetMetrics`. It asks for as many processors
-//! as there is work for.
+//! KEDA's external scaler: `IsActive`, `StreamIsActive`, `GetMetricSpec` and `GetMetrics`. It asks for as many
+//! processors as there is work for.
 
 mod active;
 mod asked;

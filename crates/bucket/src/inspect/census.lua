@@ -4,10 +4,11 @@
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
 --       where a pace has its state (string), then the kind's: parked (zset), flows (zset), ranges (zset) |
 --       the list of each taker, takers (hash)
--- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)  3 ms within which a parked job is due soon
+-- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
+--       3 ms within which a parked job is due soon
 -- Result  { 'changed', … }
---         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or -1,
---           µs until there is one, hold until ms, thousandths of the rate that are left, and why,
+--         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or
+--           -1, µs until there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local METER, TALLY, DEAD, REPLICAS = KEYS[3], KEYS[4], KEYS[6], KEYS[7]

@@ -1,8 +1,8 @@
 //! How many calls at once a bucket can use: what a scaler asks.
 //!
-//! The level is no answer to that: jobs that are parked for a week keep processors running, and ten thousand jobs at five
-//! calls a second ask for processors that wait. By Little's law, a rate keeps as many calls under way as it starts within
-//! the time of one.
+//! The level is no answer to that: jobs that are parked for a week keep processors running, and ten thousand jobs at
+//! five calls a second ask for processors that wait. By Little's law, a rate keeps as many calls under way as it starts
+//! within the time of one.
 
 use std::time::Duration;
 
@@ -100,8 +100,8 @@ fn under_way(per_second: f64, call: Duration) -> u64 {
     ((HEADROOM * per_second * call.as_secs_f64()).ceil() as u64).max(1)
 }
 
-/// Of all calls of these slots, from their percentiles, which are joined by straight lines; the faster half counts as its
-/// slowest one. None: there was none.
+/// Of all calls of these slots, from their percentiles, which are joined by straight lines; the faster half counts as
+/// its slowest one. None: there was none.
 fn mean(slots: &[HistorySlot]) -> Option<Duration> {
     let (mut calls, mut ms) = (0_u64, 0_u64);
     for slot in slots {
