@@ -25,8 +25,8 @@ pub(crate) struct ScaleQuery {
 }
 
 /// Returns how many calls at once a bucket can use now, and the processors for them: for jobs that wait, are in flight,
-/// or are due within 30 seconds, and at most what the rate and `leak.max_in_flight` allow. Of a bucket that is paused, or
-/// may make no call for longer, only the jobs in flight count.
+/// or are due within 30 seconds, and at most what the rate and `leak.max_in_flight` allow. Of a bucket that is paused,
+/// or may make no call for longer, only the jobs in flight count.
 #[utoipa::path(
     get, path = "/v1/scale", tag = "buckets", params(ScaleQuery),
     responses((status = 200, description = "The calls and processors", body = Scale), responses::OfScale)
