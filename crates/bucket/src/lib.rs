@@ -46,7 +46,7 @@ pub use history::window::{BadWindow, HistoryWindow};
 pub use inspect::census::{Census, Pace, ReplicaCensus};
 pub use inspect::doctor::{Examination, Finding, FindingKind};
 pub use inspect::find::JobView;
-pub use inspect::flows::{Flow, Flows};
+pub use inspect::flows::{Flow, Flows, PriorityState};
 pub use inspect::holders::Holder;
 pub use inspect::pagination::{BadCursor, Cursor, Page};
 pub use inspect::served::{

@@ -8,6 +8,7 @@ use http::Method;
 use crate::forward::ForwardHeaders;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
+use crate::priority::Priority;
 
 /// A job before it is admitted.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct Submission {
     pub traceparent: Option<String>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub start: Start,
+    /// None: normal.
+    pub priority: Option<Priority>,
     /// Not started by then, counted from the admission: the job expires.
     pub expires_in: Option<Duration>,
     /// Attempts after the first. None: the bucket's own number.

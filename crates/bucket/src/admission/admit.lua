@@ -55,8 +55,9 @@ local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}
--- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet.
-local places = false
+-- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet. And
+-- whether one with a priority was.
+local places, is_ranked = false, false
 
 local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
@@ -91,10 +92,10 @@ local function write_entry(before, besides, due, expires)
   for i = members + 1, had do entry[i] = nil end
 end
 
-local function put(before, besides, size, caller, due, expires)
+local function put(before, besides, size, due, expires)
   write_entry(before, besides, due, expires)
   local id = append(keys, entry)
-  if places then places.add(id, caller, due, expires) end
+  if places then places.add(id, entry, due, expires) end
   note_largest(largest, level, size)
   if level == 0 then meter_restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
@@ -160,6 +161,21 @@ local function name_job(name, id, fingerprint)
   keys_held = count_keys() + (again == 1 and 0 or 1)
 end
 
+-- The value of a field that few jobs have, or nil. `before` and `besides` as for write_entry.
+local function option(before, besides, name)
+  for i = before + fields + 1, before + fields + 2 * besides, 2 do
+    if ARGV[i] == name then return ARGV[i + 1] end
+  end
+end
+
+-- One with a priority takes its place in any case: what came before it in this batch is sorted in, too.
+local function find_places(priority)
+  if places == false or priority and not is_ranked and not places then
+    is_ranked = priority ~= nil
+    places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13]), is_ranked)
+  end
+end
+
 -- `first` and `last`: the places in ARGV of the job's words. `besides` as for write_entry.
 local function admit(first, last, besides)
   local once, fingerprint, start, lifetime, size, caller, plan = unpack(ARGV, first, last - 1)
@@ -189,11 +205,12 @@ local function admit(first, last, besides)
   if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
   elseif start ~= '' then due = tonumber(start) end
   if due and due <= now_ms then due = nil end
-  if places == false then places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13])) end
-  local ahead = places and places.ahead(caller, waiting) or waiting
+  local priority = option(last, besides, 'priority')
+  find_places(priority)
+  local ahead = places and places.ahead(caller, priority, waiting) or waiting
   local eta = math.max(wait_for_turn(METER, pace, look, ahead), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
-  local id = put(last, besides, size, caller, due, deadline or lifetime and now_ms + lifetime)
+  local id = put(last, besides, size, due, deadline or lifetime and now_ms + lifetime)
   if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
   if verdict then limit_charge(verdict) end
   count_held(caller, 1, size)

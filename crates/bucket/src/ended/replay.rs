@@ -68,6 +68,7 @@ impl Bucket {
             traceparent: died.traceparent,
             retries: died.retries,
             timeout: died.timeout,
+            priority: died.priority,
             ..Submission::default()
         };
         let mut edited = entry::encode(&edited);

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dripfeed_job::{Priority, Submission};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
+
+use crate::error::BucketError;
 
 /// Turns between those that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,6 +91,16 @@ impl Fair {
             FairBy::Caller => self.weights.to_json().to_string(),
             FairBy::Off => String::new(),
         }
+    }
+
+    /// What would be ignored.
+    pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
+        let is_normal = submission.priority.is_none_or(|priority| priority == Priority::Normal);
+        if self.by == FairBy::Off && !is_normal {
+            let why = "all jobs wait in one line; submit without a priority";
+            return Err(BucketError::Turns { by: self.by.as_str(), why });
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use axum::Json;
 use dripfeed_auth::Read;
-use dripfeed_bucket::{Flow, Flows};
+use dripfeed_bucket::{Flow, Flows, PriorityState};
+use dripfeed_job::duration::ms_up;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,7 +16,7 @@ use crate::request::pagination::{self, Params};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct FlowsQuery {
-    /// The maximum number of callers.
+    /// The maximum number of items.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
 }
@@ -38,18 +39,35 @@ pub(crate) async fn flows(
 pub(crate) struct FlowSummary {
     /// `caller`, or `off`: new jobs wait in one line, and aren't listed here.
     by: &'static str,
+    /// Those that jobs wait at, the highest first.
+    priorities: Vec<PriorityOfFlows>,
     items: Vec<FlowState>,
     /// All flows, also those of callers that had their turn and wait for nothing now.
     flows: u64,
 }
 
-/// What waits of one caller.
+/// What waits at one priority. Of very many callers the first ones are looked at.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FlowsOfPriority)]
+struct PriorityOfFlows {
+    /// `high`, `normal` or `low`.
+    priority: &'static str,
+    /// At least this many jobs.
+    waiting: u64,
+    /// How long ago the oldest of these was admitted. Where higher ones never end, it grows and grows.
+    #[schema(required)]
+    oldest_age_ms: Option<u64>,
+}
+
+/// What waits of one caller at one priority.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Flow)]
 struct FlowState {
     /// Null: jobs without a caller.
     #[schema(required)]
     caller: Option<String>,
+    /// `high`, `normal` or `low`: all of a higher one come first.
+    priority: &'static str,
     /// Jobs that wait for their turn; of more than 1000 runs of jobs, at least this many.
     waiting: u64,
     /// Calls while a caller of weight 1 gets one.
@@ -62,10 +80,22 @@ impl From<Flows> for FlowSummary {
     fn from(flows: Flows) -> Self {
         let state = |(flow, place): (Flow, u64)| FlowState {
             caller: flow.caller,
+            priority: flow.priority.as_str(),
             waiting: flow.waiting,
             weight: flow.weight,
             place,
         };
-        Self { by: flows.by.as_str(), items: flows.items.into_iter().zip(1..).map(state).collect(), flows: flows.known }
+        Self {
+            by: flows.by.as_str(),
+            priorities: flows.priorities.into_iter().map(PriorityOfFlows::from).collect(),
+            items: flows.items.into_iter().zip(1..).map(state).collect(),
+            flows: flows.known,
+        }
+    }
+}
+
+impl From<PriorityState> for PriorityOfFlows {
+    fn from(state: PriorityState) -> Self {
+        Self { priority: state.priority.as_str(), waiting: state.waiting, oldest_age_ms: state.oldest_age.map(ms_up) }
     }
 }

@@ -4,6 +4,8 @@ mod batches;
 mod options;
 /// Large requests, and those of many parts.
 mod parsing;
+/// Priorities, and how high a key's jobs may be.
+mod priorities;
 /// Proxied requests.
 mod proxying;
 /// One job in one request.

@@ -51,6 +51,7 @@ impl Mover {
             expires_in: None,
             retries: job.retries,
             timeout: job.timeout,
+            priority: job.priority,
         };
         MovePlan::Move(Box::new(submission), deadline_ms)
     }

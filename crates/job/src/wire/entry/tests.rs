@@ -25,6 +25,7 @@ pub(in crate::wire) fn assert_as_submitted(job: &Job, submission: &Submission) {
     assert_eq!(job.caller, submission.caller);
     assert_eq!(job.retries, submission.retries);
     assert_eq!(job.timeout, submission.timeout);
+    assert_eq!(job.priority, submission.priority);
 }
 
 #[test]
