@@ -6,6 +6,7 @@
 
 pub mod fingerprint;
 pub mod forward;
+pub mod group;
 pub mod idempotency;
 pub mod names;
 pub mod options;
@@ -16,6 +17,7 @@ pub mod submission;
 mod units;
 mod wire;
 
+pub use group::Group;
 pub use names::{BucketName, JobId};
 pub use outcome::answer::{UpstreamAnswer, Verdict};
 pub use outcome::retry::Retry;

@@ -7,6 +7,7 @@ use http::Method;
 use jiff::Timestamp;
 use thiserror::Error;
 
+use crate::group::Group;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
 use crate::priority::Priority;
@@ -27,6 +28,7 @@ pub enum OptionName {
     Method,
     Path,
     Priority,
+    Group,
     Retries,
     Timeout,
 }
@@ -43,6 +45,7 @@ impl OptionName {
             "dripfeed-method" => Self::Method,
             "dripfeed-path" => Self::Path,
             "dripfeed-priority" => Self::Priority,
+            "dripfeed-group" => Self::Group,
             "dripfeed-retries" => Self::Retries,
             "dripfeed-timeout" => Self::Timeout,
             _ => return None,
@@ -60,6 +63,7 @@ impl OptionName {
             "method" => Self::Method,
             "path" => Self::Path,
             "priority" => Self::Priority,
+            "group" => Self::Group,
             "retries" => Self::Retries,
             "timeout" => Self::Timeout,
             _ => return None,
@@ -81,6 +85,7 @@ impl OptionName {
             Self::Method => submission.method = Some(method(text)?),
             Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
             Self::Priority => submission.priority = Some(text.parse::<Priority>().map_err(OptionError::of)?),
+            Self::Group => submission.group = Some(text.parse::<Group>().map_err(OptionError::of)?),
             Self::Retries => submission.retries = Some(retries(text)?),
             Self::Timeout => submission.timeout = Some(bounded(text, Duration::from_millis(1), LONGEST_TIMEOUT)?),
         }
@@ -151,6 +156,7 @@ mod tests {
         assert_eq!(apply(OptionName::ExpiresIn, "1m").map(|s| s.expires_in), Ok(Some(Duration::from_mins(1))));
         assert_eq!(apply(OptionName::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
         assert_eq!(apply(OptionName::Priority, "high").map(|s| s.priority), Ok(Some(Priority::High)));
+        assert_eq!(apply(OptionName::Group, "eu").map(|s| s.group), Ok("eu".parse().ok()));
         assert_eq!(apply(OptionName::Retries, "0").map(|s| s.retries), Ok(Some(0)));
         assert_eq!(apply(OptionName::Timeout, "1500ms").map(|s| s.timeout), Ok(Some(Duration::from_millis(1500))));
         assert_eq!(apply(OptionName::Path, "a").map(|s| s.path.map(|p| p.to_string())), Ok(Some("/a".to_owned())));
@@ -170,6 +176,8 @@ mod tests {
             (OptionName::Method, "post"),
             (OptionName::Priority, "urgent"),
             (OptionName::Priority, "1"),
+            (OptionName::Group, ""),
+            (OptionName::Group, "a b"),
             (OptionName::Retries, "-1"),
             (OptionName::Retries, "1000000000"),
             (OptionName::Timeout, "0s"),

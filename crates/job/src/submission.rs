@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::Method;
 
 use crate::forward::ForwardHeaders;
+use crate::group::Group;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
 use crate::priority::Priority;
@@ -25,6 +26,8 @@ pub struct Submission {
     pub start: Start,
     /// None: normal.
     pub priority: Option<Priority>,
+    /// Waits for the turns of this group, and not for its caller's.
+    pub group: Option<Group>,
     /// Not started by then, counted from the admission: the job expires.
     pub expires_in: Option<Duration>,
     /// Attempts after the first. None: the bucket's own number.

@@ -207,7 +207,8 @@ local function admit(first, last, besides)
   if due and due <= now_ms then due = nil end
   local priority = option(last, besides, 'priority')
   find_places(priority)
-  local ahead = places and places.ahead(caller, priority, waiting) or waiting
+  local group = option(last, besides, 'group')
+  local ahead = places and places.ahead(group, caller, priority, waiting) or waiting
   local eta = math.max(wait_for_turn(METER, pace, look, ahead), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
   local id = put(last, besides, size, due, deadline or lifetime and now_ms + lifetime)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS, FieldValue};
 use dripfeed_job::fingerprint::fingerprint;
-use dripfeed_job::{JobId, Priority, Start, Submission, element};
+use dripfeed_job::{Group, JobId, Priority, Start, Submission, element};
 use dripfeed_limit::{Decision, KeyIndex, Plan};
 use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
@@ -96,8 +96,10 @@ fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
 }
 
 /// As flows.lua knows them.
-fn flow_of(request: &AdmissionRequest) -> (Option<&str>, Priority) {
-    (request.submission.caller.as_deref(), request.submission.priority.unwrap_or_default())
+fn flow_of(request: &AdmissionRequest) -> (Option<&Group>, Option<&str>, Priority) {
+    let Submission { group, caller, priority, .. } = &request.submission;
+    let caller = caller.as_deref().filter(|_| group.is_none());
+    (group.as_ref(), caller, priority.unwrap_or_default())
 }
 
 /// Back in the order in which they came. No places: they are in it.

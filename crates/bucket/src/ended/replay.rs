@@ -69,6 +69,7 @@ impl Bucket {
             retries: died.retries,
             timeout: died.timeout,
             priority: died.priority,
+            group: died.group,
             ..Submission::default()
         };
         let mut edited = entry::encode(&edited);

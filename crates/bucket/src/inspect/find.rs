@@ -28,6 +28,8 @@ pub struct JobView {
     pub caller: Option<String>,
     /// None: of a job that has ended.
     pub priority: Option<Priority>,
+    /// None: without one, or of a job that has ended.
+    pub group: Option<String>,
     /// The replica that has it, while in flight.
     pub consumer: Option<String>,
     /// And when it was settled, ms since the epoch.
@@ -47,6 +49,7 @@ impl From<EndedJob> for JobView {
             due_ms: None,
             caller: ended.outcome.caller.clone(),
             priority: None,
+            group: None,
             consumer: None,
             outcome: Some((ended.outcome, ended.settled_ms)),
             failed: ended.failed,
@@ -70,6 +73,7 @@ impl JobView {
             caller: some(reply.shown()?),
             consumer: some(reply.shown()?),
             priority: Some(reply.shown()?.parse().unwrap_or_default()),
+            group: some(reply.shown()?),
             outcome: None,
             failed: Vec::new(),
             replay_of: None,

@@ -6,7 +6,7 @@
 --       3 the most of those who wait
 -- Result  { 'changed', … }
 --         { how many flows there are, now in ms, { priority, jobs that wait, id of the oldest or '', … },
---           { priority, caller, jobs that wait, … } }
+--           { { priority, 1 for a group, its name or the caller's, jobs that wait }, … } }
 local keys = { jobs = KEYS[1], tally = KEYS[2] }
 local CONTROL, version, weights, most = KEYS[3], ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- In one call: flows of a priority that are read, and ranges that are looked at for one flow and for those of a
@@ -51,16 +51,17 @@ end
 
 local priorities, shown = {}, {}
 for _, priority in ipairs({ 'high', 'normal', 'low' }) do
-  local _, _, from, to = bounds_of(flow_of('', priority).rank)
+  local _, _, from, to, _, of_groups = bounds_of(flow_of(nil, '', priority).rank)
   local looked_at, all, oldest = 0, 0, nil
   for _, flow in ipairs(redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, FLOWS_AT_ONCE)) do
     if looked_at >= RANGES_OF_ALL then break end
-    local number, caller = string.match(flow, '^(%d+) (.*)$')
+    local number, name = string.match(flow, '^(%d+) (.*)$')
+    number = tonumber(number)
     local waiting, ranges = 0, 0
-    if number then waiting, ranges, oldest = look_at(tonumber(number), oldest) end
+    if number then waiting, ranges, oldest = look_at(number, oldest) end
     looked_at, all = looked_at + ranges, all + waiting
-    if waiting > 0 and #shown < 3 * most then
-      shown[#shown + 1], shown[#shown + 2], shown[#shown + 3] = priority, caller, waiting
+    if waiting > 0 and #shown < most then
+      shown[#shown + 1] = { priority, number >= of_groups and 1 or 0, name, waiting }
     end
   end
   if all > 0 then

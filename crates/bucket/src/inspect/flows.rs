@@ -34,11 +34,12 @@ pub struct PriorityState {
     pub oldest_age: Option<Duration>,
 }
 
-/// What one caller has waiting at one priority.
+/// What one caller, or group, has waiting at one priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// None: of jobs without a caller.
+    /// None: of jobs without a caller, and of a group.
     pub caller: Option<String>,
+    pub group: Option<String>,
     pub priority: Priority,
     /// At least this many jobs: where they are scattered over very many runs, not all of these are looked at.
     pub waiting: u64,
@@ -76,10 +77,13 @@ impl Bucket {
         }
         let mut items = Vec::new();
         while !of_flows.is_empty() {
-            let (priority, caller, waiting) = (of_flows.parse()?, of_flows.shown()?, of_flows.count()?);
-            let weight = fair.weights.of(&caller);
-            let caller = Some(caller).filter(|caller| !caller.is_empty());
-            items.push(Flow { caller, priority, waiting, weight });
+            let mut flow = of_flows.array()?;
+            let (priority, is_group) = (flow.parse()?, flow.count()? == 1);
+            let (name, waiting) = (flow.shown()?, flow.count()?);
+            let weight = fair.weights.of(&name);
+            let name = Some(name).filter(|name| !name.is_empty());
+            let (group, caller) = if is_group { (name, None) } else { (None, name) };
+            items.push(Flow { caller, group, priority, waiting, weight });
         }
         Ok(Flows { by: fair.by, priorities, items, known })
     }

@@ -17,6 +17,9 @@ pub(crate) fn refuse_unsupported(submission: &Submission) -> Result<(), BucketEr
     if submission.priority.is_some_and(|priority| priority != Priority::Normal) {
         return Err(BucketError::Unsupported("give a job a priority"));
     }
+    if submission.group.is_some() {
+        return Err(BucketError::Unsupported("let groups take turns"));
+    }
     if submission.retries.unwrap_or(0) > 0 {
         return Err(BucketError::Unsupported("try a job again"));
     }

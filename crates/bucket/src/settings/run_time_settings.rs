@@ -41,13 +41,14 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 12] = [
     },
     RunTimeSetting {
         name: "fair.by",
-        description: "Whose jobs take turns: those of each `caller`, or `off`: all jobs wait in one line.",
+        description: "Whose jobs take turns: those of each `caller`, or `group`; or `off`: all jobs wait in one line.",
         example: "off",
         kind: FairBy(|to, by| to.settings.fair.by = by),
     },
     RunTimeSetting {
         name: "fair.weights",
-        description: "Calls that a caller gets while one of weight 1 gets one, from 1 to 1000; replaced as a whole.",
+        description: "Calls that a caller, or group, gets while one of weight 1 gets one, from 1 to 1000; replaced as \
+                      a whole.",
         example: r#"{"shop":4}"#,
         kind: Weights(|to, weights| to.settings.fair.weights = weights),
     },

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     connection: ConnectionArgs,
 }
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     ("ID", |job| shown(job, "/id")),
     ("STATE", |job| shown(job, "/state")),
     ("ATTEMPTS", |job| shown(job, "/attempts")),
@@ -28,6 +28,7 @@ const COLUMNS: [Column; 11] = [
     ("DUE", |job| shown(job, "/due_at")),
     ("CALLER", |job| shown(job, "/caller")),
     ("PRIORITY", |job| shown(job, "/priority")),
+    ("GROUP", |job| shown(job, "/group")),
     ("SETTLED", |job| shown(job, "/outcome/settled_at")),
     ("STATUS", |job| shown(job, "/outcome/status")),
     ("REASON", |job| shown(job, "/outcome/reason")),

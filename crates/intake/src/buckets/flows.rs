@@ -21,7 +21,7 @@ pub(crate) struct FlowsQuery {
     limit: Option<String>,
 }
 
-/// Returns the callers whose jobs wait in a bucket, in the order of their turns.
+/// Returns the callers, or groups, whose jobs wait in a bucket, in the order of their turns.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/flows", tag = "buckets", params(parameters::Bucket, FlowsQuery),
     responses((status = 200, description = "The callers", body = FlowSummary), responses::OfList)
@@ -37,7 +37,7 @@ pub(crate) async fn flows(
 #[derive(Serialize, ToSchema)]
 #[schema(as = Flows)]
 pub(crate) struct FlowSummary {
-    /// `caller`, or `off`: new jobs wait in one line, and aren't listed here.
+    /// `caller` or `group`; or `off`: new jobs wait in one line, and aren't listed here.
     by: &'static str,
     /// Those that jobs wait at, the highest first.
     priorities: Vec<PriorityOfFlows>,
@@ -59,18 +59,21 @@ struct PriorityOfFlows {
     oldest_age_ms: Option<u64>,
 }
 
-/// What waits of one caller at one priority.
+/// What waits of one caller, or group, at one priority.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Flow)]
 struct FlowState {
-    /// Null: jobs without a caller.
+    /// Null: jobs without a caller, or a group's.
     #[schema(required)]
     caller: Option<String>,
+    /// Only of a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
     /// `high`, `normal` or `low`: all of a higher one come first.
     priority: &'static str,
     /// Jobs that wait for their turn; of more than 1000 runs of jobs, at least this many.
     waiting: u64,
-    /// Calls while a caller of weight 1 gets one.
+    /// Calls while a caller or group of weight 1 gets one.
     weight: u16,
     /// From 1: the next one.
     place: u64,
@@ -80,6 +83,7 @@ impl From<Flows> for FlowSummary {
     fn from(flows: Flows) -> Self {
         let state = |(flow, place): (Flow, u64)| FlowState {
             caller: flow.caller,
+            group: flow.group,
             priority: flow.priority.as_str(),
             waiting: flow.waiting,
             weight: flow.weight,

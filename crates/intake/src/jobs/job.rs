@@ -50,6 +50,9 @@ pub(crate) struct Job {
     /// `high`, `normal` or `low`, while it is in the bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<&'static str>,
+    /// The group whose turn it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
     /// The replica that claimed it, while in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     consumer: Option<String>,
@@ -77,6 +80,7 @@ impl Job {
             due_at: view.due_ms.map(time::show),
             caller: view.caller,
             priority: view.priority.map(Priority::as_str),
+            group: view.group,
             consumer: view.consumer,
             outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
             replay_of: view.replay_of,

@@ -58,6 +58,9 @@ pub(crate) struct Options {
     /// one that it may ask for.
     #[param(rename = "Dripfeed-Priority", value_type = formats::Priority, inline, required = false)]
     priority: Option<String>,
+    /// Whose turn the job waits for, with `fair.by = "group"`.
+    #[param(rename = "Dripfeed-Group", value_type = formats::Group, inline, required = false)]
+    group: Option<String>,
     /// Retries after the first attempt.
     #[param(rename = "Dripfeed-Retries", minimum = 0, maximum = 100)]
     retries: Option<u32>,

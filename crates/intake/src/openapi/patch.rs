@@ -74,7 +74,7 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
         SettingKind::Rate(_) => text(formats::Rate::schema()),
         SettingKind::Switch(_) => plain(Type::Boolean).into(),
         SettingKind::FairBy(_) => {
-            let words = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["caller", "off"]));
+            let words = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["caller", "group", "off"]));
             one_of_or_null(words).description(description).into()
         }
         SettingKind::Weights(_) => {

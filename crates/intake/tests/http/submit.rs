@@ -1,5 +1,7 @@
 /// Many jobs in one request.
 mod batches;
+/// Groups that take turns.
+mod groups;
 /// Invalid options, in every form.
 mod options;
 /// Large requests, and those of many parts.

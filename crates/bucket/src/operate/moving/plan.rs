@@ -52,6 +52,7 @@ impl Mover {
             retries: job.retries,
             timeout: job.timeout,
             priority: job.priority,
+            group: job.group,
         };
         MovePlan::Move(Box::new(submission), deadline_ms)
     }

@@ -30,6 +30,9 @@ pub(super) struct Options {
     /// Priority: high, normal or low [default: normal]
     #[arg(long, value_name = "PRIORITY")]
     priority: Option<String>,
+    /// Group whose turn the job waits for, in a bucket with fair.by = "group"
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
     /// Retries after the first attempt
     #[arg(long, value_name = "NUMBER")]
     retries: Option<String>,
@@ -42,7 +45,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn named(&self) -> [(&'static str, Option<&str>); 9] {
+    fn named(&self) -> [(&'static str, Option<&str>); 10] {
         [
             ("idempotency-key", self.idempotency_key.as_deref()),
             ("dripfeed-delay", self.delay.as_deref()),
@@ -51,6 +54,7 @@ impl Options {
             ("dripfeed-method", self.method.as_deref()),
             ("dripfeed-path", self.path.as_deref()),
             ("dripfeed-priority", self.priority.as_deref()),
+            ("dripfeed-group", self.group.as_deref()),
             ("dripfeed-retries", self.retries.as_deref()),
             ("dripfeed-timeout", self.timeout.as_deref()),
         ]

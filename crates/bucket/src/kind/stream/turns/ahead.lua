@@ -32,7 +32,7 @@ do
     return math.ceil(jobs * redis.call('ZCOUNT', RANGES, from, to) / #ranges)
   end
 
-  -- Numbers of normal flows come first, then those of high ones and of low ones.
+  -- Numbers of normal flows come first, then those of high ones, then those of low ones.
   local function count_before(flow)
     if flow.rank == 1 then return 0 end
     if not jobs_before[flow.rank] then
@@ -42,25 +42,27 @@ do
     return jobs_before[flow.rank] + flow.noted[1] + (flow.rank == 2 and flow.noted[0] or 0)
   end
 
-  -- Without priorities, what a caller has in the bucket is close enough. Of nobody's jobs that isn't counted.
+  -- Without priorities, what a caller has in the bucket is close enough. That isn't counted of nobody's jobs, nor of a
+  -- group's.
   local function count_own(flow, waiting, holders)
-    if has_ranks then
+    if has_ranks or flow.group then
       flow.before = flow.before or count_waiting(flow.number, flow.number)
       return flow.before
     end
-    if flow.caller == '' then return waiting end
-    held[flow] = held[flow] or tonumber(redis.call('HGET', holders, flow.caller) or 0)
+    if flow.of == '' then return waiting end
+    held[flow] = held[flow] or tonumber(redis.call('HGET', holders, flow.of) or 0)
     return held[flow]
   end
 
-  -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait.
+  -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait. Weights are looked for where the flow
+  -- is: among callers, or among groups.
   function count_ahead(flow, weight, waiting, weights, holders)
     local total = count_flows(flow.rank)
     if has_ranks == nil then has_ranks = redis.call('ZCARD', FLOWS) > count_flows(0) end
     has_ranks = has_ranks or flow.rank ~= 0
     local names, weighted = {}, {}
     for name, of_name in pairs(weights) do
-      names[#names + 1], weighted[#weighted + 1] = flow_of(name, flow.priority).name, of_name
+      names[#names + 1], weighted[#weighted + 1] = flow_of(flow.group and name, name, flow.priority).name, of_name
     end
     local there = #names > 0 and redis.call('ZMSCORE', FLOWS, unpack(names)) or {}
     for i = 1, #names do

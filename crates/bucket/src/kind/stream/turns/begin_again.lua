@@ -5,7 +5,7 @@
 local begin_again_if_late
 do
   local WRITTEN_AT_ONCE = 1000
-  -- Ranks by where their times lie: so many spans from 0 on.
+  -- Ranks by where their times lie, in spans from 0 on.
   local RANKS_AT = { [-1] = 1, [0] = 0, [1] = 2 }
 
   local function begin_again(rank)

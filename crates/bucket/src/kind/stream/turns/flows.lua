@@ -1,6 +1,6 @@
 -- Stream kind: whose turn it is. What waits stands in the stream, and once somebody has to wait for others it is sorted
--- in by its flow, which is what one caller has waiting at one priority; in two keys:
---   flows   zset: flow `number caller` → its virtual time. The first one is next. A flow leaves when its turn comes and
+-- in by its flow, which is what one caller, or group, has waiting at one priority; in two keys:
+--   flows   zset: flow `number name` → its virtual time. The first one is next. A flow leaves when its turn comes and
 --           nothing of it waits: so it keeps its place while it is away, and gains nothing by coming and going. The
 --           times of each priority lie apart, and the number of a flow says of which it is (bounds_of)
 --   ranges  zset: `first last jobs` → twice the number of a flow, and 1: ids of a run of the stream that waits, all of
@@ -22,38 +22,41 @@ do
   -- Priorities by their rank: 0 is normal. Every other name, and none, is normal, too.
   local RANKS = { high = 1, low = 2 }
   -- How far apart the times of two ranks begin, high ones before the normal: in a double such a time is as exact as
-  -- what a newcomer is later. And how many numbers the flows of one rank have, normal ones first.
+  -- what a newcomer is later. And how many numbers there are for callers, and for groups, of one rank.
   local SPAN, NUMBERS = 2 ^ 32, 2 ^ 44
 
   -- Of a rank: when its times begin and when those of the next one do; the same as Redis is asked for them; and the
-  -- first number of its flows.
+  -- first numbers of its flows: of callers, and of groups. Ranks have theirs one behind the other.
   function bounds_of(rank)
     local origin = rank == 0 and 0 or rank == 1 and -SPAN or SPAN
-    return origin, origin + SPAN, whole(origin), '(' .. whole(origin + SPAN), rank * NUMBERS + 1
+    local first = 2 * rank * NUMBERS + 1
+    return origin, origin + SPAN, whole(origin), '(' .. whole(origin + SPAN), first, first + NUMBERS
   end
 
-  local flows_by_rank, noted = { [0] = {}, {}, {} }, { [0] = 0, 0, 0 }
+  -- Of callers and of groups, of each rank.
+  local flows, noted = { [0] = {}, {}, {}, {}, {}, {} }, { [0] = 0, 0, 0 }
 
-  -- Of a caller, '' or nil for jobs without one, and a priority. `jobs`: how many this script has found to wait;
-  -- `noted`: the same of each rank.
-  function flow_of(caller, priority)
-    caller = caller or ''
-    local rank = RANKS[priority] or 0
-    local flow = flows_by_rank[rank][caller]
+  -- Of a group, or else of a caller, '' or nil for jobs without one; and of a priority. `of`: whose; `jobs`: how many
+  -- this script has found to wait; `noted`: the same of each rank.
+  function flow_of(group, caller, priority)
+    local rank, name = RANKS[priority] or 0, group or caller or ''
+    local block = 2 * rank + (group and 1 or 0)
+    local flow = flows[block][name]
     if not flow then
-      local number = rank * NUMBERS + tonumber(string.sub(redis.sha1hex(caller), 1, 11), 16) + 1
+      local number = block * NUMBERS + tonumber(string.sub(redis.sha1hex(name), 1, 11), 16) + 1
       flow = {
-        name = whole(number) .. ' ' .. caller, number = number, caller = caller, rank = rank, priority = priority,
-        jobs = 0, noted = noted,
+        name = whole(number) .. ' ' .. name, number = number, of = name, group = group, rank = rank,
+        priority = priority, jobs = 0, noted = noted,
       }
-      flows_by_rank[rank][caller] = flow
+      flows[block][name] = flow
     end
     return flow
   end
 end
 
 local function flow_of_entry(entry)
-  return flow_of(caller_of(entry), field(entry, 'priority'))
+  local group = field(entry, 'group')
+  return flow_of(group and string.sub(group, 1, LONGEST_CALLER), caller_of(entry), field(entry, 'priority'))
 end
 
 -- By caller; one that isn't in it has 1. `text`: '' where nobody takes turns.

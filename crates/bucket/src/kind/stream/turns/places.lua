@@ -19,8 +19,9 @@ local function open_places(keys, holders, text, waiting, jobs, is_ranked)
   local weights, last = read_weights(text), nil
   return {
     -- How many calls come before that of another job.
-    ahead = function(caller, priority, now_waiting)
-      return count_ahead(flow_of(caller, priority), weights[caller] or 1, now_waiting, weights, holders)
+    ahead = function(group, caller, priority, now_waiting)
+      local flow = flow_of(group, caller, priority)
+      return count_ahead(flow, weights[flow.of] or 1, now_waiting, weights, holders)
     end,
     add = function(id, entry, due, deadline)
       note_new(keys.jobs, id, flow_of_entry(entry), due, deadline)
