@@ -62,6 +62,7 @@ pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};
 pub use settings::limits::BucketLimits;
+pub use settings::max_share::MaxShare;
 pub use settings::overrides::Overrides;
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};

@@ -8,9 +8,10 @@
 --       state (string), the scopes of limits (string), then a stream's parked (zset), flows (zset) and ranges (zset) |
 --       where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
---       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
---       7 the most bytes of one caller  8 ms to keep idempotency keys after their jobs' end  9 the most of them
---       10 ms to keep the token  11 which planning of its caller this is
+--       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)
+--       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
+--       8 ms to keep idempotency keys after their jobs' end  9 the most of them  10 ms to keep the token
+--       11 which planning of its caller this is
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
 --       14 number of the fields that each entry has, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
@@ -39,7 +40,7 @@ local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', AR
 local changed = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
+local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
 local NAMES, WORDS = 14, 8
@@ -191,10 +192,14 @@ local function admit(first, last, besides)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
-  local holding = holding_of(most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found)
+  local holding = holding_of(
+    most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
+  )
   local denied = verdict and not verdict.allowed
   if denied then limit_charge(verdict) end
-  if denied or has_its_share(holding, size) then
+  -- Of what is free, nobody gets more where nothing is.
+  local is_over = has_its_share(holding, size) and not (full and holding.free)
+  if denied or is_over then
     local reason = denied and 'caller_limit' or 'max_share'
     return with_holding(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
   end

@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 
 use crate::settings::setting_kind::SettingKind::{
-    self, Count, FairBy, Limits, PaceTiers, Rate, Share, Size, SmallCount, Switch, Weights,
+    self, Count, FairBy, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
 };
 
 #[derive(Debug)]
@@ -35,9 +35,10 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 12] = [
     },
     RunTimeSetting {
         name: "max_share",
-        description: "The largest share of the capacity, in jobs and in bytes, for one caller's jobs.",
+        description: "The largest share of the capacity, in jobs and in bytes, for one caller's jobs; or `free`: as \
+                      much as there is free room.",
         example: "25%",
-        kind: Share(|to, share| to.settings.max_share = Some(share)),
+        kind: MaxShare(|to, share| to.settings.max_share = Some(share)),
     },
     RunTimeSetting {
         name: "fair.by",
