@@ -2,6 +2,7 @@
 
 mod cancel_many;
 mod failed_attempts;
+mod free_share;
 mod history;
 mod journey;
 mod list_kind;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use dripfeed_job::Priority;
 use sha2::{Digest, Sha256};
 
 use crate::scopes::Scope;
@@ -18,6 +19,8 @@ pub struct ApiKey {
     pub scopes: Vec<Scope>,
     pub buckets: BucketSet,
     pub services: ServiceSet,
+    /// The highest one that its jobs may have.
+    pub priority: Priority,
 }
 
 /// All keys by their hashes; replaced as a whole on reload. Without keys, everyone may do everything.
@@ -69,7 +72,14 @@ mod tests {
 
     fn key(id: &str, secret: &str) -> ApiKey {
         let sha256 = Sha256::digest(secret).into();
-        ApiKey { id: id.to_owned(), sha256, scopes: vec![Scope::Read], buckets: Selector::All, services: Selector::All }
+        ApiKey {
+            id: id.to_owned(),
+            sha256,
+            scopes: vec![Scope::Read],
+            buckets: Selector::All,
+            services: Selector::All,
+            priority: Priority::Normal,
+        }
     }
 
     fn who(keys: &ApiKeys, secret: Option<&str>) -> String {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dripfeed_job::Priority;
 use http::{HeaderMap, HeaderName, header};
 
 use crate::api_keys::{ApiKey, ApiKeys, Identity};
@@ -57,6 +58,12 @@ impl Caller {
     #[must_use]
     pub fn may_use_all_buckets(&self) -> bool {
         self.key.as_ref().is_none_or(|key| key.buckets == BucketSet::All)
+    }
+
+    /// The highest priority that its jobs may have.
+    #[must_use]
+    pub fn highest_priority(&self) -> Priority {
+        self.key.as_ref().map_or(Priority::High, |key| key.priority)
     }
 
     #[must_use]

@@ -14,6 +14,7 @@ use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
 use crate::kind::list;
 use crate::script::redis_bucket::RedisBucket;
+use crate::settings::fair::FairBy;
 use crate::settings::limits::BucketLimits;
 use crate::settings::{BucketSettings, Kind};
 
@@ -89,7 +90,7 @@ impl Bucket {
     /// [`StoreError::certainty`](dripfeed_store::StoreError::certainty) says whether the job may be stored. For a
     /// submission that this kind of bucket can't do, and while the process ends.
     pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
-        self.refuse_unsupported(&submission)?;
+        self.refuse(&submission)?;
         let request = self.redis_bucket.admission_request(submission, origin).await?;
         self.admissions.put(request).await.unwrap_or(Err(BucketError::Closing))
     }
@@ -103,7 +104,7 @@ impl Bucket {
         let mut requests = Vec::with_capacity(submissions.len());
         let mut places = Vec::with_capacity(submissions.len());
         for submission in submissions {
-            let place = match self.refuse_unsupported(&submission) {
+            let place = match self.refuse(&submission) {
                 Ok(()) => self
                     .redis_bucket
                     .admission_request(submission, origin.clone())
@@ -133,6 +134,18 @@ impl Bucket {
         sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
     }
 
+    /// Whether those that wait take turns, and all of a higher priority come first, as far as this process knows.
+    #[must_use]
+    pub fn takes_turns(&self) -> bool {
+        self.redis_bucket.kind == Kind::Stream && self.redis_bucket.effective_settings().settings.fair.by != FairBy::Off
+    }
+
+    fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
+        self.refuse_unsupported(submission)?;
+        self.redis_bucket.effective_settings().settings.fair.refuse_unsupported(submission)
+    }
+
+    /// What no bucket of its kind can do.
     fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         match self.redis_bucket.kind {
             Kind::Stream => Ok(()),

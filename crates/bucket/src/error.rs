@@ -15,6 +15,9 @@ pub enum BucketError {
     /// A list can't do what a stream can.
     #[error("a bucket of kind `list` can't {0}: use kind `stream`")]
     Unsupported(&'static str),
+    /// Of a bucket whose jobs don't take such turns.
+    #[error("fair.by of this bucket is `{by}`: {why}")]
+    Turns { by: &'static str, why: &'static str },
     #[error(transparent)]
     Cursor(#[from] BadCursor),
     /// A script answered something else than its Rust side reads: a bug, or somebody else's data under our keys.

@@ -46,7 +46,7 @@ pub use history::window::{BadWindow, HistoryWindow};
 pub use inspect::census::{Census, Pace, ReplicaCensus};
 pub use inspect::doctor::{Examination, Finding, FindingKind};
 pub use inspect::find::JobView;
-pub use inspect::flows::{Flow, Flows};
+pub use inspect::flows::{Flow, Flows, PriorityState};
 pub use inspect::holders::Holder;
 pub use inspect::pagination::{BadCursor, Cursor, Page};
 pub use inspect::served::{
@@ -63,6 +63,7 @@ pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};
 pub use settings::limits::BucketLimits;
+pub use settings::max_share::MaxShare;
 pub use settings::overrides::Overrides;
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};

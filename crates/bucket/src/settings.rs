@@ -2,6 +2,7 @@
 
 pub(crate) mod fair;
 pub(crate) mod limits;
+pub(crate) mod max_share;
 pub(crate) mod overrides;
 pub(crate) mod pace_tiers;
 pub(crate) mod run_time_settings;
@@ -13,11 +14,12 @@ use std::time::Duration;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
-use dripfeed_job::{BucketName, Rate, Retry, Share};
+use dripfeed_job::{BucketName, Rate, Retry};
 use dripfeed_limit::Tier;
 use dripfeed_store::Durability;
 
 use crate::settings::fair::Fair;
+use crate::settings::max_share::MaxShare;
 use crate::settings::pace_tiers::PaceTiers;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub struct BucketSettings {
     pub capacity: u64,
     pub capacity_bytes: u64,
     /// The most of the capacity in force, in jobs and in bytes, that one caller's jobs may take. None: all of it.
-    pub max_share: Option<Share>,
+    pub max_share: Option<MaxShare>,
     pub fair: Fair,
     pub leak: Leak,
     pub retry: Retry,
@@ -82,9 +84,9 @@ pub struct Leak {
 
 impl BucketSettings {
     /// The most jobs that one caller may have in the bucket, and the most bytes, as the scripts take it; 0: as many as
-    /// there is room for.
-    pub(crate) fn share_of_one(&self) -> [u64; 2] {
-        let most = |of: u64| self.max_share.map_or(0, |share| share.of(of).max(1));
+    /// there is room for; `free`: as much as there is free room.
+    pub(crate) fn share_of_one(&self) -> [String; 2] {
+        let most = |of: u64| self.max_share.map_or_else(|| "0".to_owned(), |share| share.of(of));
         [most(self.capacity), most(self.capacity_bytes)]
     }
 }

@@ -6,6 +6,7 @@
 pub(crate) mod admit;
 pub(crate) mod batch;
 pub(crate) mod options;
+pub(crate) mod priority;
 pub(crate) mod proxy;
 pub(crate) mod ratelimit_fields;
 pub(crate) mod receipt;

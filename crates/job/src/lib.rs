@@ -6,20 +6,24 @@
 
 pub mod fingerprint;
 pub mod forward;
+pub mod group;
 pub mod idempotency;
 pub mod names;
 pub mod options;
 pub mod outcome;
 pub mod path;
+pub mod priority;
 pub mod submission;
 mod units;
 mod wire;
 
+pub use group::Group;
 pub use names::{BucketName, JobId};
 pub use outcome::answer::{UpstreamAnswer, Verdict};
 pub use outcome::retry::Retry;
 pub use outcome::state::JobState;
 pub use outcome::{Ending, Outcome, rate_limit, retry_after};
+pub use priority::Priority;
 pub use submission::{Start, Submission};
 pub use units::rate::Rate;
 pub use units::share::Share;

@@ -7,8 +7,10 @@ use http::Method;
 use jiff::Timestamp;
 use thiserror::Error;
 
+use crate::group::Group;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
+use crate::priority::Priority;
 use crate::submission::{Start, Submission};
 use crate::units::duration;
 
@@ -25,6 +27,8 @@ pub enum OptionName {
     ExpiresIn,
     Method,
     Path,
+    Priority,
+    Group,
     Retries,
     Timeout,
 }
@@ -40,6 +44,8 @@ impl OptionName {
             "dripfeed-expires-in" => Self::ExpiresIn,
             "dripfeed-method" => Self::Method,
             "dripfeed-path" => Self::Path,
+            "dripfeed-priority" => Self::Priority,
+            "dripfeed-group" => Self::Group,
             "dripfeed-retries" => Self::Retries,
             "dripfeed-timeout" => Self::Timeout,
             _ => return None,
@@ -56,6 +62,8 @@ impl OptionName {
             "expires_in" => Self::ExpiresIn,
             "method" => Self::Method,
             "path" => Self::Path,
+            "priority" => Self::Priority,
+            "group" => Self::Group,
             "retries" => Self::Retries,
             "timeout" => Self::Timeout,
             _ => return None,
@@ -76,6 +84,8 @@ impl OptionName {
             Self::ExpiresIn => submission.expires_in = Some(bounded(text, Duration::from_millis(1), LONGEST_DELAY)?),
             Self::Method => submission.method = Some(method(text)?),
             Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
+            Self::Priority => submission.priority = Some(text.parse::<Priority>().map_err(OptionError::of)?),
+            Self::Group => submission.group = Some(text.parse::<Group>().map_err(OptionError::of)?),
             Self::Retries => submission.retries = Some(retries(text)?),
             Self::Timeout => submission.timeout = Some(bounded(text, Duration::from_millis(1), LONGEST_TIMEOUT)?),
         }
@@ -145,6 +155,8 @@ mod tests {
         assert_eq!(apply(OptionName::NotBefore, "1970-01-02T00:00:00Z").map(|s| s.start), Ok(Start::At(86_400_000)));
         assert_eq!(apply(OptionName::ExpiresIn, "1m").map(|s| s.expires_in), Ok(Some(Duration::from_mins(1))));
         assert_eq!(apply(OptionName::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
+        assert_eq!(apply(OptionName::Priority, "high").map(|s| s.priority), Ok(Some(Priority::High)));
+        assert_eq!(apply(OptionName::Group, "eu").map(|s| s.group), Ok("eu".parse().ok()));
         assert_eq!(apply(OptionName::Retries, "0").map(|s| s.retries), Ok(Some(0)));
         assert_eq!(apply(OptionName::Timeout, "1500ms").map(|s| s.timeout), Ok(Some(Duration::from_millis(1500))));
         assert_eq!(apply(OptionName::Path, "a").map(|s| s.path.map(|p| p.to_string())), Ok(Some("/a".to_owned())));
@@ -162,6 +174,10 @@ mod tests {
             (OptionName::ExpiresIn, "-5s"),
             (OptionName::Method, "CONNECT"),
             (OptionName::Method, "post"),
+            (OptionName::Priority, "urgent"),
+            (OptionName::Priority, "1"),
+            (OptionName::Group, ""),
+            (OptionName::Group, "a b"),
             (OptionName::Retries, "-1"),
             (OptionName::Retries, "1000000000"),
             (OptionName::Timeout, "0s"),

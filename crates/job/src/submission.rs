@@ -6,8 +6,10 @@ use bytes::Bytes;
 use http::Method;
 
 use crate::forward::ForwardHeaders;
+use crate::group::Group;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
+use crate::priority::Priority;
 
 /// A job before it is admitted.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +24,10 @@ pub struct Submission {
     pub traceparent: Option<String>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub start: Start,
+    /// None: normal.
+    pub priority: Option<Priority>,
+    /// Waits for the turns of this group, and not for its caller's.
+    pub group: Option<Group>,
     /// Not started by then, counted from the admission: the job expires.
     pub expires_in: Option<Duration>,
     /// Attempts after the first. None: the bucket's own number.

@@ -293,10 +293,11 @@ async fn a_batch_costs_two_writes_for_each_caller() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_at_its_share_gets_in_after_retry_after() {
     let upstream = Upstream::willing().await;
-    for kind in KINDS {
+    let shares = ["25%", "free"].into_iter();
+    for (kind, share) in shares.flat_map(|share| KINDS.map(|kind| (kind, share))) {
         let service = Service::new(&format!(
             "[[keys]]\nid = \"alice\"\nsha256 = \"{SHA256}\"\nscopes = [\"submit\"]\n\
-             [buckets.b]\nupstream = \"{}\"\nkind = \"{}\"\ncapacity = 20\nmax_share = \"25%\"\n\
+             [buckets.b]\nupstream = \"{}\"\nkind = \"{}\"\ncapacity = 20\nmax_share = \"{share}\"\n\
              [buckets.b.leak]\nrate = \"4/s\"\n",
             upstream.url(),
             kind.as_str()

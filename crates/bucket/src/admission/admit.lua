@@ -8,9 +8,10 @@
 --       state (string), the scopes of limits (string), then a stream's parked (zset), flows (zset) and ranges (zset) |
 --       where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
---       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)
---       7 the most bytes of one caller  8 ms to keep idempotency keys after their jobs' end  9 the most of them
---       10 ms to keep the token  11 which planning of its caller this is
+--       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)
+--       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
+--       8 ms to keep idempotency keys after their jobs' end  9 the most of them  10 ms to keep the token
+--       11 which planning of its caller this is
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
 --       14 number of the fields that each entry has, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
@@ -39,7 +40,7 @@ local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', AR
 local changed = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
+local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
 local NAMES, WORDS = 14, 8
@@ -55,8 +56,9 @@ local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}
--- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet.
-local places = false
+-- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet. And
+-- whether one with a priority was.
+local places, is_ranked = false, false
 
 local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
@@ -91,10 +93,10 @@ local function write_entry(before, besides, due, expires)
   for i = members + 1, had do entry[i] = nil end
 end
 
-local function put(before, besides, size, caller, due, expires)
+local function put(before, besides, size, due, expires)
   write_entry(before, besides, due, expires)
   local id = append(keys, entry)
-  if places then places.add(id, caller, due, expires) end
+  if places then places.add(id, entry, due, expires) end
   note_largest(largest, level, size)
   if level == 0 then meter_restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
@@ -160,6 +162,21 @@ local function name_job(name, id, fingerprint)
   keys_held = count_keys() + (again == 1 and 0 or 1)
 end
 
+-- The value of a field that few jobs have, or nil. `before` and `besides` as for write_entry.
+local function option(before, besides, name)
+  for i = before + fields + 1, before + fields + 2 * besides, 2 do
+    if ARGV[i] == name then return ARGV[i + 1] end
+  end
+end
+
+-- One with a priority takes its place in any case: what came before it in this batch is sorted in, too.
+local function find_places(priority)
+  if places == false or priority and not is_ranked and not places then
+    is_ranked = priority ~= nil
+    places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13]), is_ranked)
+  end
+end
+
 -- `first` and `last`: the places in ARGV of the job's words. `besides` as for write_entry.
 local function admit(first, last, besides)
   local once, fingerprint, start, lifetime, size, caller, plan = unpack(ARGV, first, last - 1)
@@ -175,10 +192,14 @@ local function admit(first, last, besides)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
-  local holding = holding_of(most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found)
+  local holding = holding_of(
+    most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
+  )
   local denied = verdict and not verdict.allowed
   if denied then limit_charge(verdict) end
-  if denied or has_its_share(holding, size) then
+  -- Of what is free, nobody gets more where nothing is.
+  local is_over = has_its_share(holding, size) and not (full and holding.free)
+  if denied or is_over then
     local reason = denied and 'caller_limit' or 'max_share'
     return with_holding(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
   end
@@ -189,11 +210,13 @@ local function admit(first, last, besides)
   if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
   elseif start ~= '' then due = tonumber(start) end
   if due and due <= now_ms then due = nil end
-  if places == false then places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13])) end
-  local ahead = places and places.ahead(caller, waiting) or waiting
+  local priority = option(last, besides, 'priority')
+  find_places(priority)
+  local group = option(last, besides, 'group')
+  local ahead = places and places.ahead(group, caller, priority, waiting) or waiting
   local eta = math.max(wait_for_turn(METER, pace, look, ahead), due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
-  local id = put(last, besides, size, caller, due, deadline or lifetime and now_ms + lifetime)
+  local id = put(last, besides, size, due, deadline or lifetime and now_ms + lifetime)
   if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
   if verdict then limit_charge(verdict) end
   count_held(caller, 1, size)

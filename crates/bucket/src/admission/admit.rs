@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS, FieldValue};
 use dripfeed_job::fingerprint::fingerprint;
-use dripfeed_job::{JobId, Start, Submission, element};
+use dripfeed_job::{Group, JobId, Priority, Start, Submission, element};
 use dripfeed_limit::{Decision, KeyIndex, Plan};
 use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
@@ -95,6 +95,13 @@ fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
     })
 }
 
+/// As flows.lua knows them.
+fn flow_of(request: &AdmissionRequest) -> (Option<&Group>, Option<&str>, Priority) {
+    let Submission { group, caller, priority, .. } = &request.submission;
+    let caller = caller.as_deref().filter(|_| group.is_none());
+    (group.as_ref(), caller, priority.unwrap_or_default())
+}
+
 /// Back in the order in which they came. No places: they are in it.
 fn in_places<T>(judged: Vec<T>, places: &[usize]) -> Vec<T> {
     if places.is_empty() {
@@ -106,20 +113,19 @@ fn in_places<T>(judged: Vec<T>, places: &[usize]) -> Vec<T> {
 }
 
 impl RedisBucket {
-    /// Where callers take turns: the jobs of each together, in the order in which the first of each came, so that what
-    /// is kept of whose turn it is stays short; and the place that each had, nothing where none was moved.
+    /// Where callers take turns: the jobs of each flow together, in the order in which the first of each came, so that
+    /// what is kept of whose turn it is stays short; and the place that each had, nothing where none was moved.
     fn by_caller(&self, requests: Vec<AdmissionRequest>) -> (Vec<AdmissionRequest>, Vec<usize>) {
-        let takes_turns = self.kind == Kind::Stream && self.effective_settings().settings.fair.by == FairBy::Caller;
-        let is_of_one = requests.windows(2).all(|pair| pair[0].submission.caller == pair[1].submission.caller);
+        let takes_turns = self.kind == Kind::Stream && self.effective_settings().settings.fair.by != FairBy::Off;
+        let is_of_one = requests.windows(2).all(|pair| flow_of(&pair[0]) == flow_of(&pair[1]));
         if !takes_turns || is_of_one {
             return (requests, Vec::new());
         }
         let mut first = HashMap::new();
-        for (place, request) in requests.iter().enumerate() {
-            first.entry(request.submission.caller.clone()).or_insert(place);
-        }
+        let places: Vec<usize> =
+            requests.iter().enumerate().map(|(at, request)| *first.entry(flow_of(request)).or_insert(at)).collect();
         let mut numbered: Vec<(usize, AdmissionRequest)> = requests.into_iter().enumerate().collect();
-        numbered.sort_by_key(|(_, request)| first.get(&request.submission.caller).copied());
+        numbered.sort_by_key(|(at, _)| places.get(*at).copied());
         numbered.into_iter().map(|(place, request)| (request, place)).unzip()
     }
 

@@ -5,7 +5,8 @@
 --       8 sizes (zset)  9 holders (hash)  10 replays (hash), then where a pace has its state (string), then a stream's
 --       parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
---       5 plan of the pace ('': none)  6 the most jobs of one caller (0: not bounded)  7 the most bytes of one caller
+--       5 plan of the pace ('': none)
+--       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
 --       8 ms until the new job is due (0: at once)  9 the replay of many that this is part of, or '', then names and
 --         values of the new job, where it isn't as the one that died
 -- Result  { 'changed', … } | { 'absent' } | { 'ended' }: that replay has | { 'admitted', new id, level, eta in ms }
@@ -15,7 +16,7 @@ local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
 local CONTROL, HOLDERS, REPLAYS = KEYS[5], KEYS[9], KEYS[10]
 local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local plan, delay, part_of, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], 10
-local most_of_one, most_bytes_of_one = tonumber(ARGV[6]), tonumber(ARGV[7])
+local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local changed = control_read(CONTROL, version)
 if changed then return changed end
 if part_of ~= '' and redis.call('HGET', REPLAYS, part_of .. ':state') ~= 'running' then return { 'ended' } end
@@ -50,7 +51,9 @@ if level >= capacity or bytes + size > capacity_bytes then
   return { 'bucket_full', math.ceil(wait / 1000), level }
 end
 local caller = size > 0 and caller_of(entry)
-local holding = holding_of(most_of_one, most_bytes_of_one, HOLDERS, caller, level, bytes)
+local holding = holding_of(
+  most_of_one, most_bytes_of_one, HOLDERS, caller, level, bytes, capacity - level, capacity_bytes - bytes
+)
 if has_its_share(holding, size) then
   return { 'max_share', math.ceil(wait_for_share(METER, pace, look, level, holding, size) / 1000), level }
 end

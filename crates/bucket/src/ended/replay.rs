@@ -68,6 +68,8 @@ impl Bucket {
             traceparent: died.traceparent,
             retries: died.retries,
             timeout: died.timeout,
+            priority: died.priority,
+            group: died.group,
             ..Submission::default()
         };
         let mut edited = entry::encode(&edited);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dripfeed_job::{Ending, JobId, Share};
+use dripfeed_job::{Ending, JobId};
 use dripfeed_store::Call;
 
 use crate::admission::RefusalReason;
@@ -17,6 +17,7 @@ use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 use crate::settings::limits::BucketLimits;
+use crate::settings::max_share::MaxShare;
 use crate::settings::overrides::Overrides;
 
 static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
@@ -35,7 +36,7 @@ pub struct Census {
     pub bytes: u64,
     pub capacity_bytes: u64,
     /// The most of the capacity for one caller. None: all of it.
-    pub max_share: Option<Share>,
+    pub max_share: Option<MaxShare>,
     pub limits: BucketLimits,
     pub waiting: u64,
     pub in_flight: u64,

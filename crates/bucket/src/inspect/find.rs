@@ -2,7 +2,7 @@
 
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
-use dripfeed_job::{JobId, JobState, Outcome};
+use dripfeed_job::{JobId, JobState, Outcome, Priority};
 
 use crate::bucket::Bucket;
 use crate::ended::ended_job::{self, EndedJob};
@@ -26,6 +26,10 @@ pub struct JobView {
     /// While parked or delayed: when it is due, ms since the epoch.
     pub due_ms: Option<u64>,
     pub caller: Option<String>,
+    /// None: of a job that has ended.
+    pub priority: Option<Priority>,
+    /// None: without one, or of a job that has ended.
+    pub group: Option<String>,
     /// The replica that has it, while in flight.
     pub consumer: Option<String>,
     /// And when it was settled, ms since the epoch.
@@ -44,6 +48,8 @@ impl From<EndedJob> for JobView {
             attempts: ended.outcome.attempts,
             due_ms: None,
             caller: ended.outcome.caller.clone(),
+            priority: None,
+            group: None,
             consumer: None,
             outcome: Some((ended.outcome, ended.settled_ms)),
             failed: ended.failed,
@@ -66,6 +72,8 @@ impl JobView {
             due_ms: reply.shown()?.parse().ok(),
             caller: some(reply.shown()?),
             consumer: some(reply.shown()?),
+            priority: Some(reply.shown()?.parse().unwrap_or_default()),
+            group: some(reply.shown()?),
             outcome: None,
             failed: Vec::new(),
             replay_of: None,

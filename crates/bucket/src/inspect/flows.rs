@@ -1,5 +1,8 @@
 //! Who waits, and whose turn it is.
 
+use std::time::Duration;
+
+use dripfeed_job::{JobId, Priority};
 use dripfeed_store::Script;
 
 use crate::bucket::Bucket;
@@ -15,16 +18,29 @@ static SCRIPT: Script = Script::new("flows", STREAM, include_str!("flows.lua"));
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flows {
     pub by: FairBy,
+    /// Those that somebody waits at, the highest first.
+    pub priorities: Vec<PriorityState>,
     pub items: Vec<Flow>,
     /// All flows, also those of which nothing waits.
     pub known: u64,
 }
 
-/// What one caller has waiting.
+/// What waits at one priority, as far as one script looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriorityState {
+    pub priority: Priority,
+    pub waiting: u64,
+    /// Since the oldest of these was admitted. None: it was cancelled meanwhile.
+    pub oldest_age: Option<Duration>,
+}
+
+/// What one caller, or group, has waiting at one priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// None: of jobs without a caller.
+    /// None: of jobs without a caller, and of a group.
     pub caller: Option<String>,
+    pub group: Option<String>,
+    pub priority: Priority,
     /// At least this many jobs: where they are scattered over very many runs, not all of these are looked at.
     pub waiting: u64,
     pub weight: u16,
@@ -50,13 +66,25 @@ impl Bucket {
             })
             .await?;
         let fair = &effective.settings.fair;
-        let known = reply.count()?;
-        let mut items = Vec::new();
-        while !reply.is_empty() {
-            let (caller, waiting) = (reply.shown()?, reply.count()?);
-            let weight = fair.weights.of(&caller);
-            items.push(Flow { caller: Some(caller).filter(|caller| !caller.is_empty()), waiting, weight });
+        let (known, now_ms) = (reply.count()?, reply.count()?);
+        let (mut of_priorities, mut of_flows) = (reply.array()?, reply.array()?);
+        let mut priorities = Vec::new();
+        while !of_priorities.is_empty() {
+            let (priority, waiting) = (of_priorities.parse()?, of_priorities.count()?);
+            let oldest: Option<JobId> = of_priorities.shown()?.parse().ok();
+            let oldest_age = oldest.map(|id| Duration::from_millis(now_ms.saturating_sub(id.accepted_ms())));
+            priorities.push(PriorityState { priority, waiting, oldest_age });
         }
-        Ok(Flows { by: fair.by, items, known })
+        let mut items = Vec::new();
+        while !of_flows.is_empty() {
+            let mut flow = of_flows.array()?;
+            let (priority, is_group) = (flow.parse()?, flow.count()? == 1);
+            let (name, waiting) = (flow.shown()?, flow.count()?);
+            let weight = fair.weights.of(&name);
+            let name = Some(name).filter(|name| !name.is_empty());
+            let (group, caller) = if is_group { (name, None) } else { (None, name) };
+            items.push(Flow { caller, group, priority, waiting, weight });
+        }
+        Ok(Flows { by: fair.by, priorities, items, known })
     }
 }

@@ -1,6 +1,6 @@
 //! What a list can't do, and how it is asked what it can't know on its own: who holds which job.
 
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{Priority, Start, Submission};
 
 use crate::error::BucketError;
 use crate::script::keys::Keys;
@@ -9,10 +9,16 @@ use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-/// A list can't park, so it has no delay and no second attempt.
+/// A list can't park, so it has no delay and no second attempt; and all of it is one line.
 pub(crate) fn refuse_unsupported(submission: &Submission) -> Result<(), BucketError> {
     if submission.start != Start::AtOnce {
         return Err(BucketError::Unsupported("delay a job"));
+    }
+    if submission.priority.is_some_and(|priority| priority != Priority::Normal) {
+        return Err(BucketError::Unsupported("give a job a priority"));
+    }
+    if submission.group.is_some() {
+        return Err(BucketError::Unsupported("let groups take turns"));
     }
     if submission.retries.unwrap_or(0) > 0 {
         return Err(BucketError::Unsupported("try a job again"));

@@ -10,7 +10,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
-const OF_BOTH: [&str; 37] = [
+const OF_BOTH: [&str; 38] = [
     "PING",
     "INFO",
     "TIME",
@@ -38,6 +38,7 @@ const OF_BOTH: [&str; 37] = [
     "SUBSCRIBE NOTICES",
     "ZADD KEY 1 member",
     "ZCARD KEY",
+    "ZCOUNT KEY 0 1",
     "ZMSCORE KEY member",
     "ZRANGE KEY 0 1",
     "ZRANK KEY member",

@@ -57,6 +57,8 @@ const FRAGMENTS: &Fragments = &[
 // Functions of one name do the same thing in both.
 
 const OF_STREAMS: &Fragments = &[
+    ("kind/ahead", include_str!("../kind/stream/turns/ahead.lua")),
+    ("kind/begin_again", include_str!("../kind/stream/turns/begin_again.lua")),
     ("kind/by_turns", include_str!("../kind/stream/turns/by_turns.lua")),
     ("kind/census", include_str!("../kind/stream/census.lua")),
     ("kind/divide", include_str!("../kind/stream/turns/divide.lua")),

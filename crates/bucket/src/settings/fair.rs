@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dripfeed_job::{Priority, Submission};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
+
+use crate::error::BucketError;
 
 /// Turns between those that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub enum FairBy {
     /// Callers take turns; jobs without a caller are as one caller's.
     #[default]
     Caller,
+    /// Groups that callers name take turns; jobs without a group wait for the turns of their caller.
+    Group,
     /// All jobs wait in one line.
     Off,
 }
@@ -29,12 +34,13 @@ impl FairBy {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Caller => "caller",
+            Self::Group => "group",
             Self::Off => "off",
         }
     }
 }
 
-/// How many calls each of some callers gets while one of weight 1 gets one: from 1 to 1000. Cheap to clone.
+/// How many calls each of some callers, or groups, gets while one of weight 1 gets one: from 1 to 1000. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights(Arc<BTreeMap<String, u16>>);
 
@@ -85,9 +91,25 @@ impl Fair {
     /// The weights as the scripts take them (flows.lua); empty where nobody takes turns.
     pub(crate) fn weights_of_turns(&self) -> String {
         match self.by {
-            FairBy::Caller => self.weights.to_json().to_string(),
+            FairBy::Caller | FairBy::Group => self.weights.to_json().to_string(),
             FairBy::Off => String::new(),
         }
+    }
+
+    /// What would be ignored.
+    pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
+        let is_normal = submission.priority.is_none_or(|priority| priority == Priority::Normal);
+        if self.by == FairBy::Off && !is_normal {
+            let why = "all jobs wait in one line; submit without a priority";
+            return Err(BucketError::Turns { by: self.by.as_str(), why });
+        }
+        let why = match self.by {
+            FairBy::Group => return Ok(()),
+            FairBy::Caller => "its callers take turns; submit without a group",
+            FairBy::Off => "all jobs wait in one line; submit without a group",
+        };
+        let refused = Err(BucketError::Turns { by: self.by.as_str(), why });
+        if submission.group.is_some() { refused } else { Ok(()) }
     }
 }
 

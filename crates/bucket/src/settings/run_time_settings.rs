@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 
 use crate::settings::setting_kind::SettingKind::{
-    self, Count, FairBy, Limits, PaceTiers, Rate, Share, Size, SmallCount, Switch, Weights,
+    self, Count, FairBy, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
 };
 
 #[derive(Debug)]
@@ -35,19 +35,21 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 12] = [
     },
     RunTimeSetting {
         name: "max_share",
-        description: "The largest share of the capacity, in jobs and in bytes, for one caller's jobs.",
+        description: "The largest share of the capacity, in jobs and in bytes, for one caller's jobs; or `free`: as \
+                      much as there is free room.",
         example: "25%",
-        kind: Share(|to, share| to.settings.max_share = Some(share)),
+        kind: MaxShare(|to, share| to.settings.max_share = Some(share)),
     },
     RunTimeSetting {
         name: "fair.by",
-        description: "Whose jobs take turns: those of each `caller`, or `off`: all jobs wait in one line.",
+        description: "Whose jobs take turns: those of each `caller`, or `group`; or `off`: all jobs wait in one line.",
         example: "off",
         kind: FairBy(|to, by| to.settings.fair.by = by),
     },
     RunTimeSetting {
         name: "fair.weights",
-        description: "Calls that a caller gets while one of weight 1 gets one, from 1 to 1000; replaced as a whole.",
+        description: "Calls that a caller, or group, gets while one of weight 1 gets one, from 1 to 1000; replaced as \
+                      a whole.",
         example: r#"{"shop":4}"#,
         kind: Weights(|to, weights| to.settings.fair.weights = weights),
     },

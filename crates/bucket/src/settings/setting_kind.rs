@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use dripfeed_job::rate::EXACT;
-use dripfeed_job::{Rate, Share, size};
+use dripfeed_job::{Rate, size};
 use dripfeed_limit::LoadError;
 use serde::de::{DeserializeOwned, Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -15,6 +15,7 @@ use thiserror::Error;
 use crate::settings::BucketSettings;
 use crate::settings::fair::{FairBy, Weights};
 use crate::settings::limits::BucketLimits;
+use crate::settings::max_share::MaxShare;
 use crate::settings::pace_tiers::PaceTiers;
 
 /// What is set at run time.
@@ -33,7 +34,7 @@ pub enum SettingKind {
     SmallCount(Set<u32>),
     /// Bytes as a number, or as text with a unit.
     Size(Set<u64>),
-    Share(Set<Share>),
+    MaxShare(Set<MaxShare>),
     Rate(Set<Rate>),
     Switch(Set<bool>),
     FairBy(Set<FairBy>),
@@ -89,7 +90,9 @@ impl SettingKind {
                 SettingValue::new(count, u32::from(count), set)
             }
             Self::Size(set) => value(json).map(|Size(bytes)| SettingValue::new(bytes, bytes, set))?,
-            Self::Share(set) => value(json).map(|share: Share| SettingValue::new(share.to_string(), share, set))?,
+            Self::MaxShare(set) => {
+                value(json).map(|share: MaxShare| SettingValue::new(share.to_string(), share, set))?
+            }
             Self::Rate(set) => value(json).map(|rate: Rate| SettingValue::new(rate.to_string(), rate, set))?,
             Self::Switch(set) => value(json).map(|on: bool| SettingValue::new(on, on, set))?,
             Self::FairBy(set) => value(json).map(|by: FairBy| SettingValue::new(by.as_str(), by, set))?,
@@ -110,7 +113,7 @@ impl SettingKind {
     /// A value as it is kept in Redis, in JSON.
     pub(crate) fn json_of_text(self, text: &str) -> Result<Json, serde_json::Error> {
         match self {
-            Self::Share(_) | Self::Rate(_) | Self::FairBy(_) => Ok(Json::from(text)),
+            Self::MaxShare(_) | Self::Rate(_) | Self::FairBy(_) => Ok(Json::from(text)),
             _ => serde_json::from_str(text),
         }
     }

@@ -20,13 +20,15 @@ pub(crate) struct Arguments {
     connection: ConnectionArgs,
 }
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 12] = [
     ("ID", |job| shown(job, "/id")),
     ("STATE", |job| shown(job, "/state")),
     ("ATTEMPTS", |job| shown(job, "/attempts")),
     ("ACCEPTED", |job| shown(job, "/accepted_at")),
     ("DUE", |job| shown(job, "/due_at")),
     ("CALLER", |job| shown(job, "/caller")),
+    ("PRIORITY", |job| shown(job, "/priority")),
+    ("GROUP", |job| shown(job, "/group")),
     ("SETTLED", |job| shown(job, "/outcome/settled_at")),
     ("STATUS", |job| shown(job, "/outcome/status")),
     ("REASON", |job| shown(job, "/outcome/reason")),

@@ -35,13 +35,14 @@ pub(crate) struct Arguments {
     connection: ConnectionArgs,
 }
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     ("ID", |job| shown(job, "/id")),
     ("STATE", |job| shown(job, "/state")),
     ("ATTEMPTS", |job| shown(job, "/attempts")),
     ("ACCEPTED", |job| shown(job, "/accepted_at")),
     ("DUE", |job| shown(job, "/due_at")),
     ("CALLER", |job| shown(job, "/caller")),
+    ("PRIORITY", |job| shown(job, "/priority")),
     ("REASON", |job| shown(job, "/outcome/reason")),
 ];
 

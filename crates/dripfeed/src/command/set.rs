@@ -48,7 +48,7 @@ fn value_of(kind: SettingKind, value: &str) -> Result<Json, String> {
         SettingKind::Count(_) | SettingKind::SmallCount(_) => {
             value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is not a whole number"))
         }
-        SettingKind::Size(_) | SettingKind::Share(_) | SettingKind::Rate(_) | SettingKind::FairBy(_) => {
+        SettingKind::Size(_) | SettingKind::MaxShare(_) | SettingKind::Rate(_) | SettingKind::FairBy(_) => {
             Ok(Json::from(value))
         }
         SettingKind::Switch(_) => value.parse::<bool>().map(Json::from).map_err(|_| "use true or false".to_owned()),

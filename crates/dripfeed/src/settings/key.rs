@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
-use dripfeed_job::BucketName;
+use dripfeed_job::{BucketName, Priority};
 use dripfeed_limit::ServiceName;
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ use super::tree::Step;
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a section [[keys]] with id, sha256 or hash_file, scopes, buckets and services"
+    expecting = "a section [[keys]] with id, sha256 or hash_file, scopes, buckets, services and priority"
 )]
 struct Entry {
     id: String,
@@ -30,6 +30,8 @@ struct Entry {
     buckets: Vec<String>,
     /// As the buckets.
     services: Option<Vec<String>>,
+    #[serde(default)]
+    priority: Priority,
 }
 
 fn all() -> Vec<String> {
@@ -80,7 +82,8 @@ fn read_entry(
         Some(names) => selector::read_services(reader, &below(path, "services"), names),
         None => buckets.clone().map(of_the_same_names),
     };
-    Some(ApiKey { id: entry.id, sha256: sha256?, scopes: entry.scopes, buckets: buckets?, services: services? })
+    let Entry { id, scopes, priority, .. } = entry;
+    Some(ApiKey { id, sha256: sha256?, scopes, buckets: buckets?, services: services?, priority })
 }
 
 fn of_the_same_names(buckets: BucketSet) -> ServiceSet {

@@ -89,6 +89,7 @@ pub fn key(id: &str, scopes: &[Scope]) -> ApiKey {
         scopes: scopes.to_vec(),
         buckets: BucketSet::All,
         services: ServiceSet::Named(BTreeSet::from(["shop".parse().unwrap()])),
+        priority: dripfeed_job::Priority::Normal,
     }
 }
 

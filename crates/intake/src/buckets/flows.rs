@@ -2,7 +2,8 @@
 
 use axum::Json;
 use dripfeed_auth::Read;
-use dripfeed_bucket::{Flow, Flows};
+use dripfeed_bucket::{Flow, Flows, PriorityState};
+use dripfeed_job::duration::ms_up;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,12 +16,12 @@ use crate::request::pagination::{self, Params};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct FlowsQuery {
-    /// The maximum number of callers.
+    /// The maximum number of items.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
 }
 
-/// Returns the callers whose jobs wait in a bucket, in the order of their turns.
+/// Returns the callers, or groups, whose jobs wait in a bucket, in the order of their turns.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/flows", tag = "buckets", params(parameters::Bucket, FlowsQuery),
     responses((status = 200, description = "The callers", body = FlowSummary), responses::OfList)
@@ -36,23 +37,43 @@ pub(crate) async fn flows(
 #[derive(Serialize, ToSchema)]
 #[schema(as = Flows)]
 pub(crate) struct FlowSummary {
-    /// `caller`, or `off`: new jobs wait in one line, and aren't listed here.
+    /// `caller` or `group`; or `off`: new jobs wait in one line, and aren't listed here.
     by: &'static str,
+    /// Those that jobs wait at, the highest first.
+    priorities: Vec<PriorityOfFlows>,
     items: Vec<FlowState>,
     /// All flows, also those of callers that had their turn and wait for nothing now.
     flows: u64,
 }
 
-/// What waits of one caller.
+/// What waits at one priority. Of very many callers the first ones are looked at.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FlowsOfPriority)]
+struct PriorityOfFlows {
+    /// `high`, `normal` or `low`.
+    priority: &'static str,
+    /// At least this many jobs.
+    waiting: u64,
+    /// How long ago the oldest of these was admitted. Where higher ones never end, it grows and grows.
+    #[schema(required)]
+    oldest_age_ms: Option<u64>,
+}
+
+/// What waits of one caller, or group, at one priority.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Flow)]
 struct FlowState {
-    /// Null: jobs without a caller.
+    /// Null: jobs without a caller, or a group's.
     #[schema(required)]
     caller: Option<String>,
+    /// Only of a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    /// `high`, `normal` or `low`: all of a higher one come first.
+    priority: &'static str,
     /// Jobs that wait for their turn; of more than 1000 runs of jobs, at least this many.
     waiting: u64,
-    /// Calls while a caller of weight 1 gets one.
+    /// Calls while a caller or group of weight 1 gets one.
     weight: u16,
     /// From 1: the next one.
     place: u64,
@@ -62,10 +83,23 @@ impl From<Flows> for FlowSummary {
     fn from(flows: Flows) -> Self {
         let state = |(flow, place): (Flow, u64)| FlowState {
             caller: flow.caller,
+            group: flow.group,
+            priority: flow.priority.as_str(),
             waiting: flow.waiting,
             weight: flow.weight,
             place,
         };
-        Self { by: flows.by.as_str(), items: flows.items.into_iter().zip(1..).map(state).collect(), flows: flows.known }
+        Self {
+            by: flows.by.as_str(),
+            priorities: flows.priorities.into_iter().map(PriorityOfFlows::from).collect(),
+            items: flows.items.into_iter().zip(1..).map(state).collect(),
+            flows: flows.known,
+        }
+    }
+}
+
+impl From<PriorityState> for PriorityOfFlows {
+    fn from(state: PriorityState) -> Self {
+        Self { priority: state.priority.as_str(), waiting: state.waiting, oldest_age_ms: state.oldest_age.map(ms_up) }
     }
 }

@@ -4,9 +4,9 @@ pub(crate) mod row;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{Bucket, Census, Overrides, Pace, RefusalReason, ReplicaCensus};
+use dripfeed_bucket::{Bucket, Census, MaxShare, Overrides, Pace, RefusalReason, ReplicaCensus};
+use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::{BucketName, Share};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -27,9 +27,10 @@ pub(crate) struct BucketState {
     pub(crate) capacity: u64,
     bytes: u64,
     capacity_bytes: u64,
-    /// The largest share of the capacity, in jobs and in bytes, for one caller's jobs; null: all of it.
+    /// The largest share of the capacity, in jobs and in bytes, for one caller's jobs, such as `25%`;
+    /// or `free`: as much as there is free room; null: all of it.
     #[schema(value_type = Option<String>, required)]
-    max_share: Option<Share>,
+    max_share: Option<MaxShare>,
     /// The rate limits of submissions.
     #[schema(value_type = Vec<Policy>)]
     limits: Vec<Value>,

@@ -21,6 +21,8 @@ pub(crate) struct KeyInfo {
     scopes: Vec<&'static str>,
     /// Whether it is for all buckets.
     all_buckets: bool,
+    /// The highest priority that its jobs may have: `high`, `normal` or `low`.
+    priority: &'static str,
 }
 
 /// Returns what the caller's key may do.
@@ -31,5 +33,10 @@ pub(crate) struct KeyInfo {
 pub(crate) async fn key(State(intake): State<Intake>, headers: HeaderMap) -> Result<Json<KeyInfo>, Problem> {
     let caller = intake.keys().caller(&headers).ok_or_else(Problem::unauthenticated)?;
     let scopes = Scope::ALL.into_iter().filter(|scope| caller.may(*scope)).map(Scope::as_str).collect();
-    Ok(Json(KeyInfo { id: caller.id().map(str::to_owned), scopes, all_buckets: caller.may_use_all_buckets() }))
+    Ok(Json(KeyInfo {
+        id: caller.id().map(str::to_owned),
+        scopes,
+        all_buckets: caller.may_use_all_buckets(),
+        priority: caller.highest_priority().as_str(),
+    }))
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use dripfeed_auth::Read;
 use dripfeed_bucket::JobView;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{BucketName, JobId, Outcome};
+use dripfeed_job::{BucketName, JobId, Outcome, Priority};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -47,6 +47,12 @@ pub(crate) struct Job {
     /// The id of the key that submitted it.
     #[schema(required)]
     caller: Option<String>,
+    /// `high`, `normal` or `low`, while it is in the bucket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<&'static str>,
+    /// The group whose turn it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
     /// The replica that claimed it, while in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     consumer: Option<String>,
@@ -73,6 +79,8 @@ impl Job {
             accepted_at: time::show(view.id.accepted_ms()),
             due_at: view.due_ms.map(time::show),
             caller: view.caller,
+            priority: view.priority.map(Priority::as_str),
+            group: view.group,
             consumer: view.consumer,
             outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
             replay_of: view.replay_of,

@@ -54,6 +54,13 @@ pub(crate) struct Options {
     /// The job expires if no attempt has started by then: `60s`, at most 30 days.
     #[param(rename = "Dripfeed-Expires-In", value_type = formats::Duration, inline, required = false)]
     expires_in: Option<String>,
+    /// `high`, `normal` or `low`: of the jobs that wait, all of a higher priority are called first. A key has a highest
+    /// one that it may ask for.
+    #[param(rename = "Dripfeed-Priority", value_type = formats::Priority, inline, required = false)]
+    priority: Option<String>,
+    /// Whose turn the job waits for, with `fair.by = "group"`.
+    #[param(rename = "Dripfeed-Group", value_type = formats::Group, inline, required = false)]
+    group: Option<String>,
     /// Retries after the first attempt.
     #[param(rename = "Dripfeed-Retries", minimum = 0, maximum = 100)]
     retries: Option<u32>,

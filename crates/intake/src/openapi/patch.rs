@@ -70,11 +70,14 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
         SettingKind::Count(_) => count(KnownFormat::Int64).into(),
         SettingKind::SmallCount(_) => count(KnownFormat::Int32).into(),
         SettingKind::Size(_) => of(Size::name()),
-        SettingKind::Share(_) => text(formats::Share::schema()),
+        SettingKind::MaxShare(_) => {
+            let free = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["free"]));
+            one_of_or_null(formats::Share::schema()).item(free).description(description).into()
+        }
         SettingKind::Rate(_) => text(formats::Rate::schema()),
         SettingKind::Switch(_) => plain(Type::Boolean).into(),
         SettingKind::FairBy(_) => {
-            let words = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["caller", "off"]));
+            let words = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["caller", "group", "off"]));
             one_of_or_null(words).description(description).into()
         }
         SettingKind::Weights(_) => {

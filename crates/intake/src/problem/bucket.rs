@@ -84,7 +84,7 @@ impl From<BucketError> for Problem {
                 Self::internal()
             }
             BucketError::Cursor(_) => Self::new(Code::BadQuery, format!("cursor: {error}")),
-            BucketError::Unsupported(_) => Self::new(Code::Unsupported, error.to_string()),
+            BucketError::Unsupported(_) | BucketError::Turns { .. } => Self::new(Code::Unsupported, error.to_string()),
             BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
             BucketError::Closing => Self::draining(),
         }

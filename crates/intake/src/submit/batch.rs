@@ -32,6 +32,7 @@ use crate::request::client_ip::ClientIp;
 use crate::shares::Waiter;
 use crate::submit::admit::{counted, judge};
 use crate::submit::options;
+use crate::submit::priority::capped;
 use crate::submit::ratelimit_fields::FreeCapacity;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
@@ -92,8 +93,11 @@ async fn admit_all(
 ) -> Response {
     let mut submissions = Vec::with_capacity(read.len());
     // A problem for an invalid item; None for one that the bucket decides on.
-    let invalid: Vec<Option<Problem>> =
-        read.into_iter().map(|item| item.map(|submission| submissions.push(submission)).err()).collect();
+    let invalid: Vec<Option<Problem>> = read
+        .into_iter()
+        .map(|item| item.and_then(|submission| capped(caller, bucket, submission)))
+        .map(|item| item.map(|submission| submissions.push(submission)).err())
+        .collect();
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
     let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;

@@ -18,6 +18,7 @@ use crate::request::body;
 use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
+use crate::submit::priority::capped;
 use crate::submit::receipt::Receipt;
 use crate::submit::sync_wait::SyncWait;
 
@@ -52,7 +53,7 @@ pub(crate) async fn proxy(
     }
     let request = Proxied { method, uri: &uri, headers: &headers };
     let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
-    let submission = counted(&intake, bucket.name(), read)?;
+    let submission = counted(&intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
     admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
 }

@@ -18,6 +18,7 @@ use crate::request::body;
 use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
+use crate::submit::priority::capped;
 use crate::submit::receipt::Receipt;
 use crate::submit::sync_wait::SyncWait;
 
@@ -55,7 +56,8 @@ pub(crate) async fn put(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let submission = counted(intake, bucket.name(), read(intake, &caller, &headers, body).await)?;
+    let read = read(intake, &caller, &headers, body).await;
+    let submission = counted(intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
     admit(intake, &bucket, submission, Origin { headers, address }, wait).await
 }

@@ -49,7 +49,8 @@ fn column<'f>(frame: &'f Value, bucket: &str, name: &str) -> &'f Value {
 fn key(id: &str, bucket: &str) -> ApiKey {
     let buckets = BucketSet::Named([bucket.parse().unwrap()].into());
     let sha256 = Sha256::digest(id).into();
-    ApiKey { id: id.to_owned(), sha256, scopes: vec![Scope::Read], buckets, services: ServiceSet::All }
+    let priority = dripfeed_job::Priority::Normal;
+    ApiKey { id: id.to_owned(), sha256, scopes: vec![Scope::Read], buckets, services: ServiceSet::All, priority }
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ async fn a_history_takes_a_known_window_and_the_scope_read() {
         scopes: vec![Scope::Submit],
         buckets: BucketSet::All,
         services: ServiceSet::All,
+        priority: dripfeed_job::Priority::Normal,
     }]);
     let asked = stage.ask("GET /v1/buckets/b/history", &[("dripfeed-key", "secret")], "").await;
     asked.refuses(403, "forbidden");

@@ -10,7 +10,8 @@ use crate::stage::{Stage, delivered, settings};
 #[tokio::test]
 async fn a_key_shows_what_it_may_do() {
     let stage = Stage::set().await;
-    let everyone = json!({"id": null, "scopes": ["submit", "read", "inspect", "operate"], "all_buckets": true});
+    let scopes = ["submit", "read", "inspect", "operate"];
+    let everyone = json!({"id": null, "scopes": scopes, "all_buckets": true, "priority": "high"});
     assert_eq!(stage.get("/v1/key").await.json(), everyone);
     stage.keys.replace([ApiKey {
         id: "tenant".to_owned(),
@@ -18,9 +19,10 @@ async fn a_key_shows_what_it_may_do() {
         scopes: vec![Scope::Read],
         buckets: BucketSet::Named(BTreeSet::from(["b".parse().unwrap()])),
         services: ServiceSet::All,
+        priority: dripfeed_job::Priority::Normal,
     }]);
     let theirs = stage.ask("GET /v1/key", &[("dripfeed-key", "secret")], "").await.json();
-    assert_eq!(theirs, json!({"id": "tenant", "scopes": ["read"], "all_buckets": false}));
+    assert_eq!(theirs, json!({"id": "tenant", "scopes": ["read"], "all_buckets": false, "priority": "normal"}));
     // Redis serves the buckets of others, too.
     stage.ask("GET /v1/redis", &[("dripfeed-key", "secret")], "").await.refuses(403, "forbidden");
 }
@@ -111,6 +113,7 @@ async fn who_holds_room_and_which_limit_refused_is_known() {
         scopes: vec![Scope::Submit, Scope::Read],
         buckets: BucketSet::All,
         services: ServiceSet::All,
+        priority: dripfeed_job::Priority::Normal,
     });
     let max_share = Some("30%".parse().unwrap());
     let stage = Stage::with(vec![BucketSettings { max_share, ..settings("b") }], keys.to_vec(), &[]).await;

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use dripfeed_bucket::{BucketSettings, FailedCall, Feedback};
+use dripfeed_job::Priority;
 use futures::future::join_all;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -20,7 +21,8 @@ fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> ApiKey {
         None => (BucketSet::All, ServiceSet::All),
     };
     // The secret of a key is its id, here.
-    ApiKey { id: id.to_owned(), sha256: Sha256::digest(id).into(), scopes: scopes.to_vec(), buckets, services }
+    let (sha256, priority) = (Sha256::digest(id).into(), Priority::Normal);
+    ApiKey { id: id.to_owned(), sha256, scopes: scopes.to_vec(), buckets, services, priority }
 }
 
 async fn stage() -> Stage {

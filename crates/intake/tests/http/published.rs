@@ -53,10 +53,10 @@ async fn the_schema_of_a_change_accepts_what_the_intake_accepts() {
     let [of_pace, not_of_pace] = rates(|rate| json!({"pace": {"target": rate}, "leak": {"burst": 1}}));
     accepted.extend(of_pace);
     refused.extend(not_of_pace);
-    for share in ["100%", "25%", "12.5%", "0.01%", "5 %", "99.99%", "010%"] {
+    for share in ["100%", "25%", "12.5%", "0.01%", "5 %", "99.99%", "010%", "free"] {
         accepted.push(json!({"max_share": share}));
     }
-    for share in ["0%", "100.01%", "25", "-1%", "0.001%", "1.%", "0.0%", "101%"] {
+    for share in ["0%", "100.01%", "25", "-1%", "0.001%", "1.%", "0.0%", "101%", "Free"] {
         refused.push(json!({"max_share": share}));
     }
     for bytes in [json!("64MiB"), json!("1 KiB"), json!("5kB"), json!(1), json!(null)] {

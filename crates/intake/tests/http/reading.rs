@@ -13,7 +13,7 @@ async fn a_job_shows_its_state() {
     let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
     assert!(job["accepted_at"].as_str().unwrap().ends_with('Z'));
     let expected = json!({"id": waiting, "bucket": "b", "state": "waiting", "attempts": 0,
-        "accepted_at": job["accepted_at"], "due_at": null, "caller": null, "outcome": null});
+        "accepted_at": job["accepted_at"], "due_at": null, "caller": null, "priority": "normal", "outcome": null});
     assert_eq!(job, expected);
 
     let replica = stage.replica().await;

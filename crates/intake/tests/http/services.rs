@@ -324,6 +324,7 @@ async fn the_key_is_the_default_caller_of_a_check() {
         scopes: vec![Scope::Submit, Scope::Operate],
         buckets: BucketSet::All,
         services: services.clone(),
+        priority: dripfeed_job::Priority::Normal,
     };
     let stage = Stage::with(vec![settings("b")], vec![key("east"), key("west")], &[]).await;
     let put = stage.ask(RULES, &[("dripfeed-key", "east")], limit(1).to_string()).await;

@@ -1,9 +1,13 @@
 /// Many jobs in one request.
 mod batches;
+/// Groups that take turns.
+mod groups;
 /// Invalid options, in every form.
 mod options;
 /// Large requests, and those of many parts.
 mod parsing;
+/// Priorities, and how high a key's jobs may be.
+mod priorities;
 /// Proxied requests.
 mod proxying;
 /// One job in one request.

@@ -13,8 +13,10 @@ use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::forward::ForwardHeaders;
+use crate::group::Group;
 use crate::names::JobId;
 use crate::path::UpstreamPath;
+use crate::priority::Priority;
 use crate::submission::Submission;
 use crate::units::duration::ms_up;
 
@@ -25,6 +27,10 @@ pub const FIELDS: [&str; 8] = ["body", "content_type", "method", "path", "header
 /// The fields that only those have of which they say something: W3C trace context · attempts after the first · ms for
 /// one attempt. And the first due time and the deadline, ms since the epoch, which Redis writes.
 const OPTIONS: [&str; 3] = ["traceparent", "retries", "timeout"];
+
+/// The same of what says when a job's turn comes: `high` or `low` · group. The checksum doesn't cover it, so that a
+/// replica of an earlier release, which doesn't know it, calls the job.
+const TURNS: [&str; 2] = ["priority", "group"];
 
 /// What the checksum covers, in its order. Where a field is missing, its part is empty.
 const COVERED: [&str; 10] =
@@ -56,6 +62,9 @@ pub struct Job {
     pub expires_ms: Option<u64>,
     pub retries: Option<u32>,
     pub timeout: Option<Duration>,
+    /// None: normal.
+    pub priority: Option<Priority>,
+    pub group: Option<Group>,
     /// What the entry counts against the bucket's bytes; 0 for a foreign entry, which was never counted.
     pub bytes: u64,
 }
@@ -138,11 +147,21 @@ pub fn encode(submission: &Submission) -> NewEntry {
         submission.retries.map(|retries| retries.to_string()).unwrap_or_default(),
         submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default(),
     ];
+    let turns = [
+        submission.priority.filter(|priority| *priority != Priority::Normal).map(Priority::as_str),
+        submission.group.as_ref().map(Group::as_str),
+    ];
+    let turns = turns.map(|text| text.unwrap_or_default().to_owned());
     let covered = [&body, &content_type, &method, &path, &headers, &caller].map(FieldValue::as_bytes);
     let sum = checksum(covered.into_iter().chain(options.iter().map(String::as_bytes)).chain([LAYOUT.as_bytes()]));
     NewEntry {
         values: [body, content_type, method, path, headers, caller, FieldValue::Text(sum), text(Some(LAYOUT))],
-        options: OPTIONS.into_iter().zip(options).filter(|(_, value)| !value.is_empty()).collect(),
+        options: OPTIONS
+            .into_iter()
+            .zip(options)
+            .chain(TURNS.into_iter().zip(turns))
+            .filter(|(_, value)| !value.is_empty())
+            .collect(),
     }
 }
 
@@ -184,6 +203,9 @@ pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
         expires_ms: entry.parse("expires", |text| text.parse().ok())?,
         retries: entry.parse("retries", |text| text.parse().ok())?,
         timeout: entry.parse("timeout", |text| text.parse().ok().map(Duration::from_millis))?,
+        // Only its turn goes by these: what somebody else has written there doesn't make it unreadable.
+        priority: entry.text("priority").ok().flatten().and_then(|text| text.parse().ok()),
+        group: entry.text("group").ok().flatten().and_then(|text| text.parse().ok()),
         bytes: counted_bytes(fields),
     })
 }

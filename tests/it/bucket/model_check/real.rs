@@ -89,7 +89,7 @@ impl Real {
         let mut settings = buckets::settings(&format!("b{}", BUCKETS.fetch_add(1, Ordering::Relaxed)));
         settings.capacity = setup.capacity;
         settings.capacity_bytes = setup.capacity_bytes;
-        settings.max_share = setup.max_share.map(percent);
+        settings.max_share = setup.max_share.map(percent).map(MaxShare::Part);
         // The model has one line; histories with turns are among their promises.
         settings.fair.by = FairBy::Off;
         settings.deliveries = setup.deliveries;
@@ -302,7 +302,10 @@ impl Real {
         Picture {
             level: census.level,
             capacity: census.capacity,
-            max_share: census.max_share.map(|share| share.of(100)),
+            max_share: census.max_share.map(|share| match share {
+                MaxShare::Part(share) => share.of(100),
+                MaxShare::Free => unreachable!("none is set"),
+            }),
             holders: self.holders().await,
             bytes: census.bytes,
             waiting: census.waiting,

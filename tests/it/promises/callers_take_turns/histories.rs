@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{JobId, Start, Submission};
+use dripfeed_job::{JobId, Priority, Start, Submission};
 use dripfeed_tests::buckets::{DELIVERED, changed, join};
 use dripfeed_tests::redis_server::TestRedis;
 use fastrand::Rng;
@@ -13,6 +13,9 @@ use serde_json::json;
 
 use super::of;
 
+/// Most jobs ask for none, and the others are few enough to begin and end.
+const PRIORITIES: [Option<Priority>; 6] = [None, None, None, None, Some(Priority::High), Some(Priority::Low)];
+const GROUPS: [Option<&str>; 6] = [None, None, None, None, Some("a"), Some("x")];
 const CALLERS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
 struct History<'r> {
@@ -47,14 +50,19 @@ impl<'r> History<'r> {
         let caller = CALLERS[self.rng.usize(..CALLERS.len())];
         let size = if self.rng.u8(..20) == 0 { 100_000 } else { self.rng.usize(..300) };
         let start = if self.rng.u8(..10) == 0 { Start::After(Duration::from_millis(5)) } else { Start::AtOnce };
-        Submission { start, ..of(caller, "x".repeat(size)) }
+        let priority = PRIORITIES[self.rng.usize(..PRIORITIES.len())];
+        let group = GROUPS[self.rng.usize(..GROUPS.len())].and_then(|group| group.parse().ok());
+        Submission { start, priority, group, ..of(caller, "x".repeat(size)) }
     }
 
     async fn step(&mut self) {
         match self.rng.u8(..100) {
             0..30 => {
                 let jobs = (0..self.rng.usize(1..80)).map(|_| self.job()).collect();
-                let answers = self.bucket.admit_many(jobs).await.into_iter().map(Result::unwrap);
+                let answers = self.bucket.admit_many(jobs).await;
+                // Those with a priority or a group, where no such turns are taken.
+                let answers = answers.into_iter().filter(|answer| !matches!(answer, Err(BucketError::Turns { .. })));
+                let answers = answers.map(Result::unwrap);
                 self.added += answers.filter(|answer| matches!(answer, Admission::Admitted(_))).count() as u64;
             }
             30..55 => self.take().await,
@@ -62,7 +70,8 @@ impl<'r> History<'r> {
             75..80 => {
                 for _ in 0..self.rng.u8(1..40) {
                     let caller = CALLERS[self.rng.usize(..CALLERS.len())];
-                    let add = format!("XADD {} * body by-hand caller {caller}", self.key("jobs"));
+                    let options = ["", " priority high", " priority no", " group x"][self.rng.usize(..4)];
+                    let add = format!("XADD {} * body by-hand caller {caller}{options}", self.key("jobs"));
                     self.redis.tell::<String>(&add).await;
                     self.added += 1;
                 }
@@ -78,7 +87,7 @@ impl<'r> History<'r> {
                 self.bucket.apply_overrides(&changed("fair.weights", weights)).await.unwrap();
             }
             93..95 => {
-                let by = if self.rng.bool() { "off" } else { "caller" };
+                let by = ["off", "caller", "group"][self.rng.usize(..3)];
                 self.bucket.apply_overrides(&changed("fair.by", by)).await.unwrap();
             }
             95..98 => {

@@ -27,9 +27,9 @@ local function ended_so_far(tally)
   return whole(ended)
 end
 
--- { id, state, failed attempts, due in ms or '', caller, consumer or '' }. `owner` is the consumer that holds it, or
--- ''.
+-- { id, state, failed attempts, due in ms or '', caller, consumer or '', '', '' }. `owner` is the consumer that
+-- holds it, or ''. No job of a list has a priority or a group.
 local function view(element, owner)
   local caller = caller_of(entry_of(nil, element))
-  return { read_head(element).id, owner ~= '' and 'in_flight' or 'waiting', 0, '', caller or '', owner }
+  return { read_head(element).id, owner ~= '' and 'in_flight' or 'waiting', 0, '', caller or '', owner, '', '' }
 end

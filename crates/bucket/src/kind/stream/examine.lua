@@ -42,7 +42,7 @@ for _ = 1, LOOKED_AT do
   count_read(entry[2])
   -- What was delayed isn't called before that, whatever became of its due time.
   present[id], last, next = tonumber(field(entry[2], 'due')) or 0, id, '(' .. id
-  flows[id] = flow_of(caller_of(entry[2]))
+  flows[id] = flow_of_entry(entry[2])
   answer[#answer + 1] = { id, counted_bytes(entry[2]), caller_of(entry[2]) or '' }
   if delivered and not owners[id] and not is_after(id, delivered) and not is_in_range(id, flows[id]) then
     found('stranded', id)

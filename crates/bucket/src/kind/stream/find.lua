@@ -3,8 +3,8 @@
 -- needs: now, kind/pending, kind/view
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)  4 outcomes (hash)  5 failed (hash)
 -- ARGV  1 id
--- Result  {} | { id, state, failed attempts, due in ms or '', caller, consumer or '', what is kept of those attempts,
---         the dead letter that it was } | { 'ended', its outcome }
+-- Result  {} | { id, state, failed attempts, due in ms or '', caller, consumer or '', priority or '', group or '',
+--         what is kept of those attempts, the dead letter that it was } | { 'ended', its outcome }
 local keys = { parked = KEYS[2], attempts = KEYS[3] }
 local id = ARGV[1]
 local found = redis.call('XRANGE', KEYS[1], id, id)[1]

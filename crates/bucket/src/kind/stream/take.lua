@@ -129,7 +129,7 @@ do
       local found = redis.call('XRANGE', keys.jobs, id, id)[1]
       if found then
         count_read(found[2])
-        note_again(id, flow_of(caller_of(found[2])))
+        note_again(id, flow_of_entry(found[2]))
       else
         forget_gone(keys, id, redis.call('HGET', ATTEMPTS, id))
       end

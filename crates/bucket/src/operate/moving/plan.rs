@@ -51,6 +51,8 @@ impl Mover {
             expires_in: None,
             retries: job.retries,
             timeout: job.timeout,
+            priority: job.priority,
+            group: job.group,
         };
         MovePlan::Move(Box::new(submission), deadline_ms)
     }

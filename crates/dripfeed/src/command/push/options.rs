@@ -27,6 +27,12 @@ pub(super) struct Options {
     /// Header for the upstream; repeatable
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
+    /// Priority: high, normal or low [default: normal]
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<String>,
+    /// Group whose turn the job waits for, in a bucket with fair.by = "group"
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
     /// Retries after the first attempt
     #[arg(long, value_name = "NUMBER")]
     retries: Option<String>,
@@ -39,7 +45,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn named(&self) -> [(&'static str, Option<&str>); 8] {
+    fn named(&self) -> [(&'static str, Option<&str>); 10] {
         [
             ("idempotency-key", self.idempotency_key.as_deref()),
             ("dripfeed-delay", self.delay.as_deref()),
@@ -47,6 +53,8 @@ impl Options {
             ("dripfeed-expires-in", self.expires_in.as_deref()),
             ("dripfeed-method", self.method.as_deref()),
             ("dripfeed-path", self.path.as_deref()),
+            ("dripfeed-priority", self.priority.as_deref()),
+            ("dripfeed-group", self.group.as_deref()),
             ("dripfeed-retries", self.retries.as_deref()),
             ("dripfeed-timeout", self.timeout.as_deref()),
         ]

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_bucket::{FairBy, Weights};
-use dripfeed_job::Share;
+use dripfeed_bucket::{FairBy, MaxShare, Weights};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -35,7 +34,7 @@ pub(super) struct Section {
     #[serde(deserialize_with = "deserialize::size")]
     pub(super) capacity_bytes: u64,
     #[serde(deserialize_with = "deserialize::empty_is_none")]
-    pub(super) max_share: Option<Share>,
+    pub(super) max_share: Option<MaxShare>,
     pub(super) fair: FairSection,
     pub(super) kind: ConfiguredKind,
     pub(super) key: String,

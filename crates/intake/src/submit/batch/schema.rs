@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 
-use crate::openapi::formats::{Duration, IdempotencyKey};
+use crate::openapi::formats::{Duration, Group, IdempotencyKey, Priority};
 
 /// At least one item.
 pub(super) struct BatchItems;
@@ -85,6 +85,10 @@ struct BatchOptions {
     /// Headers for the upstream.
     #[schema(required = false)]
     forward: std::collections::BTreeMap<String, String>,
+    #[schema(required = false, value_type = Priority, inline)]
+    priority: String,
+    #[schema(required = false, value_type = Group, inline)]
+    group: String,
     #[schema(required = false, minimum = 0, maximum = 100)]
     retries: u32,
     #[schema(required = false, value_type = Duration, inline)]

@@ -25,6 +25,7 @@ pub(in crate::wire) fn assert_as_submitted(job: &Job, submission: &Submission) {
     assert_eq!(job.caller, submission.caller);
     assert_eq!(job.retries, submission.retries);
     assert_eq!(job.timeout, submission.timeout);
+    assert_eq!((job.priority, &job.group), (submission.priority, &submission.group));
 }
 
 #[test]
@@ -37,6 +38,8 @@ fn a_job_reads_back_as_it_was_submitted() {
         caller: Some("alice".to_owned()),
         retries: Some(2),
         timeout: Some(Duration::from_millis(1500)),
+        priority: Some(Priority::High),
+        group: "tenant-17".parse().ok(),
         ..Submission::default()
     };
     submission.headers.push("x-a", "1").unwrap();

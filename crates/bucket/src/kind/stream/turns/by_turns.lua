@@ -1,5 +1,5 @@
 -- Stream kind: hands out what waits in flows, in the order of their virtual times.
--- needs: constants, now, kind/held, kind/pending, kind/flows, kind/divide, kind/give
+-- needs: constants, now, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide, kind/give
 
 -- Up to `want` jobs in all. Whether that was all that waits in flows. (What it needs stands inside: Redis makes each
 -- function of a script again in each call, and a script has no room for more than 200 names.)
@@ -159,6 +159,7 @@ local function hand_out_by_turns(keys, consumer, want, weights)
     if #rests > 0 then redis.call('ZADD', RANGES, unpack(rests)) end
     if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
     if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
+    begin_again_if_late(charged)
   end
 
   while takes_more() do

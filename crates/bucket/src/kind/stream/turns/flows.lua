@@ -1,34 +1,62 @@
 -- Stream kind: whose turn it is. What waits stands in the stream, and once somebody has to wait for others it is sorted
--- in by its caller, in two keys:
---   flows   zset: flow `number caller` → its virtual time. The first one is next. A flow leaves when its turn comes and
---           nothing of it waits: so it keeps its place while it is away, and gains nothing by coming and going
+-- in by its flow, which is what one caller, or group, has waiting at one priority; in two keys:
+--   flows   zset: flow `number name` → its virtual time. The first one is next. A flow leaves when its turn comes and
+--           nothing of it waits: so it keeps its place while it is away, and gains nothing by coming and going. The
+--           times of each priority lie apart, and the number of a flow says of which it is (bounds_of)
 --   ranges  zset: `first last jobs` → twice the number of a flow, and 1: ids of a run of the stream that waits, all of
 --           one flow. A job that waits again after an attempt is alone, and has no 1: it comes before the new ones. A
 --           rest begins with `(`, by which XRANGE leaves an id out
 -- The group's last-delivered id moves along (NOACK, SETID), else XREADGROUP would hand out again what was taken out of
 -- order. So a job is pending, or in a range, or behind that id, from where it is sorted in when it matters.
--- needs: constants, now
+-- needs: constants, now, kind/entry
 
 local FLOWS, RANGES = KEYS[#KEYS - 1], KEYS[#KEYS]
 
--- What a call costs a flow of weight 1; and by how much less one comes later that isn't the first.
-local UNIT, LATER = 1000, 0.000001
+-- What a call costs a flow of weight 1.
+local UNIT = 1000
 -- The flow of jobs that nobody knows the flow of, because somebody deleted these keys. It comes before all others.
-local UNSORTED, BEFORE_ALL = '0 ', '-inf'
+local UNSORTED = '0 '
 
-local flow_of
+local flow_of, bounds_of
 do
-  local flows_by_caller = {}
+  -- Priorities by their rank: 0 is normal. Every other name, and none, is normal, too.
+  local RANKS = { high = 1, low = 2 }
+  -- How far apart the times of two ranks begin, high ones before the normal: in a double such a time is as exact as
+  -- what a newcomer is later. And how many numbers there are for callers, and for groups, of one rank.
+  local SPAN, NUMBERS = 2 ^ 32, 2 ^ 44
 
-  -- Of a caller; '' or nil for jobs without one. `jobs`: how many this script has found to wait.
-  function flow_of(caller)
-    caller = caller or ''
-    if not flows_by_caller[caller] then
-      local number = tonumber(string.sub(redis.sha1hex(caller), 1, 11), 16) + 1
-      flows_by_caller[caller] = { name = whole(number) .. ' ' .. caller, number = number, jobs = 0 }
-    end
-    return flows_by_caller[caller]
+  -- Of a rank: when its times begin and when those of the next one do; the same as Redis is asked for them; and the
+  -- first numbers of its flows: of callers, and of groups. Ranks have theirs one behind the other.
+  function bounds_of(rank)
+    local origin = rank == 0 and 0 or rank == 1 and -SPAN or SPAN
+    local first = 2 * rank * NUMBERS + 1
+    return origin, origin + SPAN, whole(origin), '(' .. whole(origin + SPAN), first, first + NUMBERS
   end
+
+  -- Of callers and of groups, of each rank.
+  local flows, noted = { [0] = {}, {}, {}, {}, {}, {} }, { [0] = 0, 0, 0 }
+
+  -- Of a group, or else of a caller, '' or nil for jobs without one; and of a priority. `of`: whose; `jobs`: how many
+  -- this script has found to wait; `noted`: the same of each rank.
+  function flow_of(group, caller, priority)
+    local rank, name = RANKS[priority] or 0, group or caller or ''
+    local block = 2 * rank + (group and 1 or 0)
+    local flow = flows[block][name]
+    if not flow then
+      local number = block * NUMBERS + tonumber(string.sub(redis.sha1hex(name), 1, 11), 16) + 1
+      flow = {
+        name = whole(number) .. ' ' .. name, number = number, of = name, group = group, rank = rank,
+        priority = priority, jobs = 0, noted = noted,
+      }
+      flows[block][name] = flow
+    end
+    return flow
+  end
+end
+
+local function flow_of_entry(entry)
+  local group = field(entry, 'group')
+  return flow_of(group and string.sub(group, 1, LONGEST_CALLER), caller_of(entry), field(entry, 'priority'))
 end
 
 -- By caller; one that isn't in it has 1. `text`: '' where nobody takes turns.
@@ -53,10 +81,11 @@ end
 
 local end_run, note_again, note_new, forget_runs, first_flows, write_runs
 do
+  -- By how much less than a call a newcomer comes behind the one before it.
+  local LATER = 0.000001
   -- What this script has found to wait: { first, last, jobs, flow, whether the next job may join it, whether it waits
   -- again }….
   local runs = {}
-
   function forget_runs()
     runs = {}
   end
@@ -67,7 +96,7 @@ do
 
   local function note_waiting(id, flow)
     local run = runs[#runs]
-    flow.jobs = flow.jobs + 1
+    flow.jobs, flow.noted[flow.rank] = flow.jobs + 1, flow.noted[flow.rank] + 1
     if run and run.is_open and run.flow == flow then
       run.last, run.jobs = id, run.jobs + 1
     else
@@ -82,13 +111,13 @@ do
   end
 
   -- One that nobody has: it waits, or its time has not come. `due` and `deadline` in ms, or nil.
-  function note_new(jobs, id, caller, due, deadline)
+  function note_new(jobs, id, flow, due, deadline)
     if due and due > now_ms and not (deadline and deadline <= now_ms) then
       redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
       redis.call('ZADD', KEYS[#KEYS - 2], whole(due), id)
       end_run()
     else
-      note_waiting(id, flow_of(caller))
+      note_waiting(id, flow)
     end
   end
 
@@ -105,18 +134,30 @@ do
     return redis.call('ZRANGE', FLOWS, 0, most - 1, 'WITHSCORES')
   end
 
-  -- Newcomers begin at the time of the first of `flows`, in the order in which they came; others keep theirs.
+  -- When a newcomer of this rank begins: at the time of the first one; else where the rank begins. `flows` as below.
+  local function begin_of(rank, flows)
+    local origin, next_origin, from, to = bounds_of(rank)
+    local first = tonumber(flows[1] == UNSORTED and flows[4] or flows[1] ~= UNSORTED and flows[2] or nil)
+    if not first or first >= next_origin then return origin end
+    if first >= origin then return first end
+    local found = redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    return tonumber(found[2] or origin)
+  end
+
+  -- Newcomers begin at the time of the first of `flows` that has their priority, in the order in which they came;
+  -- others keep theirs.
   function write_runs(flows)
     if #runs == 0 then return end
-    local begin = tonumber(flows[1] == UNSORTED and flows[4] or flows[1] ~= UNSORTED and flows[2] or 0)
-    local before = redis.call('ZCARD', FLOWS)
+    local before, begin = redis.call('ZCARD', FLOWS), {}
     local ranges, names, is_named = {}, {}, {}
     for _, run in ipairs(runs) do
       ranges[#ranges + 1] = whole(2 * run.flow.number + (run.again and 0 or 1))
       ranges[#ranges + 1] = range_of(run.first, run.last, run.jobs)
       if not is_named[run.flow] then
         is_named[run.flow] = true
-        names[#names + 1] = string.format('%.17g', begin + (before + #names / 2) * LATER)
+        local rank = run.flow.rank
+        begin[rank] = begin[rank] or begin_of(rank, flows)
+        names[#names + 1] = string.format('%.17g', begin[rank] + (before + #names / 2) * LATER)
         names[#names + 1] = run.flow.name
       end
     end

@@ -1,5 +1,5 @@
 -- Stream kind: sorts jobs in that wait and are in no flow yet.
--- needs: constants, now, budget, kind/entry, kind/pending, kind/flows
+-- needs: constants, now, budget, kind/pending, kind/flows
 
 -- All else stays inside: a script has no room for more than 200 names.
 local largest_entry, mark_unsorted, sort_new, sort_again
@@ -23,7 +23,7 @@ do
   end
 
   local function note_entry(keys, id, entry)
-    note_new(keys.jobs, id, caller_of(entry), tonumber(field(entry, 'due')), tonumber(field(entry, 'expires')))
+    note_new(keys.jobs, id, flow_of_entry(entry), tonumber(field(entry, 'due')), tonumber(field(entry, 'expires')))
   end
 
   -- What was delivered to nobody, and isn't delivered to anybody by this: only the group has passed it.
@@ -60,7 +60,7 @@ do
     redis.call('DEL', FLOWS)
     redis.call('DEL', RANGES)
     redis.call('ZADD', RANGES, 1, '0-0 ' .. last_delivered(keys.jobs) .. ' 0')
-    redis.call('ZADD', FLOWS, BEFORE_ALL, UNSORTED)
+    redis.call('ZADD', FLOWS, '-inf', UNSORTED)
   end
 
   -- Sorts in what was delivered to nobody, until it has read `bytes`. `flows` are the first ones, and how many jobs
@@ -82,7 +82,7 @@ do
     if due and due > now_ms then
       redis.call('ZADD', PARKED, whole(due), id)
     else
-      note_again(id, flow_of(caller_of(entry)))
+      note_again(id, flow_of_entry(entry))
     end
   end
 

@@ -1,0 +1,81 @@
+-- Stream kind: how many calls come before that of a job that is admitted.
+-- needs: now, kind/flows
+
+local count_ahead
+do
+  -- Of how many ranges the jobs are added up: where there are more, they are taken to be as long.
+  local RANGES_LOOKED_AT = 100
+
+  -- As they were when the script began: flows of each rank, and jobs that wait before all of a rank; and what callers
+  -- have in the bucket.
+  local flows_of, jobs_before, held = {}, {}, {}
+  -- Whether any flow has a priority that isn't normal; nil: not looked yet.
+  local has_ranks
+
+  local function count_flows(rank)
+    if not flows_of[rank] then
+      local _, _, from, to = bounds_of(rank)
+      flows_of[rank] = redis.call('ZCOUNT', FLOWS, from, to)
+    end
+    return flows_of[rank]
+  end
+
+  -- Jobs that wait in the flows of these numbers.
+  local function count_waiting(first, last)
+    local from, to = whole(2 * first), whole(2 * last + 1)
+    local ranges, jobs = redis.call('ZRANGE', RANGES, from, to, 'BYSCORE', 'LIMIT', 0, RANGES_LOOKED_AT), 0
+    for _, range in ipairs(ranges) do
+      local _, _, of_range = read_range(range)
+      jobs = jobs + tonumber(of_range or 0)
+    end
+    if #ranges < RANGES_LOOKED_AT then return jobs end
+    return math.ceil(jobs * redis.call('ZCOUNT', RANGES, from, to) / #ranges)
+  end
+
+  -- Numbers of normal flows come first, then those of high ones, then those of low ones.
+  local function count_before(flow)
+    if flow.rank == 1 then return 0 end
+    if not jobs_before[flow.rank] then
+      local first, behind = select(5, bounds_of(flow.rank == 0 and 1 or 0)), select(5, bounds_of(2))
+      jobs_before[flow.rank] = count_waiting(first, behind - 1)
+    end
+    return jobs_before[flow.rank] + flow.noted[1] + (flow.rank == 2 and flow.noted[0] or 0)
+  end
+
+  -- Without priorities, what a caller has in the bucket is close enough. That isn't counted of nobody's jobs, nor of a
+  -- group's.
+  local function count_own(flow, waiting, holders)
+    if has_ranks or flow.group then
+      flow.before = flow.before or count_waiting(flow.number, flow.number)
+      return flow.before
+    end
+    if flow.of == '' then return waiting end
+    held[flow] = held[flow] or tonumber(redis.call('HGET', holders, flow.of) or 0)
+    return held[flow]
+  end
+
+  -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait. Weights are looked for where the flow
+  -- is: among callers, or among groups.
+  function count_ahead(flow, weight, waiting, weights, holders)
+    local total = count_flows(flow.rank)
+    if has_ranks == nil then has_ranks = redis.call('ZCARD', FLOWS) > count_flows(0) end
+    has_ranks = has_ranks or flow.rank ~= 0
+    local names, weighted = {}, {}
+    for name, of_name in pairs(weights) do
+      names[#names + 1], weighted[#weighted + 1] = flow_of(flow.group and name, name, flow.priority).name, of_name
+    end
+    local there = #names > 0 and redis.call('ZMSCORE', FLOWS, unpack(names)) or {}
+    for i = 1, #names do
+      if there[i] then total = total + weighted[i] - 1 end
+    end
+    local own = flow.jobs
+    if redis.call('ZSCORE', FLOWS, flow.name) then
+      own = own + count_own(flow, waiting, holders)
+    else
+      total = total + weight
+    end
+    local turns = math.ceil((own + 1) * total / weight) - 1
+    if has_ranks then turns = turns + count_before(flow) end
+    return math.min(waiting, turns)
+  end
+end
