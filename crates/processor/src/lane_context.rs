@@ -24,7 +24,7 @@ pub(crate) struct LaneContext {
 /// An upstream with the connections to it.
 pub(crate) struct Route {
     upstream: Upstream,
-    client: HttpClient,
+    client: Arc<HttpClient>,
 }
 
 impl Route {
@@ -36,7 +36,7 @@ impl Route {
         &self.upstream
     }
 
-    pub(crate) const fn client(&self) -> &HttpClient {
+    pub(crate) fn client(&self) -> &HttpClient {
         &self.client
     }
 }
