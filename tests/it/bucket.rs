@@ -7,6 +7,7 @@ mod journey;
 mod list_kind;
 mod max_share;
 mod model_check;
+mod notices;
 mod overrides;
 mod pace;
 mod pagination;

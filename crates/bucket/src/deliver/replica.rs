@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::Doorbell;
+use dripfeed_store::Bell;
 
 use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
@@ -18,6 +18,9 @@ use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
+
+/// What is published when jobs wait, and none did before (notices.lua).
+const NEW_JOBS: &str = "jobs";
 
 static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 
@@ -63,7 +66,8 @@ struct Member {
     consumer: Consumer,
     lease: Duration,
     settlements: Settlements,
-    doorbell: Doorbell,
+    /// Hushed before each take: that sees what was admitted before.
+    new_jobs: Mutex<Bell>,
     watch: tokio::sync::Mutex<HeartbeatWatch>,
     open_claims: OpenClaims,
     lateness: Lateness,
@@ -83,6 +87,7 @@ impl Bucket {
     pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
         let joined = Instant::now();
         let keys = &self.redis_bucket.keys;
+        let new_jobs = self.redis_bucket.store.bell(&keys.notices(), NEW_JOBS);
         let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers()]);
         let mut call = JOIN.of(self.redis_bucket.kind).on(&keys);
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
@@ -92,7 +97,7 @@ impl Bucket {
             redis_bucket: self.redis_bucket.clone(),
             consumer,
             lease,
-            doorbell: Doorbell::default(),
+            new_jobs: Mutex::new(new_jobs),
             watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
@@ -137,6 +142,7 @@ impl Replica {
         let member = &self.0;
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
+        member.new_jobs.lock().unwrap_or_else(PoisonError::into_inner).hush();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,14 +183,13 @@ impl Replica {
 
     /// Until it may be worth taking again. May be dropped at any time.
     pub async fn wait(&self, idle: &Idle) {
-        let redis_bucket = &self.0.redis_bucket;
-        match &idle.bell {
-            Some(last_id) => {
-                let (connect, jobs) = (redis_bucket.store.dedicated(), redis_bucket.keys.jobs());
-                self.0.doorbell.wait(connect, &jobs, last_id, idle.wait).await;
-            }
-            None => tokio::time::sleep(idle.wait).await,
+        if !idle.takes_new {
+            return tokio::time::sleep(idle.wait).await;
         }
+        // A copy rings for all that came since the last take.
+        let mut new_jobs = self.0.new_jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
+        let _ = tokio::time::timeout(idle.wait, new_jobs.rung()).await;
     }
 
     /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.

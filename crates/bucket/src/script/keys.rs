@@ -114,7 +114,7 @@ impl Keys {
         self.of("outcomes:ended")
     }
 
-    /// Zset: job id → ms until which somebody waits for its end. And the channel on which ends are published.
+    /// Zset: job id → ms until which somebody waits for its end. And the channel of messages (notices.lua).
     pub(crate) fn notices(&self) -> String {
         self.of("notices")
     }

@@ -11,8 +11,8 @@ use super::{faults, most_lines};
 
 pub const SCRIPTS: [&str; 8] = ["beat", "join", "recover", "retention", "sample", "settle", "orphaned_claims", "take"];
 
-/// And the command that waits for new jobs.
-const DOORBELL: &str = "XREAD";
+/// And the command that listens for new jobs.
+const LISTENING: &str = "SUBSCRIBE";
 
 struct Harness {
     service: Service,
@@ -60,7 +60,11 @@ impl Harness {
             }
             "take" | "settle" | "sample" => self.submit().await,
             // Without help.
-            "beat" | "retention" | DOORBELL => {}
+            "beat" | "retention" => {}
+            // Whose connection is lost listens again.
+            LISTENING => {
+                let _: u64 = self.service.redis("CLIENT KILL TYPE pubsub").await;
+            }
             other => panic!("nothing is known to call {other}"),
         }
     }
@@ -78,7 +82,7 @@ async fn every_job_is_called_once_whatever_redis_answers() {
     let mut harness = Harness::start().await;
     harness.all_done().await;
     let begun = Instant::now();
-    for name in SCRIPTS.into_iter().chain([DOORBELL]) {
+    for name in SCRIPTS.into_iter().chain([LISTENING]) {
         // So that its name is known at the proxy.
         if harness.proxy.calls(name) == 0 {
             harness.bring_about(name).await;
@@ -123,7 +127,7 @@ fn tells_little(process: &Process, lines_before: usize, begun: Instant) {
 async fn an_error_that_stays_makes_no_storm() {
     let mut harness = Harness::start().await;
     harness.all_done().await;
-    for name in SCRIPTS.into_iter().chain([DOORBELL]) {
+    for name in SCRIPTS.into_iter().chain([LISTENING]) {
         for fault in [ProxyFault::Error("ERR something that no version said before"), ProxyFault::Drop] {
             let (calls, lines) = (harness.proxy.all_calls(), harness.processor.log().lines().count());
             let begun = Instant::now();
