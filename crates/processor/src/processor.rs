@@ -17,6 +17,7 @@ use crate::lane::Lane;
 use crate::lane_context::{LaneContext, Route};
 use crate::metrics::Metrics;
 use crate::settings::ProcessorSettings;
+use crate::standby::keep_sweeping;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
 
@@ -56,7 +57,10 @@ impl Processor {
     /// runs once.
     pub async fn run(&self, lanes: Vec<(Bucket, Upstream)>, stop: CancellationToken) {
         self.reconcile(lanes);
-        stop.cancelled().await;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            never = keep_sweeping(|| self.inner.all_lanes()) => match never {},
+        }
         for context in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
             context.stop();
         }
@@ -94,6 +98,10 @@ impl Processor {
 impl Inner {
     fn lanes(&self) -> MutexGuard<'_, Option<BTreeMap<BucketName, Arc<LaneContext>>>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all_lanes(&self) -> Vec<Arc<LaneContext>> {
+        self.lanes().iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
     fn start(self: &Arc<Self>, bucket: Bucket, upstream: Upstream) -> Arc<LaneContext> {

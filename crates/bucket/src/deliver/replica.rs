@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::Bell;
@@ -79,33 +79,19 @@ struct Member {
     expired: AtomicU64,
 }
 
+impl Member {
+    fn new_jobs(&self) -> MutexGuard<'_, Bell> {
+        self.new_jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Bucket {
     /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
-        let joined = Instant::now();
-        let keys = &self.redis_bucket.keys;
-        let new_jobs = self.redis_bucket.store.bell(&keys.notices(), NEW_JOBS);
-        let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers()]);
-        let mut call = JOIN.of(self.redis_bucket.kind).on(&keys);
-        call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
-        self.redis_bucket.store.run::<String>(&call).await?;
-        Ok(Replica(Arc::new(Member {
-            settlements: settle::start(self.redis_bucket.clone(), consumer.as_str().to_owned()),
-            redis_bucket: self.redis_bucket.clone(),
-            consumer,
-            lease,
-            new_jobs: Mutex::new(new_jobs),
-            watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
-            open_claims: OpenClaims::default(),
-            lateness: Lateness::new(lease),
-            takes: AtomicU64::new(0),
-            take_size: TakeSize::default(),
-            asked: Mutex::new(joined),
-            expired: AtomicU64::new(0),
-        })))
+        Replica::join(&self.redis_bucket, consumer, lease, life, None).await
     }
 
     /// For a caller that knows that a replica is gone: its jobs are due at once for the others, not only after the
@@ -128,6 +114,38 @@ impl Bucket {
 }
 
 impl Replica {
+    /// `before`: the name of this process on standby, and when it last asked for jobs.
+    pub(super) async fn join(
+        redis_bucket: &Arc<RedisBucket>,
+        consumer: Consumer,
+        lease: Duration,
+        life: Life,
+        before: Option<(&str, Instant)>,
+    ) -> Result<Self, BucketError> {
+        let asked = before.map_or_else(Instant::now, |(_, asked)| asked);
+        let keys = &redis_bucket.keys;
+        let new_jobs = redis_bucket.store.bell(&keys.notices(), NEW_JOBS);
+        let common = vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers(), keys.standby()];
+        let mut call = JOIN.of(redis_bucket.kind).on(&keys.and_takers(common));
+        call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
+        call.arg(before.map_or_else(String::new, |(name, _)| name.to_owned()));
+        redis_bucket.store.run::<String>(&call).await?;
+        Ok(Self(Arc::new(Member {
+            settlements: settle::start(redis_bucket.clone(), consumer.as_str().to_owned()),
+            redis_bucket: redis_bucket.clone(),
+            consumer,
+            lease,
+            new_jobs: Mutex::new(new_jobs),
+            watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
+            open_claims: OpenClaims::default(),
+            lateness: Lateness::new(lease),
+            takes: AtomicU64::new(0),
+            take_size: TakeSize::default(),
+            asked: Mutex::new(asked),
+            expired: AtomicU64::new(0),
+        })))
+    }
+
     #[must_use]
     pub fn consumer(&self) -> &Consumer {
         &self.0.consumer
@@ -142,7 +160,7 @@ impl Replica {
         let member = &self.0;
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
-        member.new_jobs.lock().unwrap_or_else(PoisonError::into_inner).hush();
+        member.new_jobs().hush();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +205,7 @@ impl Replica {
             return tokio::time::sleep(idle.wait).await;
         }
         // A copy rings for all that came since the last take.
-        let mut new_jobs = self.0.new_jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut new_jobs = self.0.new_jobs().clone();
         // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
         let _ = tokio::time::timeout(idle.wait, new_jobs.rung()).await;
     }
@@ -243,6 +261,29 @@ impl Replica {
     /// When Redis can't be reached, refuses, or doesn't answer in time; then the lease runs out instead.
     pub async fn leave(&self) -> Result<(), BucketError> {
         self.0.redis_bucket.take_over(self.0.consumer.as_str(), "*").await.map(drop)
+    }
+
+    pub(super) fn redis_bucket(&self) -> &Arc<RedisBucket> {
+        &self.0.redis_bucket
+    }
+
+    /// Rings for what comes from now on.
+    pub(super) fn new_jobs(&self) -> Bell {
+        let mut new_jobs = self.0.new_jobs().clone();
+        new_jobs.hush();
+        new_jobs
+    }
+
+    /// When jobs were last asked for.
+    pub(super) fn asked(&self) -> Instant {
+        *self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether all others were seen to live a moment ago. While one wasn't, it may have to be recovered.
+    #[must_use]
+    pub fn sees_others_live(&self) -> bool {
+        // While the others are looked at, nothing is known of them.
+        self.0.watch.try_lock().is_ok_and(|watch| watch.all_live(Instant::now()))
     }
 
     /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.

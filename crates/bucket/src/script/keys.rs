@@ -44,6 +44,11 @@ impl Keys {
         self.of("replicas")
     }
 
+    /// Hash: name of a process that serves the bucket without being a member → ms when it was last noted.
+    pub(crate) fn standby(&self) -> String {
+        self.of("standby")
+    }
+
     /// Hash: consumer → number of its last settled batch.
     pub(crate) fn batches(&self) -> String {
         self.of("batches")

@@ -33,6 +33,8 @@ struct Section {
     #[serde(deserialize_with = "deserialize::time")]
     lease: Duration,
     #[serde(deserialize_with = "deserialize::time")]
+    standby_after: Duration,
+    #[serde(deserialize_with = "deserialize::time")]
     drain: Duration,
     buckets: Vec<String>,
 }
@@ -59,7 +61,8 @@ pub(super) fn read(
     }
     let buckets = selector::read(reader, &key("buckets"), &section.buckets, configured)?;
     let name = Some(section.name).filter(|name| !name.is_empty());
-    let settings = ProcessorSettings { name, lease: section.lease, drain: section.drain };
+    let Section { lease, standby_after, drain, .. } = section;
+    let settings = ProcessorSettings { name, lease, standby_after, drain };
     Some(ProcessorRole { listen: section.listen, buckets, settings })
 }
 

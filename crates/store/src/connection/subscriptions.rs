@@ -81,8 +81,8 @@ impl Readers {
     fn say(&self, event: ChannelEvent) {
         if let Some(rope) = &self.rope {
             match &event {
-                ChannelEvent::Message(message) if !rope.is_for(message) => {}
-                ChannelEvent::Message(_) | ChannelEvent::Missed => rope.pull(),
+                ChannelEvent::Message(message) => rope.hear(message),
+                ChannelEvent::Missed => rope.miss(),
             }
         }
         if let Some(messages) = &self.messages {

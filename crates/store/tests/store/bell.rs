@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_store::{Bell, ServerOptions, Store};
+use dripfeed_store::{Bell, Ring, Store};
 use futures::FutureExt as _;
 use redis::cmd;
 
@@ -8,14 +8,14 @@ use crate::bench::Bench;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-async fn rings(bell: &mut Bell) {
-    tokio::time::timeout(PATIENCE, bell.rung()).await.unwrap();
+async fn rings(bell: &mut Bell) -> Ring {
+    tokio::time::timeout(PATIENCE, bell.rung()).await.unwrap()
 }
 
 /// One that is subscribed: that it began to listen was its first ring.
 async fn bell(store: &Store, channel: &str) -> Bell {
     let mut bell = store.bell(channel, "new");
-    rings(&mut bell).await;
+    assert_eq!(rings(&mut bell).await, Ring::Missed);
     bell
 }
 
@@ -32,10 +32,10 @@ async fn a_bell_rings_for_its_word_on_its_channel_and_for_nothing_else() {
     publish(&bench.store, "one", "").await;
     publish(&bench.store, "other", "new").await;
     // Messages come in their order.
-    rings(&mut other).await;
+    assert_eq!(rings(&mut other).await, Ring::Word);
     assert_eq!(one.rung().now_or_never(), None);
     publish(&bench.store, "one", "new").await;
-    rings(&mut one).await;
+    assert_eq!(rings(&mut one).await, Ring::Word);
     assert_eq!((one.rung().now_or_never(), other.rung().now_or_never()), (None, None));
 }
 
@@ -50,7 +50,7 @@ async fn what_rang_before_a_bell_was_hushed_is_done_with_and_a_copy_rings_for_th
     let mut copy = one.clone();
     one.hush();
     assert_eq!(one.rung().now_or_never(), None);
-    assert_eq!(copy.rung().now_or_never(), Some(()));
+    assert_eq!(copy.rung().now_or_never(), Some(Ring::Word));
     publish(&bench.store, "one", "new").await;
     rings(&mut one.clone()).await;
     rings(&mut one).await;
@@ -62,14 +62,14 @@ async fn a_bell_rings_when_its_connection_was_lost_and_rings_on() {
     let mut one = bell(&bench.store, "one").await;
     let killed: u32 = bench.store.command(cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub")).await.unwrap();
     assert_eq!(killed, 1);
-    rings(&mut one).await;
+    assert_eq!(rings(&mut one).await, Ring::Missed);
     publish(&bench.store, "one", "new").await;
-    rings(&mut one).await;
+    assert_eq!(rings(&mut one).await, Ring::Word);
 }
 
 #[tokio::test]
 async fn a_redis_that_denies_subscriptions_is_not_asked_in_a_hot_loop() {
-    let bench = Bench::with(ServerOptions::default()).await;
+    let bench = Bench::new().await;
     let deny = ["SETUSER", "default", "-subscribe"];
     bench.store.command::<()>(cmd("ACL").arg(&deny)).await.unwrap();
     let mut one = bench.store.bell("one", "new");
