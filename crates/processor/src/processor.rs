@@ -44,9 +44,9 @@ impl Processor {
     pub fn new(settings: ProcessorSettings, connector: Connector, registry: &mut Registry) -> Self {
         let inner = Inner {
             name: ConsumerName::new(settings.name.as_deref()),
+            metrics: Metrics::register(registry, settings.histograms_by_bucket),
             settings,
             connector,
-            metrics: Metrics::register(registry),
             lanes: Mutex::new(Some(BTreeMap::new())),
             tasks: TaskTracker::new(),
         };

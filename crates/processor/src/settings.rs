@@ -10,6 +10,8 @@ pub struct ProcessorSettings {
     pub lease: Duration,
     /// After so long without a job in the bucket a replica leaves its group, and joins again when one comes.
     pub standby_after: Duration,
+    /// Whether histograms, too, say of which bucket they are.
+    pub histograms_by_bucket: bool,
     /// At a stop: how long calls under way may take to end.
     pub drain: Duration,
 }

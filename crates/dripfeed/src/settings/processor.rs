@@ -34,6 +34,7 @@ struct Section {
     lease: Duration,
     #[serde(deserialize_with = "deserialize::time")]
     standby_after: Duration,
+    histograms_by_bucket: bool,
     #[serde(deserialize_with = "deserialize::time")]
     drain: Duration,
     buckets: Vec<String>,
@@ -61,8 +62,8 @@ pub(super) fn read(
     }
     let buckets = selector::read(reader, &key("buckets"), &section.buckets, configured)?;
     let name = Some(section.name).filter(|name| !name.is_empty());
-    let Section { lease, standby_after, drain, .. } = section;
-    let settings = ProcessorSettings { name, lease, standby_after, drain };
+    let Section { lease, standby_after, histograms_by_bucket, drain, .. } = section;
+    let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket, drain };
     Some(ProcessorRole { listen: section.listen, buckets, settings })
 }
 

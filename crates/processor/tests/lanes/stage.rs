@@ -71,7 +71,7 @@ impl Work {
 
     fn set_to(lanes: Vec<(Bucket, Upstream)>, drain: Duration, standby_after: Duration) -> Self {
         let (name, lease) = (Some("east".to_owned()), Duration::from_secs(3));
-        let settings = ProcessorSettings { name, lease, standby_after, drain };
+        let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket: true, drain };
         let mut registry = Registry::with_prefix("dripfeed");
         let processor = Processor::new(settings, Connector::new().unwrap(), &mut registry);
         let stop = CancellationToken::new();
