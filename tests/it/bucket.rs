@@ -13,4 +13,5 @@ mod pace;
 mod pagination;
 mod replays;
 mod run_time_settings;
+mod standby;
 mod take;

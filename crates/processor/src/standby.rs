@@ -1,5 +1,5 @@
-//! Standby: a lane without work leaves its bucket's group, and has no timer of its own but a seldom one. A message wakes
-//! it, or the one look that is taken at the buckets of all such lanes.
+//! Standby: a lane without work leaves its bucket's group, and looks at it rarely. A message wakes it, or the one look
+//! that is taken at the buckets of all such lanes.
 
 use std::convert::Infallible;
 use std::sync::Arc;

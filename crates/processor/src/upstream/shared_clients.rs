@@ -27,7 +27,9 @@ impl Reach {
 }
 
 /// Those that are in use. Few: an installation knows few authorities.
-pub(super) struct SharedClients<C>(Arc<Mutex<Vec<(Reach, Weak<C>)>>>);
+pub(super) struct SharedClients<C>(Arc<Mutex<Known<C>>>);
+
+type Known<C> = Vec<(Reach, Weak<C>)>;
 
 impl<C> SharedClients<C> {
     pub(super) fn none_yet() -> Self {

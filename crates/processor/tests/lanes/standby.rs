@@ -164,41 +164,25 @@ async fn two_processes_leave_and_come_together() {
 async fn what_the_pace_has_consumed_outlasts_standby() {
     let (stage, mut feed) = (Stage::set().await, Feed::open().await);
     let mut slow = settings("feed");
-    slow.leak.rate = Some("1/h".parse().unwrap());
+    // On a busy machine one may be granted too late to be used.
+    (slow.leak.rate, slow.leak.burst) = (Some("1/h".parse().unwrap()), 20);
     let bucket = stage.bucket(slow);
     let work = Work::soon_on_standby(vec![(bucket.clone(), feed.upstream())]);
     let first = admitted(&bucket, job("first")).await;
     feed.call().await.ok();
     assert_eq!(outcome(&bucket, first).await.outcome.result, Ending::Delivered);
+    let left = async || bucket.census().await.unwrap().pace.tokens.unwrap();
+    let before = left().await;
+    assert!(before < 20, "{before}");
     until(&stage, (0, 1)).await;
     let ttl: i64 = stage.store.command(cmd("PTTL").arg("dripfeed:{feed}:pace:tiers")).await.unwrap();
-    assert_eq!(ttl, -1, "it is kept");
-    admitted(&bucket, job("second")).await;
+    assert_eq!((ttl, left().await), (-1, before), "it is kept");
+    // One that wakes the lane, and takes no token.
+    admitted(&bucket, Submission { start: Start::After(Duration::from_hours(1)), ..job("later") }).await;
     until(&stage, (1, 0)).await;
-    assert_eq!(bucket.census().await.unwrap().pace.tokens, Some(0));
+    timeout(PATIENCE, async { while bucket.census().await.unwrap().parked == 0 {} }).await.expect("it is taken");
+    assert_eq!(left().await, before);
     assert!(feed.has_no_call());
-    work.ended().await;
-}
-
-#[tokio::test]
-async fn what_the_pace_regained_on_standby_is_there() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let mut paced = settings("feed");
-    paced.leak.rate = Some("1/s".parse().unwrap());
-    let bucket = stage.bucket(paced);
-    let work = Work::soon_on_standby(vec![(bucket.clone(), feed.upstream())]);
-    let id = admitted(&bucket, job("first")).await;
-    feed.call().await.ok();
-    outcome(&bucket, id).await;
-    until(&stage, (0, 1)).await;
-    // Time that passes is what this is about.
-    tokio::time::sleep(Duration::from_millis(1100)).await;
-    let begun = tokio::time::Instant::now();
-    let id = admitted(&bucket, job("second")).await;
-    feed.call().await.ok();
-    let took = begun.elapsed();
-    assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
-    assert!(took < Duration::from_secs(1), "it waited for a token that was there: {took:?}");
     work.ended().await;
 }
 
