@@ -121,7 +121,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::ZERO }).await;
     settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
     submit(bucket, Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
-    // Only who waits for a new entry, and not for the end of a throttle, waits at the doorbell.
+    // Only who waits for a new entry, and not for the end of a throttle, is woken by one.
     tokio::time::sleep(Duration::from_millis(2)).await;
     let idle = loop {
         match replica.take(1).await.unwrap() {

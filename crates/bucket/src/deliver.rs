@@ -6,4 +6,5 @@ pub(crate) mod permit;
 pub(crate) mod recover;
 pub(crate) mod replica;
 pub(crate) mod settle;
+pub(crate) mod standby;
 pub(crate) mod take;

@@ -30,6 +30,7 @@ pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;
 pub use deliver::replica::{Consumer, Life, Replica};
 pub use deliver::settle::{FailedCall, Feedback, Settled, Settlement};
+pub use deliver::standby::{Standby, with_jobs};
 pub use deliver::take::{Claim, ClaimedJob, Idle, Take};
 pub use ended::dead_letters::{DeadFilter, DeadLetter};
 pub use ended::ended_job::EndedJob;

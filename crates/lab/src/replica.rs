@@ -56,7 +56,13 @@ async fn run(redis: RedisSettings, bucket: BucketSettings, upstream: String) -> 
         root_certs: RootCerts::default(),
         max_answer: 4096,
     })?;
-    let settings = ProcessorSettings { name: Some("lab".to_owned()), lease: LEASE, drain: DRAIN };
+    let settings = ProcessorSettings {
+        name: Some("lab".to_owned()),
+        lease: LEASE,
+        standby_after: LEASE,
+        histograms_by_bucket: false,
+        drain: DRAIN,
+    };
     let processor = Processor::new(settings, Connector::new()?, &mut Registry::default());
     tokio::spawn(async move { processor.run(vec![(bucket, upstream)], CancellationToken::new()).await });
     Ok(())

@@ -6,15 +6,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Life, Replica, Take};
-use tokio::task::{JoinError, JoinSet};
-use tokio::time::{sleep, timeout};
+use dripfeed_bucket::{Bucket, BucketError, Life, Replica, Standby, Take};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::attempt;
+use crate::attempts::Attempts;
 use crate::consumer_name::ConsumerName;
 use crate::lane_context::LaneContext;
 use crate::outage::OutageBackoff;
 use crate::settings::ProcessorSettings;
+use crate::standby;
 use crate::upkeep;
 
 /// For requeuing what a drain left, and for leaving: together less than what a service manager gives beyond the
@@ -38,11 +39,19 @@ pub(crate) struct Lane {
 /// How a replica's life in a bucket ends.
 enum LifeEnd {
     Fenced,
+    /// And drained.
     Stopped,
+    OnStandby(Standby),
 }
 
-/// The jobs under way; one slot each, free again when its task has ended, however it ended.
-type Attempts = JoinSet<()>;
+/// Why a replica takes no more jobs.
+#[derive(PartialEq, Eq)]
+enum TakesEnd {
+    Fenced,
+    Stopped,
+    /// Nothing is to be done.
+    Quiet,
+}
 
 impl Lane {
     pub(crate) const fn new(context: Arc<LaneContext>, name: ConsumerName, settings: ProcessorSettings) -> Self {
@@ -53,26 +62,15 @@ impl Lane {
         self.context.bucket()
     }
 
-    /// Lives, and when declared dead lives again under another name, until it is stopped and drained.
+    /// Lives, and when declared dead lives again under another name, until it is stopped and drained. Where nothing is
+    /// to be done it is on standby between two lives.
     pub(crate) async fn run(&self) {
-        let mut attempts = Attempts::new();
-        let mut life = Life::First;
-        while let Some(replica) = self.join(life).await {
+        let mut attempts = Attempts::default();
+        let (mut life, mut standby) = (Life::First, None);
+        while let Some(replica) = self.join(life, standby.take()).await {
             life = Life::Again;
-            let mut beats = pin!(upkeep::until_fenced(&replica, self.bucket(), self.context.metrics()));
-            let end = tokio::select! {
-                end = self.live(&replica, &mut attempts) => end,
-                () = &mut beats => LifeEnd::Fenced,
-            };
-            match end {
-                LifeEnd::Stopped => {
-                    let mut drained = pin!(self.drain(&mut attempts));
-                    tokio::select! {
-                        () = &mut drained => {}
-                        () = &mut beats => drained.await,
-                    }
-                    return self.leave(&replica).await;
-                }
+            match self.one_life(&replica, &mut attempts).await {
+                LifeEnd::Stopped => return self.leave(&replica).await,
                 // What is under way keeps its slots; its ends will be refused.
                 LifeEnd::Fenced => {
                     let (bucket, consumer) = (self.bucket().name(), replica.consumer());
@@ -80,47 +78,110 @@ impl Lane {
                         %bucket, %consumer,
                         "This replica was declared dead, its jobs are with others; it joins again"
                     );
+                    self.rest(BETWEEN_LIVES).await;
+                }
+                LifeEnd::OnStandby(mut left) => {
+                    drop(replica);
+                    standby::until_needed(&self.context, &mut left).await;
+                    standby = Some(left);
                 }
             }
-            self.rest(BETWEEN_LIVES).await;
         }
         self.drain(&mut attempts).await;
     }
 
+    async fn one_life(&self, replica: &Replica, attempts: &mut Attempts) -> LifeEnd {
+        let mut beats = pin!(upkeep::until_fenced(replica, self.bucket(), self.context.metrics()));
+        loop {
+            let end = tokio::select! {
+                end = self.live(replica, attempts) => end,
+                () = &mut beats => return LifeEnd::Fenced,
+            };
+            if end == TakesEnd::Stopped {
+                let mut drained = pin!(self.drain(attempts));
+                tokio::select! {
+                    () = &mut drained => {}
+                    () = &mut beats => drained.await,
+                }
+                return LifeEnd::Stopped;
+            }
+            if end == TakesEnd::Fenced {
+                return LifeEnd::Fenced;
+            }
+            // One that couldn't leave lives on, unless it did leave: then its next heartbeat shows it.
+            if let Some(standby) = self.stand_by(replica).await {
+                return LifeEnd::OnStandby(standby);
+            }
+        }
+    }
+
     /// None: stopped before it could join.
-    async fn join(&self, life: Life) -> Option<Replica> {
+    async fn join(&self, life: Life, standby: Option<Standby>) -> Option<Replica> {
         let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "join the bucket");
         while !self.context.is_stopping() {
-            match self.bucket().join(self.name.of_a_new_life(), self.settings.lease, life).await {
+            match self.try_to_join(life, standby.as_ref()).await {
                 Ok(replica) => {
                     outage.over();
-                    let (bucket, consumer) = (self.bucket().name(), replica.consumer());
-                    tracing::info!(%bucket, %consumer, "This replica takes jobs");
                     return Some(replica);
                 }
                 Err(error) => self.rest(outage.failed(&error)).await,
             }
         }
+        if let Some(standby) = standby {
+            // Otherwise it is known for a while.
+            let _ = timeout(LEAVE, standby.end()).await;
+        }
         None
     }
 
-    async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> LifeEnd {
+    async fn try_to_join(&self, life: Life, standby: Option<&Standby>) -> Result<Replica, BucketError> {
+        let (bucket, consumer, lease) = (self.bucket(), self.name.of_a_new_life(), self.settings.lease);
+        let Some(standby) = standby else {
+            let replica = bucket.join(consumer, lease, life).await?;
+            tracing::info!(bucket = %bucket.name(), consumer = %replica.consumer(), "This replica takes jobs");
+            return Ok(replica);
+        };
+        let replica = standby.join(consumer, lease).await?;
+        tracing::debug!(bucket = %bucket.name(), consumer = %replica.consumer(), "This replica takes jobs again");
+        Ok(replica)
+    }
+
+    /// None: Redis doesn't answer.
+    async fn stand_by(&self, replica: &Replica) -> Option<Standby> {
+        let bucket = self.bucket().name();
+        self.end_history().await;
+        match replica.stand_by().await {
+            Ok(standby) => {
+                tracing::debug!(%bucket, "This replica stands by: the bucket has no jobs");
+                Some(standby)
+            }
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::debug!(%bucket, error, "This replica could not leave");
+                None
+            }
+        }
+    }
+
+    async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> TakesEnd {
         let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "take jobs");
+        let mut quiet_since = Instant::now();
         loop {
             self.slot(replica, attempts).await;
             if self.context.is_stopping() {
-                return LifeEnd::Stopped;
+                return TakesEnd::Stopped;
             }
             if let Some(wait) = self.context.shortage().wait() {
                 self.rest(wait).await;
                 continue;
             }
             // A take is never abandoned half-way: jobs could be ours without our knowing.
-            let take = replica.take(free_slots(replica, attempts)).await;
+            let take = replica.take(attempts.free_slots(replica)).await;
             self.context.metrics().expired(replica.expired());
             match take {
                 Ok(Take::Jobs(jobs)) => {
                     outage.over();
+                    quiet_since = Instant::now();
                     for taken in jobs {
                         let (context, replica) = (Arc::clone(&self.context), replica.clone());
                         attempts.spawn(async move { attempt::run(&context, &replica, taken).await });
@@ -128,25 +189,35 @@ impl Lane {
                 }
                 Ok(Take::Idle(idle)) => {
                     outage.over();
+                    if !attempts.is_empty() {
+                        quiet_since = Instant::now();
+                    } else if quiet_since.elapsed() >= self.settings.standby_after && self.has_no_jobs(replica).await {
+                        return TakesEnd::Quiet;
+                    }
                     tokio::select! {
                         () = replica.wait(&idle) => {}
                         () = self.context.stopping() => {}
                     }
                 }
-                Ok(Take::Fenced) => return LifeEnd::Fenced,
+                Ok(Take::Fenced) => return TakesEnd::Fenced,
                 Err(error) => self.rest(outage.failed(&error)).await,
             }
         }
     }
 
+    /// Also none that others hold, and no other replica that may have to be recovered.
+    async fn has_no_jobs(&self, replica: &Replica) -> bool {
+        replica.sees_others_live() && self.bucket().level().await.is_ok_and(|jobs| jobs == 0)
+    }
+
     /// Until a slot is free, or it is time to ask whether there are more of them now.
     async fn slot(&self, replica: &Replica, attempts: &mut Attempts) {
-        reap(replica, attempts);
-        if free_slots(replica, attempts) > 0 {
+        attempts.reap(replica);
+        if attempts.free_slots(replica) > 0 {
             return;
         }
         tokio::select! {
-            ended = attempts.join_next() => if let Some(ended) = ended && is_panic(ended) { replica.doubt() },
+            () = attempts.one_ended(replica) => {}
             () = self.rest(LOOK) => {}
         }
         // Attempts that were settled together end together: one take for all of their slots.
@@ -163,13 +234,13 @@ impl Lane {
 
     /// Lets calls under way end for as long as they may, then returns what is left.
     async fn drain(&self, attempts: &mut Attempts) {
-        if timeout(self.settings.drain, all_ended(attempts)).await.is_ok() {
+        if timeout(self.settings.drain, attempts.all_ended()).await.is_ok() {
             return;
         }
         let (bucket, calls) = (self.bucket().name(), attempts.len());
         tracing::warn!(%bucket, calls, "The drain is over; open calls are cut and their jobs requeued");
         self.context.end();
-        if timeout(REQUEUE, all_ended(attempts)).await.is_err() {
+        if timeout(REQUEUE, attempts.all_ended()).await.is_err() {
             // Redis doesn't answer. What wasn't returned is recovered by the others.
             attempts.shutdown().await;
         }
@@ -197,33 +268,4 @@ impl Lane {
             tracing::debug!(bucket = %self.bucket().name(), "The history lacks the last second of this replica");
         }
     }
-}
-
-fn free_slots(replica: &Replica, attempts: &Attempts) -> usize {
-    usize::try_from(replica.concurrency()).unwrap_or(usize::MAX).saturating_sub(attempts.len())
-}
-
-/// An attempt that panicked leaves its job claimed by this replica, which requeues it before the next claim.
-fn reap(replica: &Replica, attempts: &mut Attempts) {
-    while let Some(ended) = attempts.try_join_next() {
-        if is_panic(ended) {
-            replica.doubt();
-        }
-    }
-}
-
-async fn all_ended(attempts: &mut Attempts) {
-    while let Some(ended) = attempts.join_next().await {
-        // What it has left with this replica is returned when that leaves.
-        is_panic(ended);
-    }
-}
-
-/// Reports a panic outside of the attempt itself.
-fn is_panic(ended: Result<(), JoinError>) -> bool {
-    let panicked = ended.is_err_and(|error| error.is_panic());
-    if panicked {
-        tracing::error!("A job's task panicked: a bug, please report it; the job is requeued");
-    }
-    panicked
 }

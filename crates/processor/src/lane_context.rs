@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::LaneMetrics;
 use crate::outage::ShortageBackoff;
+use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
 use crate::upstream::connector::{Connector, HttpClient};
 
@@ -16,6 +17,7 @@ pub(crate) struct LaneContext {
     route: ArcSwap<Route>,
     metrics: LaneMetrics,
     shortage: ShortageBackoff,
+    standby: StandbyState,
     stop: CancellationToken,
     /// The drain is over.
     out_of_time: CancellationToken,
@@ -24,7 +26,7 @@ pub(crate) struct LaneContext {
 /// An upstream with the connections to it.
 pub(crate) struct Route {
     upstream: Upstream,
-    client: HttpClient,
+    client: Arc<HttpClient>,
 }
 
 impl Route {
@@ -36,7 +38,7 @@ impl Route {
         &self.upstream
     }
 
-    pub(crate) const fn client(&self) -> &HttpClient {
+    pub(crate) fn client(&self) -> &HttpClient {
         &self.client
     }
 }
@@ -45,7 +47,8 @@ impl LaneContext {
     pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics) -> Self {
         let (stop, out_of_time) = (CancellationToken::new(), CancellationToken::new());
         let shortage = ShortageBackoff::none_yet(bucket.name().clone());
-        Self { bucket, route: ArcSwap::from_pointee(route), metrics, shortage, stop, out_of_time }
+        let standby = StandbyState::default();
+        Self { bucket, route: ArcSwap::from_pointee(route), metrics, shortage, standby, stop, out_of_time }
     }
 
     pub(crate) const fn bucket(&self) -> &Bucket {
@@ -58,6 +61,10 @@ impl LaneContext {
 
     pub(crate) const fn shortage(&self) -> &ShortageBackoff {
         &self.shortage
+    }
+
+    pub(crate) const fn standby(&self) -> &StandbyState {
+        &self.standby
     }
 
     pub(crate) fn route(&self) -> Arc<Route> {

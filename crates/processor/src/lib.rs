@@ -2,12 +2,13 @@
 //!
 //! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request, makes
 //! the `call`, decides what the answer means, and settles. A lane's `upkeep` keeps its claims alive, and
-//! its `history` what they came to.
+//! its `history` what they came to. Where nothing is to be done, it is on `standby`.
 //!
 //! **Architecture invariants:** upstreams come from configuration, never from a job. One attempt is one request that
 //! the upstream could have seen. A job's end is decided in Redis alone: nothing is remembered here.
 
 mod attempt;
+mod attempts;
 mod call;
 mod consumer_name;
 mod history;
@@ -17,6 +18,8 @@ mod metrics;
 mod outage;
 mod processor;
 mod settings;
+mod standby;
+mod standby_state;
 mod upkeep;
 mod upstream;
 

@@ -16,8 +16,6 @@ use crate::history::SeenCalls;
 /// Those that a processor records.
 const ENDINGS: [Ending; 3] = [Ending::Delivered, Ending::Dead, Ending::Expired];
 
-type Histograms = Family<BucketLabels, Histogram, fn() -> Histogram>;
-
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct BucketLabels {
     bucket: String,
@@ -46,25 +44,59 @@ pub(crate) struct Metrics {
     job_took: Histograms,
 }
 
+/// A thousand buckets would make a page of some MB.
+#[derive(Clone)]
+enum Histograms {
+    OfAll(Histogram),
+    ByBucket(Family<BucketLabels, Histogram, fn() -> Histogram>),
+}
+
+impl Histograms {
+    fn new(by_bucket: bool, empty: fn() -> Histogram) -> Self {
+        if by_bucket { Self::ByBucket(Family::new_with_constructor(empty)) } else { Self::OfAll(empty()) }
+    }
+
+    fn register(&self, registry: &mut Registry, name: &str, help: &str) {
+        match self {
+            Self::OfAll(histogram) => registry.register_with_unit(name, help, Unit::Seconds, histogram.clone()),
+            Self::ByBucket(family) => registry.register_with_unit(name, help, Unit::Seconds, family.clone()),
+        }
+    }
+
+    fn of(&self, bucket: &BucketLabels) -> Histogram {
+        match self {
+            Self::OfAll(histogram) => histogram.clone(),
+            Self::ByBucket(family) => family.get_or_create_owned(bucket),
+        }
+    }
+
+    fn forget(&self, bucket: &BucketLabels) {
+        if let Self::ByBucket(family) = self {
+            family.remove(bucket);
+        }
+    }
+}
+
 impl Metrics {
-    pub(crate) fn register(registry: &mut Registry) -> Self {
+    /// `by_bucket`: histograms, too, say of which bucket they are.
+    pub(crate) fn register(registry: &mut Registry, by_bucket: bool) -> Self {
         let metrics = Self {
             settled: Family::default(),
             attempts: Family::default(),
             recovered: Family::default(),
-            waited: Family::new_with_constructor(of_jobs),
-            attempt_took: Family::new_with_constructor(of_calls),
-            job_took: Family::new_with_constructor(of_jobs),
+            waited: Histograms::new(by_bucket, of_jobs),
+            attempt_took: Histograms::new(by_bucket, of_calls),
+            job_took: Histograms::new(by_bucket, of_jobs),
         };
         registry.register("jobs_settled", "Jobs that ended, by outcome", metrics.settled.clone());
         registry.register("attempts", "Calls to the upstream, by how they ended", metrics.attempts.clone());
         registry.register("jobs_recovered", "Jobs taken over from dead replicas", metrics.recovered.clone());
-        for (name, help, family) in [
+        for (name, help, histograms) in [
             ("job_wait", "From the admission of a job to its being taken", &metrics.waited),
             ("attempt_duration", "Of a call to the upstream, answer included", &metrics.attempt_took),
             ("job_total", "From the admission of a job to its delivery", &metrics.job_took),
         ] {
-            registry.register_with_unit(name, help, Unit::Seconds, family.clone());
+            histograms.register(registry, name, help);
         }
         metrics
     }
@@ -75,9 +107,9 @@ impl Metrics {
         let lane = LaneMetrics {
             all: self.clone(),
             recovered: self.recovered.get_or_create_owned(&of),
-            waited: self.waited.get_or_create_owned(&of),
-            attempt_took: self.attempt_took.get_or_create_owned(&of),
-            job_took: self.job_took.get_or_create_owned(&of),
+            waited: self.waited.of(&of),
+            attempt_took: self.attempt_took.of(&of),
+            job_took: self.job_took.of(&of),
             seen: SeenCalls::default(),
             bucket: of.bucket,
         };
@@ -99,7 +131,7 @@ impl Metrics {
         let of = BucketLabels { bucket: bucket() };
         self.recovered.remove(&of);
         for histograms in [&self.waited, &self.attempt_took, &self.job_took] {
-            histograms.remove(&of);
+            histograms.forget(&of);
         }
     }
 }
@@ -191,9 +223,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn histograms_are_of_all_buckets_unless_asked_for_by_bucket() {
+        let mut registry = Registry::with_prefix("dripfeed");
+        let metrics = Metrics::register(&mut registry, false);
+        for bucket in ["feed", "mail"] {
+            metrics.of(&bucket.parse().unwrap()).taken(JobId::new(u64::MAX, 0));
+        }
+        metrics.forget(&"mail".parse().unwrap());
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains("dripfeed_job_wait_seconds_count 2"), "{text}");
+    }
+
+    #[test]
     fn the_names_are_those_of_the_contract() {
         let mut registry = Registry::with_prefix("dripfeed");
-        let (metrics, bucket) = (Metrics::register(&mut registry), "feed".parse().unwrap());
+        let (metrics, bucket) = (Metrics::register(&mut registry, true), "feed".parse().unwrap());
         let lane = metrics.of(&bucket);
         lane.taken(JobId::new(u64::MAX, 0));
         lane.attempted("2xx", Some(200), Duration::from_millis(20));

@@ -17,6 +17,7 @@ use crate::lane::Lane;
 use crate::lane_context::{LaneContext, Route};
 use crate::metrics::Metrics;
 use crate::settings::ProcessorSettings;
+use crate::standby::keep_sweeping;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
 
@@ -43,9 +44,9 @@ impl Processor {
     pub fn new(settings: ProcessorSettings, connector: Connector, registry: &mut Registry) -> Self {
         let inner = Inner {
             name: ConsumerName::new(settings.name.as_deref()),
+            metrics: Metrics::register(registry, settings.histograms_by_bucket),
             settings,
             connector,
-            metrics: Metrics::register(registry),
             lanes: Mutex::new(Some(BTreeMap::new())),
             tasks: TaskTracker::new(),
         };
@@ -56,7 +57,10 @@ impl Processor {
     /// runs once.
     pub async fn run(&self, lanes: Vec<(Bucket, Upstream)>, stop: CancellationToken) {
         self.reconcile(lanes);
-        stop.cancelled().await;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            never = keep_sweeping(|| self.inner.all_lanes()) => match never {},
+        }
         for context in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
             context.stop();
         }
@@ -94,6 +98,10 @@ impl Processor {
 impl Inner {
     fn lanes(&self) -> MutexGuard<'_, Option<BTreeMap<BucketName, Arc<LaneContext>>>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all_lanes(&self) -> Vec<Arc<LaneContext>> {
+        self.lanes().iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
     fn start(self: &Arc<Self>, bucket: Bucket, upstream: Upstream) -> Arc<LaneContext> {

@@ -3,6 +3,7 @@
 mod checks;
 pub(crate) mod connector;
 pub(crate) mod root_certs;
+mod shared_clients;
 pub(crate) mod signature;
 pub(crate) mod ssrf;
 

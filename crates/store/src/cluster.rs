@@ -22,7 +22,6 @@ use tokio::{sync::watch, time::Instant};
 
 use self::topology::Topology;
 use crate::connect::highest_epoch::highest_epoch;
-use crate::connection::dedicated::Dedicated;
 use crate::error::{Redirection, StoreError};
 use crate::node::{Node, Request};
 use crate::settings::RedisSettings;
@@ -133,20 +132,6 @@ impl Cluster {
                 None => return Err(refusal),
             }
         }
-    }
-
-    /// A connection of its own to the node that serves the slot.
-    pub(crate) async fn dedicated(self: &Arc<Self>, slot: Option<Slot>) -> Result<Dedicated, StoreError> {
-        let dedicated = match self.node_of(slot) {
-            Some(node) => node.dedicated().await,
-            None => Err(StoreError::unreachable(&self.settings.url)),
-        };
-        if dedicated.is_err() {
-            self.look_soon();
-        }
-        // Another node may serve the slot by then.
-        let cluster = Arc::clone(self);
-        Ok(dedicated?.or_else(move || cluster.look_soon()))
     }
 
     /// Asks in the background who serves what.

@@ -7,7 +7,7 @@
 //! once that failed, gets the error at once. Connections that don't hold are renewed with growing pauses too:
 //! a server that takes connections and then closes them makes neither a storm nor a full log.
 
-pub(crate) mod dedicated;
+pub(crate) mod bell;
 mod health;
 mod reconnect_backoff;
 pub(crate) mod redis_replicas;

@@ -28,7 +28,7 @@ pub use checks::durability_check::{EffectiveDurability, Shortfall, effective, gi
 pub use checks::server_checks::{ServerFinding, Severity, findings};
 pub use checks::server_info::{ServerInfo, Version};
 pub use cluster::same_slot;
-pub use connection::dedicated::{Dedicated, Doorbell};
+pub use connection::bell::{Bell, Ring};
 pub use connection::subscriptions::{ChannelEvent, Subscription};
 pub use durability::Durability;
 pub use durability::append_fsync::AppendFsync;

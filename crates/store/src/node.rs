@@ -6,7 +6,6 @@ use redis::{Cmd, FromRedisValue, Pipeline};
 
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
-use crate::connection::dedicated::Dedicated;
 use crate::durability::Durability;
 use crate::error::{Operation, StoreError};
 use crate::replicated::Replicated;
@@ -91,10 +90,6 @@ impl Node {
             Some(replicated) => replicated.attempted().await,
             None => Ok(()),
         }
-    }
-
-    pub(crate) async fn dedicated(&self) -> Result<Dedicated, StoreError> {
-        Ok(Dedicated::new(self.connection.connector().connect(|| ()).await?.0))
     }
 
     pub(crate) fn connection(&self) -> &Connection {

@@ -9,7 +9,8 @@ use std::{
 use redis::{Cmd, FromRedisValue, Pipeline, cluster_routing::Slot};
 
 use crate::cluster::Cluster;
-use crate::connection::dedicated::Dedicated;
+use crate::connect::connector::Connector;
+use crate::connection::bell::Bell;
 use crate::connection::subscriptions::{Subscription, Subscriptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -89,7 +90,7 @@ impl Store {
         Ok(store)
     }
 
-    /// The same Redis. In a Cluster what has no key itself (TIME, blocking reads, liveness) is asked of the node that
+    /// The same Redis. In a Cluster what has no key itself (TIME, liveness) is asked of the node that
     /// has `key`, wherever that is moved.
     #[must_use]
     pub fn for_key(self, key: &str) -> Self {
@@ -190,7 +191,7 @@ impl Store {
         self.ask(Request::Durable(call)).await
     }
 
-    /// Runs one command. Not for blocking reads: those have [`Store::dedicated`].
+    /// Runs one command. Not for blocking reads: all others would wait behind them.
     ///
     /// # Errors
     /// Named after the command.
@@ -206,33 +207,31 @@ impl Store {
         self.ask(Request::Pipeline(pipeline)).await
     }
 
-    /// Makes its own connection, for blocking reads.
-    ///
-    /// # Errors
-    /// When none can be made within the time for connecting; [`Store::connected`] shows when it is
-    /// worth trying again.
-    pub async fn dedicated(&self) -> Result<Dedicated, StoreError> {
-        match (&self.destination, &self.inner.backend) {
-            (Destination::Node(node), _) | (_, Backend::Server(node)) => node.dedicated().await,
-            (Destination::Slot(slot), Backend::Cluster(cluster)) => cluster.dedicated(Some(*slot)).await,
-            (Destination::Anywhere, Backend::Cluster(cluster)) => cluster.dedicated(None).await,
-        }
-    }
-
     /// What is published on `channel` from now on, over one connection for all channels. Messages can be lost: then the
     /// reader is asked to look.
     pub fn subscribe(&self, channel: &str) -> Subscription {
+        self.inner.subscriptions.subscribe(channel, self.listened_to())
+    }
+
+    /// Rings with each `word` that is published on `channel` from now on, and when one may have been missed; over the
+    /// same connection. All bells of a channel are for the same word.
+    pub fn bell(&self, channel: &str, word: &'static str) -> Bell {
+        self.inner.subscriptions.bell(channel, word, self.listened_to())
+    }
+
+    /// A server that messages come from, each time that one is needed.
+    fn listened_to(&self) -> impl Fn() -> Option<Connector> + Send + 'static {
         let inner = Arc::downgrade(&self.inner);
         // In a Cluster each node passes on what any node publishes; so another is tried after each that was lost.
         let next = AtomicUsize::new(0);
-        self.inner.subscriptions.subscribe(channel, move || match &inner.upgrade()?.backend {
+        move || match &inner.upgrade()?.backend {
             Backend::Server(node) => Some(node.connection().connector().clone()),
             Backend::Cluster(cluster) => {
                 let masters = cluster.masters();
                 let at = next.fetch_add(1, Ordering::Relaxed).checked_rem(masters.len())?;
                 masters.get(at).map(|node| node.connection().connector().clone())
             }
-        })
+        }
     }
 
     async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {

@@ -10,6 +10,7 @@ mod growth;
 mod idle;
 mod latency;
 mod limits;
+mod many;
 mod paced;
 mod page;
 mod peak;
@@ -47,6 +48,7 @@ rows! { ROWS:
     "bytes", "memory of Redis per job", bytes::measure;
     "latency", "a hundred jobs a second, one at a time", latency::measure;
     "idle", "roles without work", idle::measure;
+    "many", "a processor of 1,000 buckets in which nothing is to be done", many::measure;
     "limits", "a limit of three tiers for each of 10,000 callers", limits::measure;
     "batch", "batches of 100 jobs", batch::measure;
     "fsync", "flushed to the disk before each answer", fsync::measure;

@@ -78,7 +78,7 @@ impl Side {
     /// Commands that its roles send for jobs. All others run in scripts, whose time has theirs.
     pub(crate) fn sent(self) -> &'static [&'static str] {
         match self {
-            Self::Dripfeed => &["evalsha", "eval", "xread"],
+            Self::Dripfeed => &["evalsha", "eval"],
             Self::Floor => &["evalsha", "xreadgroup", "xack", "xdel"],
             Self::Bullmq => &["evalsha", "eval", "bzpopmin"],
         }

@@ -1,12 +1,12 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, caller_share, rules/check, kind/jobs, kind/places
+-- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
---       9 key ends (zset), both as in keep.lua  10… once (string), one per idempotency key, then where a pace has its
---       state (string), the scopes of limits (string), then a stream's parked (zset), flows (zset) and ranges (zset) |
---       where a list's takers are counted (hash)
+--       9 key ends (zset), both as in keep.lua  10 notices (zset)  11… once (string), one per idempotency key, then
+--       where a pace has its state (string), the scopes of limits (string), then a stream's parked (zset), flows (zset)
+--       and ranges (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)
 --       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
@@ -29,8 +29,8 @@
 --         nothing }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local KEYED_JOBS, KEY_ENDS = KEYS[8], KEYS[9]
-local ONCE = 9
+local KEYED_JOBS, KEY_ENDS, NOTICES = KEYS[8], KEYS[9], KEYS[10]
+local ONCE = 10
 
 -- The first call looks, too: it may come after the one that repeats it.
 local answered = redis.call('GET', TOKEN)
@@ -55,6 +55,7 @@ local level, pending = count_jobs(keys.jobs)
 local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
+local waited = waiting
 local accepted, added, refused = 0, 0, {}
 -- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet. And
 -- whether one with a priority was.
@@ -239,6 +240,8 @@ if accepted > 0 then
   redis.call('HINCRBY', TALLY, 'bytes', whole(added))
   meter_count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
+  -- While some wait, those who take jobs know of them.
+  if waited <= 0 then publish_jobs(NOTICES) end
 end
 local packed = cmsgpack.pack(answers)
 -- A refusal, too, is the answer to a first call that is still on its way.

@@ -185,6 +185,7 @@ impl RedisBucket {
             token.to_owned(),
             self.keys.keyed_jobs(),
             self.keys.key_ends(),
+            self.keys.notices(),
         ];
         for name in requests.iter().filter_map(|request| self.once_of(&request.submission)) {
             let next = once_index.len() + 1;

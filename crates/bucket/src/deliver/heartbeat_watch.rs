@@ -16,8 +16,16 @@ pub(crate) fn beat_interval(lease: Duration) -> Duration {
 pub(crate) struct HeartbeatWatch {
     lease: Duration,
     last_look: Option<Instant>,
-    /// Consumer → its heartbeats (None: it is no member) and since when they stood so.
-    pub(super) seen: HashMap<String, (Option<u64>, Instant)>,
+    pub(super) seen: HashMap<String, Sighting>,
+}
+
+/// What was seen of another consumer.
+pub(super) struct Sighting {
+    /// None: it is no member.
+    beats: Option<u64>,
+    /// Since when they stand so.
+    since: Instant,
+    has_moved: bool,
 }
 
 impl HeartbeatWatch {
@@ -36,15 +44,21 @@ impl HeartbeatWatch {
         self.seen.retain(|consumer, _| consumers.contains_key(consumer));
         let mut still = Vec::new();
         for (consumer, beats) in consumers {
-            let seen = self.seen.entry(consumer.clone()).or_insert((beats, now));
-            if seen.0 != beats {
-                *seen = (beats, now);
+            let seen = self.seen.entry(consumer.clone()).or_insert(Sighting { beats, since: now, has_moved: false });
+            if seen.beats != beats {
+                *seen = Sighting { beats, since: now, has_moved: true };
             }
-            if now.duration_since(seen.1) >= silence {
+            if now.duration_since(seen.since) >= silence {
                 still.push((consumer, beats));
             }
         }
         still
+    }
+
+    /// Whether it has looked, and all others were seen to move, a moment ago.
+    pub(crate) fn all_live(&self, now: Instant) -> bool {
+        let lives = |seen: &Sighting| seen.has_moved && now.duration_since(seen.since) < self.lease / 2;
+        self.last_look.is_some() && self.seen.values().all(lives)
     }
 }
 
@@ -75,6 +89,21 @@ mod tests {
             assert_eq!(watch.look(start + Duration::from_secs(second), others(Some(second / 3))), []);
         }
         assert_eq!(watch.look(start + Duration::from_secs(20), HashMap::new()), []);
+    }
+
+    #[test]
+    fn all_live_when_each_was_seen_to_move_a_moment_ago() {
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
+        let at = |second| start + Duration::from_secs(second);
+        assert!(!watch.all_live(at(0)), "it hasn't looked");
+        watch.look(at(0), HashMap::new());
+        assert!(watch.all_live(at(0)), "it is alone");
+        watch.look(at(1), others(Some(7)));
+        assert!(!watch.all_live(at(1)), "it may be dead");
+        watch.look(at(2), others(Some(8)));
+        assert!(watch.all_live(at(4)) && !watch.all_live(at(5)));
+        watch.look(at(3), HashMap::new());
+        assert!(watch.all_live(at(5)), "it has left");
     }
 
     #[test]

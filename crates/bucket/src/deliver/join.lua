@@ -1,11 +1,12 @@
 -- Makes a replica a member: its heartbeat begins, and it may take.
 --
 -- needs: at_maxmemory, kind/held
--- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string), then where a list's takers are counted
--- ARGV  1 consumer  2 '1' for a process's first life
+-- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash), then where a list's
+--       takers are counted
+-- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)
 -- Result  'joined'
-local JOBS, REPLICAS, PACE, TIERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local consumer, is_first_life = ARGV[1], ARGV[2] == '1'
+local JOBS, REPLICAS, PACE, TIERS, STANDBY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local consumer, is_first_life, stood_by = ARGV[1], ARGV[2] == '1', ARGV[3]
 
 -- This one's clock can't know what has passed since others last looked at the throttle (pace.lua).
 redis.call('HDEL', PACE, 'looked')
@@ -15,4 +16,5 @@ enroll(JOBS, consumer)
 local first = is_first_life and redis.call('HLEN', REPLICAS) == 0
 if first and not redis.call('GET', TIERS) then redis.call('HSET', PACE, 'new', 1) end
 redis.call('HSET', REPLICAS, consumer, 0)
+if stood_by ~= '' then redis.call('HDEL', STANDBY, stood_by) end
 return 'joined'

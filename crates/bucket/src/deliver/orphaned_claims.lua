@@ -2,13 +2,14 @@
 --
 -- needs: at_maxmemory, kind/held
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash)  4 takes (hash: consumer → number of a take or of such a question)
---       5 batches (hash: consumer → number of its last settled batch), then the kind's, as in settle.lua
+--       5 batches (hash: consumer → number of its last settled batch)  6 notices (zset), then the kind's, as in
+--       settle.lua
 -- ARGV  1 consumer  2 number of this question, counted with its takes: those before it that arrive only now do nothing
 --       3 where to begin, '' at first  4 the most jobs to look at in this call
 --       5 number of the batch that is being settled (0: none)
 --       6 how many jobs are in it, then the ids of these and of the other jobs that it knows it holds
 -- Result  where to go on, '' at the end
-local keys = { jobs = KEYS[1], tally = KEYS[2] }
+local keys = { jobs = KEYS[1], tally = KEYS[2], notices = KEYS[6] }
 local REPLICAS, TAKES, BATCHES = KEYS[3], KEYS[4], KEYS[5]
 local consumer, number, place, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local batch, in_batch = tonumber(ARGV[5]), tonumber(ARGV[6])

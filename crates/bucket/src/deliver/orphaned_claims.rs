@@ -121,7 +121,7 @@ impl RedisBucket {
         let mut place = String::new();
         while let Some((open, settling)) = open_claims.in_doubt() {
             let keys = &self.keys;
-            let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes(), keys.batches()];
+            let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes(), keys.batches(), keys.notices()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
             call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(place).arg(BATCH_JOBS);
             call.arg(settling.batch).arg(settling.jobs.len());

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::Doorbell;
+use dripfeed_store::Bell;
 
 use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
@@ -18,6 +18,9 @@ use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
+
+/// What is published when jobs wait, and none did before (notices.lua).
+const NEW_JOBS: &str = "jobs";
 
 static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 
@@ -63,7 +66,8 @@ struct Member {
     consumer: Consumer,
     lease: Duration,
     settlements: Settlements,
-    doorbell: Doorbell,
+    /// Hushed before each take: that sees what was admitted before.
+    new_jobs: Mutex<Bell>,
     watch: tokio::sync::Mutex<HeartbeatWatch>,
     open_claims: OpenClaims,
     lateness: Lateness,
@@ -75,32 +79,19 @@ struct Member {
     expired: AtomicU64,
 }
 
+impl Member {
+    fn new_jobs(&self) -> MutexGuard<'_, Bell> {
+        self.new_jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Bucket {
     /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
-        let joined = Instant::now();
-        let keys = &self.redis_bucket.keys;
-        let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers()]);
-        let mut call = JOIN.of(self.redis_bucket.kind).on(&keys);
-        call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
-        self.redis_bucket.store.run::<String>(&call).await?;
-        Ok(Replica(Arc::new(Member {
-            settlements: settle::start(self.redis_bucket.clone(), consumer.as_str().to_owned()),
-            redis_bucket: self.redis_bucket.clone(),
-            consumer,
-            lease,
-            doorbell: Doorbell::default(),
-            watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
-            open_claims: OpenClaims::default(),
-            lateness: Lateness::new(lease),
-            takes: AtomicU64::new(0),
-            take_size: TakeSize::default(),
-            asked: Mutex::new(joined),
-            expired: AtomicU64::new(0),
-        })))
+        Replica::join(&self.redis_bucket, consumer, lease, life, None).await
     }
 
     /// For a caller that knows that a replica is gone: its jobs are due at once for the others, not only after the
@@ -123,6 +114,38 @@ impl Bucket {
 }
 
 impl Replica {
+    /// `before`: the name of this process on standby, and when it last asked for jobs.
+    pub(super) async fn join(
+        redis_bucket: &Arc<RedisBucket>,
+        consumer: Consumer,
+        lease: Duration,
+        life: Life,
+        before: Option<(&str, Instant)>,
+    ) -> Result<Self, BucketError> {
+        let asked = before.map_or_else(Instant::now, |(_, asked)| asked);
+        let keys = &redis_bucket.keys;
+        let new_jobs = redis_bucket.store.bell(&keys.notices(), NEW_JOBS);
+        let common = vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers(), keys.standby()];
+        let mut call = JOIN.of(redis_bucket.kind).on(&keys.and_takers(common));
+        call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
+        call.arg(before.map_or_else(String::new, |(name, _)| name.to_owned()));
+        redis_bucket.store.run::<String>(&call).await?;
+        Ok(Self(Arc::new(Member {
+            settlements: settle::start(redis_bucket.clone(), consumer.as_str().to_owned()),
+            redis_bucket: redis_bucket.clone(),
+            consumer,
+            lease,
+            new_jobs: Mutex::new(new_jobs),
+            watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
+            open_claims: OpenClaims::default(),
+            lateness: Lateness::new(lease),
+            takes: AtomicU64::new(0),
+            take_size: TakeSize::default(),
+            asked: Mutex::new(asked),
+            expired: AtomicU64::new(0),
+        })))
+    }
+
     #[must_use]
     pub fn consumer(&self) -> &Consumer {
         &self.0.consumer
@@ -137,6 +160,7 @@ impl Replica {
         let member = &self.0;
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
+        member.new_jobs().hush();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,14 +201,13 @@ impl Replica {
 
     /// Until it may be worth taking again. May be dropped at any time.
     pub async fn wait(&self, idle: &Idle) {
-        let redis_bucket = &self.0.redis_bucket;
-        match &idle.bell {
-            Some(last_id) => {
-                let (connect, jobs) = (redis_bucket.store.dedicated(), redis_bucket.keys.jobs());
-                self.0.doorbell.wait(connect, &jobs, last_id, idle.wait).await;
-            }
-            None => tokio::time::sleep(idle.wait).await,
+        if !idle.takes_new {
+            return tokio::time::sleep(idle.wait).await;
         }
+        // A copy rings for all that came since the last take.
+        let mut new_jobs = self.0.new_jobs().clone();
+        // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
+        let _ = tokio::time::timeout(idle.wait, new_jobs.rung()).await;
     }
 
     /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.
@@ -238,6 +261,29 @@ impl Replica {
     /// When Redis can't be reached, refuses, or doesn't answer in time; then the lease runs out instead.
     pub async fn leave(&self) -> Result<(), BucketError> {
         self.0.redis_bucket.take_over(self.0.consumer.as_str(), "*").await.map(drop)
+    }
+
+    pub(super) fn redis_bucket(&self) -> &Arc<RedisBucket> {
+        &self.0.redis_bucket
+    }
+
+    /// Rings for what comes from now on.
+    pub(super) fn new_jobs(&self) -> Bell {
+        let mut new_jobs = self.0.new_jobs().clone();
+        new_jobs.hush();
+        new_jobs
+    }
+
+    /// When jobs were last asked for.
+    pub(super) fn asked(&self) -> Instant {
+        *self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether all others were seen to live a moment ago. While one wasn't, it may have to be recovered.
+    #[must_use]
+    pub fn sees_others_live(&self) -> bool {
+        // While the others are looked at, nothing is known of them.
+        self.0.watch.try_lock().is_ok_and(|watch| watch.all_live(Instant::now()))
     }
 
     /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.

@@ -14,7 +14,7 @@
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
 --       12 the weights of callers that take turns (JSON; '': nobody does)
 -- Result  { 'fenced' } | { 'changed', … }
---         { 'idle', µs until it is worth asking again, '1' when a new entry would be taken at once, last id, expired }
+--         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired }
 --         { 'jobs', expired, ms of the Redis clock, { id, fields | element, failed attempts }… }, a small one packed by
 --         cmsgpack
 local keys = {
@@ -32,7 +32,7 @@ if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
 -- Nobody waits for this one any more: what it took, nobody would call.
 local given_up = tonumber(redis.call('HGET', TAKES, consumer) or 0)
-if number <= given_up then return { 'idle', 0, '0', '0-0', 0 } end
+if number <= given_up then return { 'idle', 0, '0', 0 } end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
@@ -43,13 +43,13 @@ local tokens, next_token, refill = pace_room(pace, plan, elapsed, late, undraine
 
 -- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked
 -- since.
-local function idle(wait, last_id, expired)
+local function idle(wait, takes_new, expired)
   -- Where this write is refused (too few replicas follow), the next one counts from an older time, by a clock that runs
   -- from this one.
   pcall(pace_spend, PACE, pace, plan, 0)
   local IDLE_POLL = 1000000
   wait = math.min(wait, IDLE_POLL)
-  return { 'idle', whole(wait), last_id and '1' or '0', last_id or '0-0', expired or 0 }
+  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0 }
 end
 
 local held = hold_left(PACE, pace, elapsed)
@@ -71,9 +71,9 @@ end
 if tokens < 1 then return idle(math.max(next_token, math.min(BATCHING, refill / 2))) end
 want = math.min(want, tokens)
 
-local taken, expired, wait, last_id = hand_out(keys, consumer, want, ARGV[12])
+local taken, expired, wait, takes_new = hand_out(keys, consumer, want, ARGV[12])
 record_exits(keys)
-if #taken == 0 then return idle(wait, last_id, expired) end
+if #taken == 0 then return idle(wait, takes_new, expired) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 pace_spend(PACE, pace, plan, #taken)

@@ -76,8 +76,8 @@ impl Claim {
 /// Why nothing came, and how long it isn't worth asking again unless the bell rings.
 #[derive(Clone, Debug)]
 pub struct Idle {
-    /// Nothing but a new entry is wanting: the stream's last id when it was looked at.
-    pub(crate) bell: Option<String>,
+    /// Nothing but a new job is wanting.
+    pub(crate) takes_new: bool,
     pub(crate) wait: Duration,
 }
 
@@ -199,10 +199,9 @@ fn read(
         "fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0 }),
         "idle" => {
             let wait = Duration::from_micros(reply.count()?);
-            let on_new = reply.text()? == "1";
-            let last_id = reply.text()?;
+            let takes_new = reply.text()? == "1";
             let expired = reply.count()?;
-            Ok(TakeReply { take: Take::Idle(Idle { bell: on_new.then_some(last_id), wait }), expired })
+            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired })
         }
         "jobs" => {
             let (expired, taken_ms) = (reply.count()?, reply.count()?);

@@ -1,19 +1,15 @@
 -- How jobs end: what is recorded of each, and burying one as a dead letter. Hash outcomes, job id → 'ms record'; zset
 -- ended, ids of jobs by ms (order.lua); both bounded by time, number and bytes, which the tally counts.
--- needs: now, counts, keep, kind/entry, kind/held
+-- needs: now, counts, keep, notices, kind/entry, kind/held
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
--- The key of the notices is a zset, job id → ms until which somebody waits for its end, and the name of the channel. A
--- message is a word and what belongs to it:
---   ended <id> <id>…   these jobs have ended, and their outcomes are recorded
--- Who doesn't know a word leaves the message alone. A message may be lost: who waits also looks periodically.
 local ended_now = {}
 
 local function note_end(id)
   ended_now[#ended_now + 1] = id
 end
 
--- To be called last. Where the ACL denies it, those who wait find out by looking.
+-- To be called last.
 local function publish_ends(notices)
   local MOST = 1000
   if #ended_now > 0 and redis.call('EXISTS', notices) == 1 then
@@ -24,7 +20,7 @@ local function publish_ends(notices)
       end
       if #waited > 0 then
         redis.call('ZREM', notices, unpack(waited))
-        redis.pcall('PUBLISH', notices, 'ended ' .. table.concat(waited, ' '))
+        publish(notices, 'ended ' .. table.concat(waited, ' '))
       end
     end
   end

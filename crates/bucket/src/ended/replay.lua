@@ -1,9 +1,10 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes. A replay of many counts it.
 --
--- needs: now, counts, pace, eta, caller_share, keep, kind/entry, kind/jobs
+-- needs: now, counts, pace, eta, caller_share, keep, notices, kind/entry, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
---       8 sizes (zset)  9 holders (hash)  10 replays (hash), then where a pace has its state (string), then a stream's
---       parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted (hash)
+--       8 sizes (zset)  9 holders (hash)  10 replays (hash)  11 notices (zset), then where a pace has its state
+--       (string), then a stream's parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted
+--       (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
 --       5 plan of the pace ('': none)
 --       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
@@ -13,7 +14,7 @@
 --         { 'bucket_full' | 'max_share', retry after in ms, level }
 local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7], sizes = KEYS[8] }
 local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
-local CONTROL, HOLDERS, REPLAYS = KEYS[5], KEYS[9], KEYS[10]
+local CONTROL, HOLDERS, REPLAYS, NOTICES = KEYS[5], KEYS[9], KEYS[10], KEYS[11]
 local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local plan, delay, part_of, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], 10
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
@@ -72,4 +73,5 @@ redis.call('HINCRBY', TALLY, 'bytes', whole(size))
 count_held(caller, 1, size)
 write_holders(HOLDERS)
 meter_count(METER, 'accepted', 1)
+if level <= pending then publish_jobs(NOTICES) end
 return { 'admitted', id, level + 1, math.floor(eta) }

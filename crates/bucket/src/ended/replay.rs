@@ -164,6 +164,7 @@ impl RedisBucket {
             keys.letter_sizes(),
             keys.holders(),
             keys.replays(),
+            keys.notices(),
         ];
         let (all, plan) = effective.pack_pace(common);
         let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(all));

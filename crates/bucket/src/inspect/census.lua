@@ -1,29 +1,32 @@
 -- Counts a bucket at one moment.
 --
 -- needs: now, pace, kind/jobs, kind/census
--- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash),
---       where a pace has its state (string), then the kind's: parked (zset), flows (zset), ranges (zset) |
---       the list of each taker, takers (hash)
+-- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
+--       8 standby (hash), where a pace has its state (string), then the kind's: parked (zset), flows (zset), ranges
+--       (zset) | the list of each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
 --       3 ms within which a parked job is due soon
 -- Result  { 'changed', … }
 --         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or
 --           -1, µs until there is one, hold until ms, thousandths of the rate that are left, and why,
---           { consumer, pending, … of members and of all who hold jobs }, { tally, … }, { meter, … }, 1 when paused }
+--           { consumer, pending, … of members, of those on standby and of all who hold jobs },
+--           { tally, … }, { meter, … }, 1 when paused }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
-local METER, TALLY, DEAD, REPLICAS = KEYS[3], KEYS[4], KEYS[6], KEYS[7]
+local METER, TALLY, DEAD, REPLICAS, STANDBY = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8]
 local version, plan = ARGV[1], ARGV[2]
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 
 -- Of a list: where the lists of the takers begin, behind the state of a pace.
-local FIRST_TAKEN = plan == '' and 8 or 9
+local FIRST_TAKEN = plan == '' and 9 or 10
 
 local level, pending, holders = count_jobs(JOBS)
 local parked = count_parked()
 pending = count_claimed(pending, holders, parked)
 local by_consumer, consumers = {}, {}
-for _, member in ipairs(redis.call('HKEYS', REPLICAS)) do by_consumer[member] = 0 end
+for _, key in ipairs({ REPLICAS, STANDBY }) do
+  for _, consumer in ipairs(redis.call('HKEYS', key)) do by_consumer[consumer] = 0 end
+end
 for _, holder in ipairs(holders) do by_consumer[holder[1]] = tonumber(holder[2]) end
 for consumer, count in pairs(by_consumer) do
   consumers[#consumers + 1] = consumer

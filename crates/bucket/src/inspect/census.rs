@@ -51,6 +51,7 @@ pub struct Census {
     pub settled_per_s: f64,
     pub pace: Pace,
     pub paused: bool,
+    /// Those on standby, too.
     pub replicas: Vec<ReplicaCensus>,
     /// What was changed at run time and differs from the configuration.
     pub overrides: Overrides,
@@ -111,8 +112,16 @@ impl Bucket {
 impl RedisBucket {
     fn census_call(&self, effective: &EffectiveSettings, takers: &[String]) -> Call<'static> {
         let keys = &self.keys;
-        let common =
-            vec![keys.jobs(), keys.pace(), keys.meter(), keys.tally(), keys.control(), keys.dead(), keys.replicas()];
+        let common = vec![
+            keys.jobs(),
+            keys.pace(),
+            keys.meter(),
+            keys.tally(),
+            keys.control(),
+            keys.dead(),
+            keys.replicas(),
+            keys.standby(),
+        ];
         let (mut all, plan) = effective.pack_pace(common);
         match self.kind {
             Kind::Stream => all.extend(keys.in_order()),

@@ -11,6 +11,7 @@ use dripfeed_job::duration::ms_up;
 use dripfeed_store::{ErrorKind, InstallationKeys, Script, Store, StoreError};
 use redis::Value;
 
+use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::keys::Keys;
 use crate::script::reply::Reply;
@@ -164,6 +165,16 @@ pub async fn release_place(store: &Store, place: &BucketPlace) -> Result<(), Buc
     }
     store.command::<u64>(&release).await?;
     Ok(())
+}
+
+impl Bucket {
+    /// How many jobs are in the bucket. As [`Census::level`](crate::Census::level), for less.
+    ///
+    /// # Errors
+    /// When Redis can't be asked.
+    pub async fn level(&self) -> Result<u64, BucketError> {
+        level_at(&self.redis_bucket.store, &BucketPlace::from(&*self.settings())).await
+    }
 }
 
 async fn silent_places(store: &Store, configured: &[BucketPlace]) -> Result<Vec<String>, BucketError> {

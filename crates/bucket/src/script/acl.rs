@@ -51,12 +51,11 @@ const OF_BOTH: [&str; 38] = [
     "XLEN KEY",
     "XRANGE KEY - +",
 ];
-const OF_A_STREAM: [&str; 14] = [
+const OF_A_STREAM: [&str; 13] = [
     "XADD JOBS * field value",
     "XACK JOBS group 1-0",
     "XCLAIM JOBS group consumer 0 1-0",
     "XPENDING JOBS group",
-    "XREAD STREAMS JOBS 0",
     "XREADGROUP GROUP group consumer STREAMS JOBS >",
     "XREVRANGE JOBS + -",
     "XGROUP CREATE JOBS group 0",

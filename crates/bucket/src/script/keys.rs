@@ -44,6 +44,11 @@ impl Keys {
         self.of("replicas")
     }
 
+    /// Hash: name of a process that serves the bucket without being a member → ms when it was last noted.
+    pub(crate) fn standby(&self) -> String {
+        self.of("standby")
+    }
+
     /// Hash: consumer → number of its last settled batch.
     pub(crate) fn batches(&self) -> String {
         self.of("batches")
@@ -114,7 +119,7 @@ impl Keys {
         self.of("outcomes:ended")
     }
 
-    /// Zset: job id → ms until which somebody waits for its end. And the channel on which ends are published.
+    /// Zset: job id → ms until which somebody waits for its end. And the channel of messages (notices.lua).
     pub(crate) fn notices(&self) -> String {
         self.of("notices")
     }

@@ -45,6 +45,7 @@ const FRAGMENTS: &Fragments = &[
     ("eta", include_str!("../pace/eta.lua")),
     ("keep", include_str!("../ended/keep.lua")),
     ("letters", include_str!("../ended/letters.lua")),
+    ("notices", include_str!("notices.lua")),
     ("now", include_str!("now.lua")),
     ("order", include_str!("../ended/order.lua")),
     ("pace", include_str!("../pace.lua")),

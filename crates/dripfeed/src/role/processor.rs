@@ -38,8 +38,9 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
     memory::warn(settings, &connected.store).await;
     let mut registry = super::registry();
-    let buckets = Arc::new(Buckets::default());
-    let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
+    let buckets = Buckets::default();
+    // Those of buckets are with the intakes: all processes together would ask Redis for them at each scrape.
+    let gauges = BucketGauges::register(Arc::default(), &mut registry);
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let processor = Processor::new(settings.processor.settings.clone(), connector, &mut registry);
     let served = ServedBuckets::register(settings, &mut registry);

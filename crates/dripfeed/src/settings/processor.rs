@@ -33,6 +33,9 @@ struct Section {
     #[serde(deserialize_with = "deserialize::time")]
     lease: Duration,
     #[serde(deserialize_with = "deserialize::time")]
+    standby_after: Duration,
+    histograms_by_bucket: bool,
+    #[serde(deserialize_with = "deserialize::time")]
     drain: Duration,
     buckets: Vec<String>,
 }
@@ -59,7 +62,8 @@ pub(super) fn read(
     }
     let buckets = selector::read(reader, &key("buckets"), &section.buckets, configured)?;
     let name = Some(section.name).filter(|name| !name.is_empty());
-    let settings = ProcessorSettings { name, lease: section.lease, drain: section.drain };
+    let Section { lease, standby_after, histograms_by_bucket, drain, .. } = section;
+    let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket, drain };
     Some(ProcessorRole { listen: section.listen, buckets, settings })
 }
 

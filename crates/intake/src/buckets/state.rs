@@ -49,6 +49,7 @@ pub(crate) struct BucketState {
     settled_per_s: f64,
     pace: PaceState,
     pub(crate) paused: bool,
+    /// Also those that wait for a first job.
     replicas: Vec<ReplicaState>,
     totals: Totals,
     /// Settings changed at run time, by their names in PATCH.

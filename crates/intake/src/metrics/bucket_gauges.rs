@@ -22,7 +22,7 @@ const CENSUS_TIMEOUT: Duration = Duration::from_secs(2);
 /// At most one refresh in this time, however many scrapes come in.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The gauges of both roles. Cheap to clone.
+/// The gauges of a role. Those of buckets are of the intakes: a processor registers none. Cheap to clone.
 #[derive(Clone)]
 pub struct BucketGauges {
     buckets: Arc<Buckets>,
@@ -160,25 +160,29 @@ fn count(number: u64) -> f64 {
 impl Collector for LastSnapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let snapshot = self.0.load();
-        for gauge in &GAUGES {
-            let values: Vec<(&str, f64)> = snapshot
-                .counted
-                .iter()
-                .filter_map(|(name, census)| Some((name.as_str(), (gauge.value)(census)?)))
-                .collect();
-            encode_gauge(&mut encoder, gauge, &values)?;
-        }
-        encode_reasons(&mut encoder, &snapshot.counted)?;
-        for BucketCounter { name, help, value } in COUNTERS {
-            let metric_type = ConstCounter::new(0_u64).metric_type();
-            let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
-            for (bucket, census) in &snapshot.counted {
-                ConstCounter::new(value(census)).encode(family.encode_family(&[("bucket", bucket.as_str())])?)?;
-            }
+        if !snapshot.counted.is_empty() {
+            encode_buckets(&mut encoder, &snapshot.counted)?;
         }
         let up = ConstGauge::new(i64::from(snapshot.redis_up));
         up.encode(encoder.encode_descriptor("redis_up", "Whether Redis answers", None, up.metric_type())?)
     }
+}
+
+fn encode_buckets(encoder: &mut DescriptorEncoder, counted: &[(BucketName, Census)]) -> Result<(), fmt::Error> {
+    for gauge in &GAUGES {
+        let values: Vec<(&str, f64)> =
+            counted.iter().filter_map(|(name, census)| Some((name.as_str(), (gauge.value)(census)?))).collect();
+        encode_gauge(encoder, gauge, &values)?;
+    }
+    encode_reasons(encoder, counted)?;
+    for BucketCounter { name, help, value } in COUNTERS {
+        let metric_type = ConstCounter::new(0_u64).metric_type();
+        let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
+        for (bucket, census) in counted {
+            ConstCounter::new(value(census)).encode(family.encode_family(&[("bucket", bucket.as_str())])?)?;
+        }
+    }
+    Ok(())
 }
 
 fn encode_gauge(

@@ -86,7 +86,7 @@ async fn read_head(stream: &mut TcpStream) {
     }
 }
 
-fn client(upstream: UpstreamSettings) -> HttpClient {
+fn client(upstream: UpstreamSettings) -> Arc<HttpClient> {
     Connector::new().unwrap().client(&Upstream::new(upstream).unwrap())
 }
 

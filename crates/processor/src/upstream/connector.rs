@@ -25,6 +25,7 @@ use tower::{BoxError, Service};
 
 use crate::outage::shortage_of_files;
 use crate::upstream::Upstream;
+use crate::upstream::shared_clients::{Reach, SharedClients};
 use crate::upstream::ssrf::is_public;
 
 /// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
@@ -37,7 +38,7 @@ const READ_BUFFER: usize = 64 * 1024;
 
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// Calls one upstream, over connections that it keeps.
+/// Calls upstreams, over connections that it keeps.
 pub(crate) type HttpClient = Client<Dial, Full<Bytes>>;
 
 type Dial = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
@@ -47,6 +48,7 @@ type Dial = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxEr
 pub struct Connector {
     /// Versions and ciphers; whom to trust is each upstream's own.
     tls: ConfigBuilder<ClientConfig, WantsVerifier>,
+    clients: SharedClients<HttpClient>,
 }
 
 #[derive(Debug, Error)]
@@ -59,20 +61,23 @@ impl Connector {
     pub fn new() -> Result<Self, ConnectorError> {
         // Named, because a provider installed for the whole process is nobody's promise.
         let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        Ok(Self { tls: tls.with_safe_default_protocol_versions()? })
+        Ok(Self { tls: tls.with_safe_default_protocol_versions()?, clients: SharedClients::none_yet() })
     }
 
-    /// A client with separate connections: one that was made for an upstream in a private network is never used
-    /// for another upstream that must not be in one.
-    pub(crate) fn client(&self, upstream: &Upstream) -> HttpClient {
-        let allow_private = upstream.allow_private();
+    /// The client of all upstreams that trust and may reach the same.
+    pub(crate) fn client(&self, upstream: &Upstream) -> Arc<HttpClient> {
+        self.clients.get(Reach::of(upstream), |reach| self.make(reach))
+    }
+
+    fn make(&self, reach: &Reach) -> HttpClient {
+        let allow_private = reach.allow_private;
         let names = tower::service_fn(move |name| resolve(name, allow_private));
         let mut tcp = HttpConnector::new_with_resolver(names);
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(KEEPALIVE));
         let tls = self.tls.clone();
-        let tls = match upstream.root_certs().roots() {
+        let tls = match reach.root_certs.roots() {
             None => tls.with_webpki_roots(),
             Some(roots) => tls.with_root_certificates(roots),
         };
@@ -81,7 +86,7 @@ impl Connector {
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
-        let dial = BoxCloneSyncService::new(Timeout::new(tls, upstream.connect_timeout()));
+        let dial = BoxCloneSyncService::new(Timeout::new(tls, reach.connect_timeout));
         Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)

@@ -18,5 +18,7 @@ mod retry_after;
 mod signing;
 /// The Redis, the buckets and the processor of one test.
 mod stage;
+/// Buckets in which nothing is to be done.
+mod standby;
 /// An upstream that a test answers by hand.
 mod upstream;

@@ -62,7 +62,16 @@ impl Work {
     }
 
     pub fn with(lanes: Vec<(Bucket, Upstream)>, drain: Duration) -> Self {
-        let settings = ProcessorSettings { name: Some("east".to_owned()), lease: Duration::from_secs(3), drain };
+        Self::set_to(lanes, drain, PATIENCE)
+    }
+
+    pub fn soon_on_standby(lanes: Vec<(Bucket, Upstream)>) -> Self {
+        Self::set_to(lanes, PATIENCE, Duration::from_millis(100))
+    }
+
+    fn set_to(lanes: Vec<(Bucket, Upstream)>, drain: Duration, standby_after: Duration) -> Self {
+        let (name, lease) = (Some("east".to_owned()), Duration::from_secs(3));
+        let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket: true, drain };
         let mut registry = Registry::with_prefix("dripfeed");
         let processor = Processor::new(settings, Connector::new().unwrap(), &mut registry);
         let stop = CancellationToken::new();

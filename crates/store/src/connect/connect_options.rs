@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 use crate::url::{HostPort, Login, Tls};
 
 /// After this long without an answer to a probe or to sent bytes, the kernel gives a TCP
-/// connection up. It bounds how long a blocking read can wait on a peer that is gone.
+/// connection up. It bounds how long who listens can wait on a peer that is gone.
 const DEAD_PEER: Duration = Duration::from_secs(10);
 
 /// Connecting as a whole and each call as a whole have their limits where they begin.

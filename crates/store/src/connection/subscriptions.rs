@@ -4,22 +4,28 @@
 //! a reader is slow: then readers are given [`ChannelEvent::Missed`], and look for themselves.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use redis::{PushInfo, PushKind, Value, aio::MultiplexedConnection};
 use tokio::sync::{Notify, broadcast};
+use tokio::time::Instant;
 
 use crate::connect::connector::Connector;
+use crate::connection::bell::{Bell, BellRope};
+use crate::connection::health::SETTLED;
 use crate::connection::reconnect_backoff::pauses;
-use crate::error::StoreError;
+use crate::error::{Operation, StoreError};
 
 /// Messages that wait for a slow reader; beyond it misses some.
 const WAITING: usize = 1024;
+/// For the confirmation of a subscription; without one the connection is given up.
+const CONFIRMED: Duration = Duration::from_secs(2);
 
 /// What a subscription brings.
 #[derive(Debug, Clone)]
@@ -54,9 +60,36 @@ pub(crate) struct Subscriptions {
 
 #[derive(Debug, Default)]
 struct Channels {
-    readers: HashMap<String, broadcast::Sender<ChannelEvent>>,
+    readers: HashMap<String, Readers>,
     is_listening: bool,
     is_closed: bool,
+}
+
+/// Of one channel. A bell takes no room for messages: there may be thousands of them.
+#[derive(Debug, Default)]
+struct Readers {
+    messages: Option<broadcast::Sender<ChannelEvent>>,
+    rope: Option<BellRope>,
+}
+
+impl Readers {
+    fn is_read(&self) -> bool {
+        let has_readers = |messages: &broadcast::Sender<_>| messages.receiver_count() > 0;
+        self.messages.as_ref().is_some_and(has_readers) || self.rope.as_ref().is_some_and(BellRope::has_bells)
+    }
+
+    fn say(&self, event: ChannelEvent) {
+        if let Some(rope) = &self.rope {
+            match &event {
+                ChannelEvent::Message(message) => rope.hear(message),
+                ChannelEvent::Missed => rope.miss(),
+            }
+        }
+        if let Some(messages) = &self.messages {
+            // Who read it may have left.
+            let _ = messages.send(event);
+        }
+    }
 }
 
 impl Subscriptions {
@@ -66,16 +99,37 @@ impl Subscriptions {
         channel: &str,
         connector: impl Fn() -> Option<Connector> + Send + 'static,
     ) -> Subscription {
-        let mut channels = self.channels();
         let open = || broadcast::channel(WAITING).0;
-        let reader = channels.readers.entry(channel.to_owned()).or_insert_with(open).subscribe();
+        let read = |readers: &mut Readers| readers.messages.get_or_insert_with(open).subscribe();
+        Subscription(self.read_by(channel, read, connector))
+    }
+
+    /// Rings with each `word` on the channel, the same for all bells of a channel.
+    pub(crate) fn bell(
+        self: &Arc<Self>,
+        channel: &str,
+        word: &'static str,
+        connector: impl Fn() -> Option<Connector> + Send + 'static,
+    ) -> Bell {
+        let read = |readers: &mut Readers| readers.rope.get_or_insert_with(|| BellRope::new(word)).bell();
+        self.read_by(channel, read, connector)
+    }
+
+    fn read_by<T>(
+        self: &Arc<Self>,
+        channel: &str,
+        read: impl FnOnce(&mut Readers) -> T,
+        connector: impl Fn() -> Option<Connector> + Send + 'static,
+    ) -> T {
+        let mut channels = self.channels();
+        let reader = read(channels.readers.entry(channel.to_owned()).or_default());
         if !channels.is_listening {
             channels.is_listening = true;
             tokio::spawn(keep_listening(Arc::downgrade(self), connector));
         }
         drop(channels);
         self.changed.notify_one();
-        Subscription(reader)
+        reader
     }
 
     /// Nobody can subscribe any more: who reads is given the end.
@@ -94,14 +148,13 @@ impl Subscriptions {
     /// Those that somebody reads; the others are forgotten.
     fn read(&self) -> Vec<String> {
         let mut channels = self.channels();
-        channels.readers.retain(|_, reader| reader.receiver_count() > 0);
+        channels.readers.retain(|_, readers| readers.is_read());
         channels.readers.keys().cloned().collect()
     }
 
     fn say(&self, channel: &str, event: ChannelEvent) {
-        if let Some(reader) = self.channels().readers.get(channel) {
-            // Who read it may have left.
-            let _ = reader.send(event);
+        if let Some(readers) = self.channels().readers.get(channel) {
+            readers.say(event);
         }
     }
 
@@ -123,11 +176,14 @@ async fn keep_listening(subscriptions: Weak<Subscriptions>, connector: impl Fn()
         if let Some(connector) = connector()
             && let Ok(connection) = connect(&connector, &own).await
         {
-            rests = pauses();
-            let changed = Arc::clone(&own);
+            let (changed, begun) = (Arc::clone(&own), Instant::now());
             drop(own);
             if let Err(error) = listen(connection, &changed).await {
                 tracing::debug!(%error, "lost the connection that listens to Redis, connecting again");
+            }
+            // One that Redis lets nobody subscribe on is asked for less and less often.
+            if begun.elapsed() >= SETTLED {
+                rests = pauses();
             }
         }
         if let Some(rest) = rests.next() {
@@ -155,19 +211,28 @@ async fn connect(connector: &Connector, own: &Arc<Subscriptions>) -> Result<Conn
 }
 
 /// Until the connection is lost.
-async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Result<(), redis::RedisError> {
-    let mut subscribed: Vec<String> = Vec::new();
+async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Result<(), StoreError> {
+    let mut subscribed: HashSet<String> = HashSet::new();
     while !lost.load(Ordering::SeqCst) && !own.channels().is_closed {
         let wanted = own.read();
-        let new: Vec<&String> = wanted.iter().filter(|channel| !subscribed.contains(channel)).collect();
+        let new: Vec<&String> = wanted.iter().filter(|channel| !subscribed.contains(*channel)).collect();
         if !new.is_empty() {
-            connection.subscribe(&new).await?;
+            subscribe(&mut connection, &new).await?;
             // What was published before is for them to find out.
             new.iter().for_each(|channel| own.say(channel, ChannelEvent::Missed));
         }
         // What nobody reads any more is left out by the next connection.
-        subscribed.append(&mut new.into_iter().cloned().collect());
+        subscribed.extend(new.into_iter().cloned().collect::<Vec<_>>());
         own.changed.notified().await;
     }
     Ok(())
+}
+
+async fn subscribe(connection: &mut MultiplexedConnection, channels: &[&String]) -> Result<(), StoreError> {
+    let command = redis::cmd("SUBSCRIBE");
+    let during = Operation::Command(&command);
+    match tokio::time::timeout(CONFIRMED, connection.subscribe(channels)).await {
+        Ok(confirmed) => confirmed.map_err(|error| StoreError::calling(during, error)),
+        Err(_) => Err(StoreError::timed_out(during)),
+    }
 }

@@ -110,10 +110,10 @@ pub(crate) async fn until_followed(master: &Store) {
         while ServerInfo::gather(master, Durability::Everysec).await.unwrap().replicas == 0 {
             tokio::task::yield_now().await;
         }
-        let connection = master.dedicated().await.unwrap();
-        let (connection, ()) = connection.command(cmd("SET").arg("followed").arg(1)).await.unwrap();
-        let (_, confirmed) = connection.command::<u32>(cmd("WAIT").arg(1).arg(0)).await.unwrap();
-        assert_eq!(confirmed, 1);
+        // On one connection.
+        let mut write = redis::pipe();
+        write.cmd("SET").arg("followed").arg(1).ignore().cmd("WAIT").arg(1).arg(100);
+        while master.pipeline::<(u32,)>(&write).await.unwrap() != (1,) {}
     };
     tokio::time::timeout(Duration::from_secs(20), followed).await.unwrap();
 }

@@ -1,10 +1,10 @@
 //! The store over private real servers.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+/// Messages, and what rings for them.
+mod bell;
 /// A Redis of one test and a store on it.
 mod bench;
-/// Blocking reads on separate connections.
-mod blocking;
 /// What servers give, and what is reported when they give less.
 mod durability;
 /// The private server itself.

@@ -66,7 +66,7 @@ async fn refused(bench: &Bench, url: &str) -> (ErrorKind, String) {
 
 async fn serves(store: &Store) {
     store.command::<()>(cmd("SET").arg("key").arg("value")).await.unwrap();
-    let (_, value) = store.dedicated().await.unwrap().command::<String>(cmd("GET").arg("key")).await.unwrap();
+    let value: String = store.command(cmd("GET").arg("key")).await.unwrap();
     assert_eq!(value, "value");
 }
 

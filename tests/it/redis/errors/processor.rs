@@ -9,10 +9,13 @@ use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 8] = ["beat", "join", "recover", "retention", "sample", "settle", "orphaned_claims", "take"];
+pub const SCRIPTS: [&str; 9] =
+    ["beat", "join", "recover", "retention", "sample", "settle", "standby", "orphaned_claims", "take"];
 
-/// And the command that waits for new jobs.
-const DOORBELL: &str = "XREAD";
+/// The one of a replica that has nothing to do.
+const STANDBY: &str = "standby";
+/// And the command that listens for new jobs.
+const LISTENING: &str = "SUBSCRIBE";
 
 struct Harness {
     service: Service,
@@ -25,11 +28,15 @@ struct Harness {
 
 impl Harness {
     async fn start() -> Self {
+        Self::start_with("processor.standby_after=1m").await
+    }
+
+    async fn start_with(standby: &str) -> Self {
         let upstream = Upstream::willing().await;
         let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"", upstream.url())).await;
         let proxy = RedisFaultProxy::before(&service.redis).await;
         let url = format!("redis.url={}", proxy.url());
-        let fast = [url.as_str(), "redis.response_timeout=300ms", "processor.lease=1s"];
+        let fast = [url.as_str(), "redis.response_timeout=300ms", "processor.lease=1s", standby];
         let processor = service.role("processor", &fast).await;
         let roomy = BucketSettings { capacity: 100_000, ..buckets::settings("b") };
         let bucket = buckets::open(&service.redis, roomy).await;
@@ -60,7 +67,11 @@ impl Harness {
             }
             "take" | "settle" | "sample" => self.submit().await,
             // Without help.
-            "beat" | "retention" | DOORBELL => {}
+            "beat" | "retention" => {}
+            // Whose connection is lost listens again.
+            LISTENING => {
+                let _: u64 = self.service.redis("CLIENT KILL TYPE pubsub").await;
+            }
             other => panic!("nothing is known to call {other}"),
         }
     }
@@ -78,7 +89,7 @@ async fn every_job_is_called_once_whatever_redis_answers() {
     let mut harness = Harness::start().await;
     harness.all_done().await;
     let begun = Instant::now();
-    for name in SCRIPTS.into_iter().chain([DOORBELL]) {
+    for name in SCRIPTS.into_iter().filter(|name| *name != STANDBY).chain([LISTENING]) {
         // So that its name is known at the proxy.
         if harness.proxy.calls(name) == 0 {
             harness.bring_about(name).await;
@@ -112,6 +123,28 @@ async fn every_job_is_called_once_whatever_redis_answers() {
     tells_little(&harness.processor, 0, begun);
 }
 
+/// Whatever is answered to one that leaves, or is on standby, or joins again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_comes_back_from_standby_whatever_redis_answers() {
+    let mut harness = Harness::start_with("processor.standby_after=100ms").await;
+    let begun = Instant::now();
+    for fault in faults() {
+        for name in [STANDBY, "recover", "join"] {
+            harness.proxy.plan(name, fault, 1);
+        }
+        // It joins for this one, if it has left, and leaves when it has none any more.
+        harness.all_done().await;
+        for name in ["recover", STANDBY] {
+            harness.proxy.done(name).await;
+        }
+        harness.all_done().await;
+        harness.proxy.done("join").await;
+    }
+    let again: Vec<_> = harness.upstream.calls_by_job().into_iter().filter(|(_, calls)| *calls != 1).collect();
+    assert!(again.is_empty(), "called more than once: {again:?}");
+    tells_little(&harness.processor, 0, begun);
+}
+
 fn tells_little(process: &Process, lines_before: usize, begun: Instant) {
     let log = process.log();
     assert!(!log.contains("panicked"), "{log}");
@@ -123,7 +156,7 @@ fn tells_little(process: &Process, lines_before: usize, begun: Instant) {
 async fn an_error_that_stays_makes_no_storm() {
     let mut harness = Harness::start().await;
     harness.all_done().await;
-    for name in SCRIPTS.into_iter().chain([DOORBELL]) {
+    for name in SCRIPTS.into_iter().filter(|name| *name != STANDBY).chain([LISTENING]) {
         for fault in [ProxyFault::Error("ERR something that no version said before"), ProxyFault::Drop] {
             let (calls, lines) = (harness.proxy.all_calls(), harness.processor.log().lines().count());
             let begun = Instant::now();

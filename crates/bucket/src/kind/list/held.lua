@@ -3,7 +3,7 @@
 --
 -- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something
 -- that needs no memory. That is why nothing here is an LMOVE.
--- needs: budget, kind/entry, kind/jobs
+-- needs: budget, notices, kind/entry, kind/jobs
 
 -- Before `takers` in KEYS, and the first of ARGV, where a script is given what a replica holds.
 local TAKEN, HOLDER = KEYS[#KEYS - 1], ARGV[1]
@@ -41,7 +41,8 @@ local function requeue(keys, element, deliveries, throttled)
       rest = string.sub(element, head.at)
       head.deliveries, head.throttled = deliveries, head.throttled or throttled
     end
-    redis.call('RPUSH', keys.jobs, rest and make_element(head, rest) or element)
+    local waiting = redis.call('RPUSH', keys.jobs, rest and make_element(head, rest) or element)
+    if waiting == 1 then publish_jobs(keys.notices) end
   end
   redis.call('HSET', TAKERS, HOLDER, redis.call('LLEN', TAKEN))
   return removed > 0

@@ -1,24 +1,22 @@
 -- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
 -- needs: constants, now, budget, record, kind/entry, kind/held, kind/jobs
 
--- Nothing rings when a list gets an element, without taking it; so who waits looks again soon.
-local EMPTY_POLL = 50000
-
 local function count_in_flight(jobs)
   local _, held = count_jobs(jobs)
   return held
 end
 
 -- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way; with none, µs until it is worth
--- asking again. A call ends early when it has read enough, or put enough aside.
+-- asking again, and whether a new element would be taken at once. A call ends early when it has read enough, or put
+-- enough aside.
 local function hand_out(keys, consumer, want)
   local taken, expired, discarded = {}, 0, 0
-  local wait = 0
+  local wait, is_empty = 0, false
   while #taken < want and expired < BATCH_JOBS and may_read() do
     -- As LMOVE would, but first what needs no memory: at maxmemory a script may go on after that.
     local element = redis.call('RPOP', keys.jobs)
     if not element then
-      wait = EMPTY_POLL
+      wait, is_empty = math.huge, true
       break
     end
     local size, head = count_read(element), read_head(element)
@@ -37,5 +35,5 @@ local function hand_out(keys, consumer, want)
     end
   end
   if #taken > 0 then redis.call('HSET', TAKERS, consumer, redis.call('LLEN', TAKEN)) end
-  return taken, expired, wait
+  return taken, expired, wait, is_empty
 end

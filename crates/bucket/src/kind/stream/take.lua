@@ -1,6 +1,6 @@
 -- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
 -- time has not come is parked on the way.
--- needs: now, budget, keep, record, kind/entry, kind/held, kind/pending, kind/sort_in, kind/give, kind/by_turns
+-- needs: now, budget, keep, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/by_turns
 
 -- All else stays inside: a script has no room for more than 200 names.
 local count_in_flight, hand_out
@@ -28,12 +28,10 @@ do
     return pending[1] - parked
   end
 
-  -- µs until a parked job is due, and the last id that was delivered. Where all was delivered, a new entry has a later
-  -- one. (The stream's own last id costs reading its first and last entry whole.)
-  local function next_job(jobs)
+  -- µs until a parked job is due.
+  local function next_due()
     local first = redis.call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
-    local wait = first[2] and math.max(0, first[2] * 1000 - now_us) or math.huge
-    return wait, last_delivered(jobs)
+    return first[2] and math.max(0, first[2] * 1000 - now_us) or math.huge
   end
 
   local function read_due(most)
@@ -150,9 +148,9 @@ do
   end
 
   -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way; with none, µs until it is worth
-  -- asking again, and the last id when nothing but a new entry is wanting. A call ends early when it has read enough,
-  -- or put enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then
-  -- the flows that there are end first.
+  -- asking again, and whether a new entry would be taken at once. A call ends early when it has read enough, or put
+  -- enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
+  -- flows that there are end first.
   function hand_out(keys, consumer, want, weights)
     local flows, due = first_flows(2), read_due(want)
     local has_flows, takes_turns = #flows > 0, weights ~= ''
@@ -178,6 +176,6 @@ do
       end
     end
     if #taken > 0 or not is_all then return taken, expired, 0 end
-    return taken, expired, next_job(keys.jobs)
+    return taken, expired, next_due(), true
   end
 end

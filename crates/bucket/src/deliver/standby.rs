@@ -1,0 +1,149 @@
+//! Standby: a process serves a bucket in which nothing is to be done. It is no member of the group then, and costs
+//! Redis nothing but a look from time to time. As long as a bucket has a job, waiting, parked or in flight, all that
+//! serve it are members: so what is to be recovered is watched.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_store::{Bell, Ring, Store};
+
+use crate::bucket::Bucket;
+use crate::deliver::replica::{Consumer, Life, Replica};
+use crate::error::BucketError;
+use crate::script::redis_bucket::RedisBucket;
+use crate::script::scripts::Scripts;
+use crate::settings::Kind;
+
+static SCRIPT: Scripts = Scripts::new("standby", include_str!("standby.lua"));
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(30);
+/// Who wasn't noted for so long is gone: three looks.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// One process on standby for a bucket. It is of use until it joins again.
+pub struct Standby {
+    redis_bucket: Arc<RedisBucket>,
+    name: Consumer,
+    new_jobs: Bell,
+    /// When this process last asked for jobs here: what the pace has regained since is bounded by that.
+    asked: Instant,
+    /// Whether others were members at the last look.
+    had_members: bool,
+}
+
+impl Replica {
+    /// Leaves a bucket in which nothing is to be done. What has come meanwhile is found by the first look.
+    ///
+    /// # Errors
+    /// As [`Replica::leave`].
+    pub async fn stand_by(&self) -> Result<Standby, BucketError> {
+        let new_jobs = self.new_jobs();
+        self.leave().await?;
+        Ok(Standby {
+            redis_bucket: self.redis_bucket().clone(),
+            name: self.consumer().clone(),
+            new_jobs,
+            asked: self.asked(),
+            had_members: false,
+        })
+    }
+}
+
+impl Standby {
+    /// Returns when a message says that jobs have come. One that is lost, and what others add, is found by
+    /// [`with_jobs`]. May be dropped at any time.
+    pub async fn called(&mut self) {
+        while self.new_jobs.rung().await == Ring::Missed {}
+    }
+
+    /// How long to wait for the next look: not the same for all buckets.
+    #[must_use]
+    pub fn until_next_look(&self) -> Duration {
+        LOOK.mul_f64(0.75 + fastrand::f64() / 2.0)
+    }
+
+    /// Notes that this process still serves the bucket. Whether it should join: jobs are there, or somebody has been a
+    /// member for longer than a bucket without jobs has any, who may be dead.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn look(&mut self) -> Result<bool, BucketError> {
+        let keys = &self.redis_bucket.keys;
+        let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.standby(), keys.pace_tiers()]);
+        let mut call = SCRIPT.of(self.redis_bucket.kind).on(&keys);
+        call.arg(self.name.as_str()).arg(ms_up(SILENCE));
+        let (level, members): (u64, u64) = self.redis_bucket.store.run(&call).await?;
+        let had_members = std::mem::replace(&mut self.had_members, members > 0);
+        Ok(level > 0 || had_members && members > 0)
+    }
+
+    /// A member again, under another name.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn join(&self, consumer: Consumer, lease: Duration) -> Result<Replica, BucketError> {
+        let before = Some((self.name.as_str(), self.asked));
+        Replica::join(&self.redis_bucket, consumer, lease, Life::Again, before).await
+    }
+
+    /// This process serves the bucket no more.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; then it is known for a while.
+    pub async fn end(&self) -> Result<(), BucketError> {
+        let mut forget = redis::cmd("HDEL");
+        forget.arg(self.redis_bucket.keys.standby()).arg(self.name.as_str());
+        self.redis_bucket.store.command::<u64>(&forget).await?;
+        Ok(())
+    }
+}
+
+/// The most buckets that are asked for in one round trip.
+const AT_ONCE: usize = 200;
+
+/// Which of some buckets of one process have jobs. One that can't be asked has none.
+///
+/// # Errors
+/// When Redis can't be reached, or doesn't answer in time.
+pub async fn with_jobs(buckets: &[Bucket]) -> Result<Vec<bool>, BucketError> {
+    let mut found = Vec::with_capacity(buckets.len());
+    for some in buckets.chunks(AT_ONCE) {
+        let Some(store) = some.first().map(|bucket| &bucket.redis_bucket.store) else { continue };
+        let counted = if store.is_cluster() { None } else { count_together(store, some).await? };
+        let counts = match counted {
+            Some(counts) => counts,
+            None => futures::future::join_all(some.iter().map(count)).await,
+        };
+        found.extend(counts.into_iter().map(|jobs| jobs > 0));
+    }
+    Ok(found)
+}
+
+/// None: one of them can't be counted, such as one whose key holds something else.
+async fn count_together(store: &Store, buckets: &[Bucket]) -> Result<Option<Vec<u64>>, BucketError> {
+    let mut pipeline = redis::Pipeline::with_capacity(buckets.len());
+    for bucket in buckets {
+        pipeline.add_command(count_of(bucket));
+    }
+    match store.pipeline(&pipeline).await {
+        Ok(counts) => Ok(Some(counts)),
+        Err(error) if error.is_unanswered() => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+async fn count(bucket: &Bucket) -> u64 {
+    bucket.redis_bucket.store.command(&count_of(bucket)).await.unwrap_or(0)
+}
+
+/// What is claimed from a list isn't counted: who claimed it is a member.
+fn count_of(bucket: &Bucket) -> redis::Cmd {
+    let mut count = match bucket.redis_bucket.kind {
+        Kind::Stream => redis::cmd("XLEN"),
+        Kind::List => redis::cmd("LLEN"),
+    };
+    count.arg(bucket.redis_bucket.keys.jobs());
+    count
+}

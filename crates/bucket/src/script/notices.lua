@@ -1,0 +1,13 @@
+-- Messages to those who wait for something to happen in a bucket. The key of the notices is a zset, job id → ms until
+-- which somebody waits for its end, and the name of the channel. A message is a word and what belongs to it:
+--   ended <id> <id>…   these jobs have ended, and their outcomes are recorded
+--   jobs               jobs wait, and none did before
+-- Who doesn't know a word leaves the message alone. A message may be lost, and where the ACL denies it none is sent:
+-- who waits also looks periodically.
+local function publish(notices, message)
+  redis.pcall('PUBLISH', notices, message)
+end
+
+local function publish_jobs(notices)
+  publish(notices, 'jobs')
+end

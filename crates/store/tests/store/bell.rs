@@ -1,0 +1,96 @@
+use std::time::Duration;
+
+use dripfeed_store::{Bell, Ring, Store};
+use futures::FutureExt as _;
+use redis::cmd;
+
+use crate::bench::Bench;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn rings(bell: &mut Bell) -> Ring {
+    tokio::time::timeout(PATIENCE, bell.rung()).await.unwrap()
+}
+
+/// One that is subscribed: that it began to listen was its first ring.
+async fn bell(store: &Store, channel: &str) -> Bell {
+    let mut bell = store.bell(channel, "new");
+    assert_eq!(rings(&mut bell).await, Ring::Missed);
+    bell
+}
+
+async fn publish(store: &Store, channel: &str, message: &str) {
+    let heard: u32 = store.command(cmd("PUBLISH").arg(channel).arg(message)).await.unwrap();
+    assert_eq!(heard, 1, "one connection for all bells");
+}
+
+#[tokio::test]
+async fn a_bell_rings_for_its_word_on_its_channel_and_for_nothing_else() {
+    let bench = Bench::new().await;
+    let (mut one, mut other) = (bell(&bench.store, "one").await, bell(&bench.store, "other").await);
+    publish(&bench.store, "one", "newer").await;
+    publish(&bench.store, "one", "").await;
+    publish(&bench.store, "other", "new").await;
+    // Messages come in their order.
+    assert_eq!(rings(&mut other).await, Ring::Word);
+    assert_eq!(one.rung().now_or_never(), None);
+    publish(&bench.store, "one", "new").await;
+    assert_eq!(rings(&mut one).await, Ring::Word);
+    assert_eq!((one.rung().now_or_never(), other.rung().now_or_never()), (None, None));
+}
+
+#[tokio::test]
+async fn what_rang_before_a_bell_was_hushed_is_done_with_and_a_copy_rings_for_the_rest() {
+    let bench = Bench::new().await;
+    let mut one = bell(&bench.store, "one").await;
+    let mut last = bell(&bench.store, "last").await;
+    publish(&bench.store, "one", "new").await;
+    publish(&bench.store, "last", "new").await;
+    rings(&mut last).await;
+    let mut copy = one.clone();
+    one.hush();
+    assert_eq!(one.rung().now_or_never(), None);
+    assert_eq!(copy.rung().now_or_never(), Some(Ring::Word));
+    publish(&bench.store, "one", "new").await;
+    rings(&mut one.clone()).await;
+    rings(&mut one).await;
+}
+
+#[tokio::test]
+async fn a_bell_rings_when_its_connection_was_lost_and_rings_on() {
+    let bench = Bench::new().await;
+    let mut one = bell(&bench.store, "one").await;
+    let killed: u32 = bench.store.command(cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub")).await.unwrap();
+    assert_eq!(killed, 1);
+    assert_eq!(rings(&mut one).await, Ring::Missed);
+    publish(&bench.store, "one", "new").await;
+    assert_eq!(rings(&mut one).await, Ring::Word);
+}
+
+#[tokio::test]
+async fn a_redis_that_denies_subscriptions_is_not_asked_in_a_hot_loop() {
+    let bench = Bench::new().await;
+    let deny = ["SETUSER", "default", "-subscribe"];
+    bench.store.command::<()>(cmd("ACL").arg(&deny)).await.unwrap();
+    let mut one = bench.store.bell("one", "new");
+    let denied = async || {
+        let info: redis::InfoDict = bench.store.command(cmd("INFO").arg("commandstats")).await.unwrap();
+        let statistics: Option<String> = info.get("cmdstat_subscribe");
+        let rejected = statistics.as_deref().and_then(|all| all.split("rejected_calls=").nth(1)?.split(',').next());
+        rejected.and_then(|calls| calls.parse::<u32>().ok()).unwrap_or(0)
+    };
+    tokio::time::timeout(PATIENCE, async {
+        while denied().await < 3 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+    let (before, begun) = (denied().await, std::time::Instant::now());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let asked = denied().await - before;
+    assert!(u64::from(asked) <= 20 * (begun.elapsed().as_secs() + 1), "asked {asked} times");
+    assert_eq!(one.rung().now_or_never(), None);
+    bench.store.command::<()>(cmd("ACL").arg(&["SETUSER", "default", "+subscribe"])).await.unwrap();
+    rings(&mut one).await;
+}

@@ -1,0 +1,163 @@
+//! What is published when jobs come, and who hears of it.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_store::{ChannelEvent, Store, Subscription};
+use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, settle, submit, take, take_one};
+use dripfeed_tests::redis_server::TestRedis;
+
+const CHANNEL: &str = "dripfeed:{b}:notices";
+
+/// Who listens to the messages of a bucket.
+struct Listener {
+    store: Store,
+    messages: Subscription,
+}
+
+impl Listener {
+    async fn of(redis: &TestRedis) -> Self {
+        let store = redis.store().await;
+        let mut messages = store.subscribe(CHANNEL);
+        assert!(matches!(messages.next().await, Some(ChannelEvent::Missed)), "it listens from now on");
+        Self { store, messages }
+    }
+
+    /// Those since it was last asked.
+    async fn heard(&mut self) -> Vec<String> {
+        let mut mark = redis::cmd("PUBLISH");
+        mark.arg(CHANNEL).arg("mark");
+        self.store.command::<u64>(&mark).await.unwrap();
+        let mut heard = Vec::new();
+        while let Some(ChannelEvent::Message(message)) = self.messages.next().await {
+            match std::str::from_utf8(&message).unwrap() {
+                "mark" => break,
+                message => heard.push(message.to_owned()),
+            }
+        }
+        heard
+    }
+}
+
+fn settings(kind: Kind) -> BucketSettings {
+    BucketSettings { kind, ..buckets::settings("b") }
+}
+
+#[tokio::test]
+async fn jobs_are_announced_when_none_waited_before() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, settings(kind)).await;
+        let (replica, mut listener) = (join(&bucket, "a").await, Listener::of(&redis).await);
+        let jobs = |jobs: usize| (0..jobs).map(|_| buckets::job("{}")).collect::<Vec<_>>();
+        bucket.admit_many(jobs(3)).await;
+        assert_eq!(listener.heard().await, ["jobs"], "{kind:?}: once for a batch");
+        submit(&bucket, buckets::job("{}")).await;
+        let taken = take(&replica, 3).await;
+        submit(&bucket, buckets::job("{}")).await;
+        assert!(listener.heard().await.is_empty(), "{kind:?}: some wait");
+        let others = take(&replica, 10).await;
+        submit(&bucket, buckets::job("{}")).await;
+        assert_eq!(listener.heard().await, ["jobs"], "{kind:?}: what is in flight doesn't wait");
+        for job in taken.into_iter().chain(others) {
+            settle(&replica, job, DELIVERED).await;
+        }
+        assert!(listener.heard().await.is_empty(), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_job_and_one_that_is_there_are_announced_to_nobody() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, BucketSettings { capacity: 1, ..settings(Kind::Stream) }).await;
+    let (replica, mut listener) = (join(&bucket, "a").await, Listener::of(&redis).await);
+    submit(&bucket, buckets::job("{}")).await;
+    take(&replica, 1).await;
+    assert_eq!(listener.heard().await, ["jobs"]);
+    buckets::refused(bucket.admit(buckets::job("{}")).await);
+    assert!(listener.heard().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_replayed_letter_is_announced() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, settings(kind)).await;
+        let replica = join(&bucket, "a").await;
+        let dead = submit(&bucket, buckets::job("{}")).await;
+        settle(&replica, take_one(&replica).await, buried("no luck")).await;
+        assert_eq!(bucket.dead_letters(&NO_FILTER, None, 10).await.unwrap().items.len(), 1);
+        let mut listener = Listener::of(&redis).await;
+        assert!(matches!(bucket.replay(dead.id).await.unwrap(), Replayed::As(_)));
+        assert_eq!(listener.heard().await, ["jobs"], "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_put_back_into_a_list_is_announced() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings(Kind::List)).await;
+    let (replica, mut listener) = (join(&bucket, "a").await, Listener::of(&redis).await);
+    bucket.admit_many(vec![buckets::job("1"), buckets::job("2")]).await;
+    let taken = take(&replica, 2).await;
+    assert_eq!(listener.heard().await, ["jobs"]);
+    let gone = join(&bucket, "gone").await;
+    for job in taken {
+        settle(&replica, job, Settlement::Requeue).await;
+    }
+    assert_eq!(listener.heard().await, ["jobs"], "settled");
+    take(&gone, 2).await;
+    assert!(bucket.declare_dead(&Consumer::new("gone")).await.unwrap().is_some());
+    assert_eq!(listener.heard().await, ["jobs"], "recovered");
+}
+
+#[tokio::test]
+async fn all_replicas_of_a_process_listen_over_one_connection() {
+    let redis = TestRedis::start().await;
+    let (store, admin) = (redis.store().await, redis.store().await);
+    let connections = async || {
+        let list: String = admin.command(redis::cmd("CLIENT").arg("LIST")).await.unwrap();
+        list.lines().count()
+    };
+    let open = |name: String| Bucket::new(store.clone(), buckets::settings(&name));
+    let first = join(&open("first".to_owned()), "a").await;
+    let waits = async |replica: &Replica| match replica.take(1).await.unwrap() {
+        Take::Idle(idle) => replica.wait(&idle).await,
+        other => panic!("{other:?}"),
+    };
+    waits(&first).await;
+    let with_one = connections().await;
+    let mut replicas = Vec::new();
+    for number in 0..50 {
+        replicas.push(join(&open(format!("b{number}")), "a").await);
+    }
+    futures::future::join_all(replicas.iter().map(&waits)).await;
+    assert_eq!(connections().await, with_one);
+    let channels: Vec<String> = admin.command(redis::cmd("PUBSUB").arg("CHANNELS")).await.unwrap();
+    assert_eq!(channels.len(), 51, "{channels:?}");
+}
+
+#[tokio::test]
+async fn a_replica_whose_connection_was_killed_hears_of_jobs_again() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings(Kind::Stream)).await;
+    let (replica, admin) = (join(&bucket, "a").await, redis.store().await);
+    for round in 0..3 {
+        let mut kill = redis::cmd("CLIENT");
+        kill.arg("KILL").arg("TYPE").arg("pubsub");
+        admin.command::<u64>(&kill).await.unwrap();
+        let id = submit(&bucket, buckets::job("{}")).await.id;
+        let found = async {
+            loop {
+                match replica.take(1).await.unwrap() {
+                    Take::Jobs(mut jobs) => break jobs.remove(0),
+                    Take::Idle(idle) => replica.wait(&idle).await,
+                    Take::Fenced => panic!("it lives"),
+                }
+            }
+        };
+        let job = tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is found");
+        assert_eq!(job.claim.id(), id, "round {round}");
+        settle(&replica, job, DELIVERED).await;
+    }
+}

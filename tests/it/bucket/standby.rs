@@ -1,0 +1,109 @@
+//! A process that serves a bucket without being a member.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_tests::buckets::{self, DELIVERED, join, settle, submit, take, take_one};
+use dripfeed_tests::redis_server::TestRedis;
+
+const LEASE: Duration = Duration::from_mins(1);
+
+fn settings(name: &str, kind: Kind) -> BucketSettings {
+    BucketSettings { kind, ..buckets::settings(name) }
+}
+
+fn again() -> Consumer {
+    Consumer::new("again")
+}
+
+#[tokio::test]
+async fn a_look_shows_jobs_at_once_and_members_when_they_stay() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, settings("b", kind)).await;
+        let mut standby = join(&bucket, "a").await.stand_by().await.unwrap();
+        assert!(!standby.look().await.unwrap(), "{kind:?}: nothing is there");
+        let other = join(&bucket, "other").await;
+        assert!(!standby.look().await.unwrap(), "{kind:?}: it may be about to leave");
+        assert!(standby.look().await.unwrap(), "{kind:?}: it may be dead");
+        other.leave().await.unwrap();
+        assert!(!standby.look().await.unwrap(), "{kind:?}");
+        submit(&bucket, buckets::job("{}")).await;
+        assert!(standby.look().await.unwrap(), "{kind:?}: a job waits");
+        take(&standby.join(again(), LEASE).await.unwrap(), 1).await;
+        assert!(standby.look().await.unwrap(), "{kind:?}: a job is in flight");
+    }
+}
+
+#[tokio::test]
+async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
+    let replicas = async || {
+        let replicas = bucket.census().await.unwrap().replicas;
+        replicas.into_iter().map(|replica| replica.consumer).collect::<Vec<_>>()
+    };
+    let mut standby = join(&bucket, "a").await.stand_by().await.unwrap();
+    assert!(replicas().await.is_empty(), "it hasn't looked");
+    standby.look().await.unwrap();
+    assert_eq!(replicas().await, ["a"]);
+    let replica = standby.join(again(), LEASE).await.unwrap();
+    assert_eq!(replicas().await, ["again"]);
+    let mut standby = replica.stand_by().await.unwrap();
+    standby.look().await.unwrap();
+    standby.end().await.unwrap();
+    assert!(replicas().await.is_empty());
+    assert_eq!(redis.store().await.command::<u64>(&redis::Cmd::exists("dripfeed:{b}:standby")).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn one_that_does_not_look_any_more_is_forgotten() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
+    let store = redis.store().await;
+    store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "long gone", 1)).await.unwrap();
+    let mut standby = join(&bucket, "a").await.stand_by().await.unwrap();
+    standby.look().await.unwrap();
+    let known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
+    assert_eq!(known, ["a"]);
+    let mut ttl = redis::cmd("PTTL");
+    ttl.arg("dripfeed:{b}:standby");
+    assert!(store.command::<i64>(&ttl).await.unwrap() > 0, "and so is the last one");
+}
+
+#[tokio::test]
+async fn what_a_pace_regains_on_standby_is_there_at_once() {
+    let redis = TestRedis::start().await;
+    let mut paced = settings("b", Kind::Stream);
+    paced.leak.rate = Some("1/s".parse().unwrap());
+    let bucket = buckets::open(&redis, paced).await;
+    let replica = join(&bucket, "a").await;
+    submit(&bucket, buckets::job("1")).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    let standby = replica.stand_by().await.unwrap();
+    submit(&bucket, buckets::job("2")).await;
+    // Time that passes is what this is about; more of it changes nothing.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let replica = standby.join(again(), LEASE).await.unwrap();
+    assert_eq!(take(&replica, 10).await.len(), 1);
+}
+
+#[tokio::test]
+async fn buckets_with_jobs_are_found_together_whatever_others_hold() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let open = |name: &str, kind| Bucket::new(store.clone(), settings(name, kind));
+    let names: Vec<String> = (0..450).map(|number| format!("b{number}")).collect();
+    let kind = |number: usize| if number.is_multiple_of(2) { Kind::Stream } else { Kind::List };
+    let all: Vec<Bucket> = names.iter().enumerate().map(|(number, name)| open(name, kind(number))).collect();
+    for number in [0, 7, 199, 200, 449] {
+        submit(&all[number], buckets::job("{}")).await;
+    }
+    let with_jobs = async || {
+        let found = with_jobs(&all).await.unwrap();
+        found.iter().enumerate().filter(|(_, has_jobs)| **has_jobs).map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    assert_eq!(with_jobs().await, [0, 7, 199, 200, 449]);
+    store.command::<()>(&redis::Cmd::set("dripfeed:{b3}:jobs", "no list")).await.unwrap();
+    assert_eq!(with_jobs().await, [0, 7, 199, 200, 449]);
+}
