@@ -11,6 +11,7 @@ pub mod names;
 pub mod options;
 pub mod outcome;
 pub mod path;
+pub mod schedule;
 pub mod submission;
 mod units;
 mod wire;
