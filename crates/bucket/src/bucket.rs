@@ -133,7 +133,7 @@ impl Bucket {
         sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
     }
 
-    fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
+    pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         match self.redis_bucket.kind {
             Kind::Stream => Ok(()),
             Kind::List => list::refuse_unsupported(submission),
