@@ -1,10 +1,14 @@
 //! One tick, one job: a tick of a schedule has one job, however many intakes there are, whatever dies meanwhile, and
 //! whatever their clocks show; and what couldn't be submitted in time is made up for as the schedule says.
 
+/// Stepped, of Redis and of the intakes' machines.
+mod clocks;
 /// Over the API, with whole processes.
 mod intakes;
 /// What becomes of ticks that had no room, or nobody to submit their jobs.
 mod missed;
+/// Whose they are, and when they end.
+mod owners;
 /// Many that submit the same ticks at once.
 mod racing;
 

@@ -12,7 +12,7 @@ use super::{LONG, NEXT};
 
 const NIGHTLY: &str = "/v1/buckets/b/schedules/nightly";
 
-async fn put(client: &Client, path: &str, body: &Value) -> ClientResponse {
+pub(super) async fn put(client: &Client, path: &str, body: &Value) -> ClientResponse {
     client.call(client.request(Method::PUT, path), body.to_string()).await.expect("an answer")
 }
 
@@ -21,7 +21,7 @@ async fn service(upstream: &Upstream) -> Service {
 }
 
 /// Makes a tick the next one, and lets all intakes know.
-async fn move_to(service: &Service, name: &str, tick: u64) {
+pub(super) async fn move_to(service: &Service, name: &str, tick: u64) {
     let _: u64 = service.redis(&format!("ZADD {NEXT} {tick} {name}")).await;
     for field in ["b", "@"] {
         let _: u64 = service.redis(&format!("HINCRBY dripfeed:{{@installation}}:schedules {field} 1")).await;
