@@ -10,6 +10,7 @@ mod callers_take_turns;
 mod ended_work_is_bounded;
 mod memory_fits_the_formula;
 mod one_job_per_idempotency_key;
+mod one_tick_one_job;
 mod only_the_owner_settles;
 mod pace_before_take;
 mod poison_cant_stop_the_bucket;

@@ -21,6 +21,8 @@ pub fn settings(name: &str) -> BucketSettings {
         capacity: 100,
         capacity_bytes: 64 << 20,
         max_share: None,
+        most_schedules: 1000,
+        schedules_bytes: 1 << 20,
         fair: Fair::default(),
         leak: Leak {
             rate: None,

@@ -52,6 +52,17 @@ impl ApiKeys {
         self.0.load().is_empty()
     }
 
+    /// Whether a caller of this id, the owner of a schedule, may still submit to the bucket. None: a caller without a
+    /// key.
+    #[must_use]
+    pub fn may_submit(&self, id: Option<&str>, bucket: &str) -> bool {
+        let keys = self.0.load();
+        let may = |key: &ApiKey| {
+            Some(key.id.as_str()) == id && key.scopes.contains(&Scope::Submit) && key.buckets.has(bucket)
+        };
+        keys.is_empty() || keys.values().any(|key| may(key))
+    }
+
     /// By the hash of the key, so that the time says nothing of the keys themselves: of nearly the same key the hash is
     /// another one altogether.
     pub(crate) fn identify(&self, key: Option<&[u8]>) -> Identity {

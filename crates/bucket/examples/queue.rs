@@ -22,6 +22,8 @@ fn settings() -> Result<BucketSettings, Box<dyn Error>> {
         capacity: 1,
         capacity_bytes: 1 << 20,
         max_share: None,
+        most_schedules: 1000,
+        schedules_bytes: 1 << 20,
         fair: Fair::default(),
         leak: Leak {
             rate: Some("10/s".parse()?),

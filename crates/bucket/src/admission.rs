@@ -3,6 +3,7 @@
 pub(crate) mod admission_request;
 pub(crate) mod admit;
 pub(crate) mod parsing;
+pub(crate) mod tick;
 
 use std::time::Duration;
 

@@ -140,7 +140,7 @@ impl Bucket {
         self.redis_bucket.kind == Kind::Stream && self.redis_bucket.effective_settings().settings.fair.by != FairBy::Off
     }
 
-    fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
+    pub(crate) fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
         self.refuse_unsupported(submission)?;
         self.redis_bucket.effective_settings().settings.fair.refuse_unsupported(submission)
     }

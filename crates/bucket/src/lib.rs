@@ -4,8 +4,8 @@
 //! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
 //! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes,
 //! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it, `history` keeps its last day.
-//! `settings` are configured, or changed at run time. `script` and `kind` have what the scripts share, and what differs
-//! between a stream and a list.
+//! `schedule` submits jobs at their times. `settings` are configured, or changed at run time. `script` and `kind` have
+//! what the scripts share, and what differs between a stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 
@@ -19,6 +19,7 @@ mod inspect;
 mod kind;
 mod operate;
 mod pace;
+mod schedule;
 mod script;
 mod settings;
 
@@ -60,6 +61,11 @@ pub use operate::cancel::Cancel;
 pub use operate::cancel_many::CancelFilter;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
 pub use pace::PaceTarget;
+pub use schedule::changes::ScheduleChanges;
+pub use schedule::define_schedule::{Defined, NewSchedule, NextTick};
+pub use schedule::due_schedules::DueSchedules;
+pub use schedule::known_schedule::{KnownSchedule, ScheduleState};
+pub use schedule::submit_ticks::{TickEnd, TickJob};
 pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};

@@ -33,6 +33,9 @@ pub struct BucketSettings {
     pub capacity_bytes: u64,
     /// The most of the capacity in force, in jobs and in bytes, that one caller's jobs may take. None: all of it.
     pub max_share: Option<MaxShare>,
+    /// The most schedules, and bytes of all their definitions.
+    pub most_schedules: u64,
+    pub schedules_bytes: u64,
     pub fair: Fair,
     pub leak: Leak,
     pub retry: Retry,

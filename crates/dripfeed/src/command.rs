@@ -18,7 +18,7 @@ mod openapi;
 mod pause;
 mod purge;
 mod push;
-mod resume;
+mod schedule;
 mod set;
 
 use clap::Subcommand;
@@ -56,10 +56,12 @@ pub(crate) enum Command {
     Job(job::Arguments),
     /// List, replay or delete the dead letters of a bucket
     Dead(dead::Arguments),
+    /// List, define, pause, run or delete the schedules of a bucket
+    Schedule(schedule::Arguments),
     /// Pause a bucket: no deliveries; it accepts jobs until it is full
     Pause(pause::Arguments),
     /// Resume a paused bucket
-    Resume(resume::Arguments),
+    Resume(pause::Arguments),
     /// Cancel all waiting and parked jobs of a bucket
     Purge(purge::Arguments),
     /// Change settings of a running bucket
@@ -98,8 +100,9 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Jobs(arguments) => jobs::run(&arguments).await,
         Command::Job(arguments) => job::run(&arguments).await,
         Command::Dead(arguments) => dead::run(&arguments).await,
-        Command::Pause(arguments) => pause::run(&arguments).await,
-        Command::Resume(arguments) => resume::run(&arguments).await,
+        Command::Schedule(arguments) => schedule::run(arguments).await,
+        Command::Pause(arguments) => pause::pause(&arguments).await,
+        Command::Resume(arguments) => pause::resume(&arguments).await,
         Command::Purge(arguments) => purge::run(&arguments).await,
         Command::Set(arguments) => set::run(&arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &layers).await,

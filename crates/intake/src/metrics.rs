@@ -9,4 +9,5 @@ mod limit_verdicts;
 pub use self::bucket_gauges::BucketGauges;
 pub use self::exporter::MetricsExporter;
 pub use self::intake_metrics::IntakeMetrics;
+pub(crate) use self::intake_metrics::TickOutcome;
 pub use self::limit_metrics::LimitMetrics;

@@ -65,6 +65,11 @@ impl Problem {
         Self::new(Code::UnknownReplay, "the bucket knows no replay with this id; it keeps the latest ten")
     }
 
+    pub(crate) fn unknown_schedule() -> Self {
+        let detail = "the bucket has no schedule with this id; an id has 1 to 64 of a-z A-Z 0-9 _ - .";
+        Self::new(Code::UnknownSchedule, detail)
+    }
+
     pub(crate) fn unknown_service() -> Self {
         Self::new(Code::UnknownService, "no service with this name is registered; PUT its rules first")
     }
@@ -99,6 +104,15 @@ impl Problem {
     pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
         self.more.retry_after_ms = wait.map(ms_up);
         self
+    }
+
+    /// What is wrong with a job that is a member of a body.
+    pub(crate) fn in_member(mut self, member: &str) -> Self {
+        if self.code == Code::BadItem {
+            self.code = Code::BadMember;
+        }
+        let inner = self.more.place.member.take().map(|inner| format!(".{inner}")).unwrap_or_default();
+        self.at(FaultPlace { member: Some(format!("{member}{inner}")), ..FaultPlace::default() })
     }
 
     pub(crate) fn at(mut self, place: FaultPlace) -> Self {

@@ -28,6 +28,7 @@ use crate::jobs::{
 };
 use crate::openapi::{document, published};
 use crate::problem::{Code, Problem};
+use crate::schedules::{define, delete, list as schedules, run, switch};
 use crate::services::{check, list as services, rules};
 use crate::submit::{batch, proxy, single};
 use crate::{index, probes};
@@ -177,6 +178,11 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(replays::replay, replays::cancel))
         .routes(routes!(outcomes::outcomes))
         .routes(routes!(report::report))
+        .routes(routes!(schedules::schedules))
+        .routes(routes!(define::define_schedule, schedules::schedule, delete::delete_schedule))
+        .routes(routes!(switch::pause_schedule))
+        .routes(routes!(switch::resume_schedule))
+        .routes(routes!(run::run_schedule))
         .routes(routes!(services::services))
         .routes(routes!(rules::put, rules::get, rules::delete))
         .routes(routes!(check::check))

@@ -9,6 +9,9 @@ use thiserror::Error;
 pub const MOST: usize = 64;
 const MOST_BYTES: usize = 16 * 1024;
 
+/// The tick that a job was submitted for, RFC 3339: of jobs of schedules alone.
+pub const SCHEDULED_FOR: HeaderName = HeaderName::from_static("dripfeed-scheduled-for");
+
 /// At most 64 headers and 16 KiB, none of them one that belongs to a connection or that dripfeed itself sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForwardHeaders {
@@ -53,6 +56,15 @@ impl ForwardHeaders {
             return Err(BadForward::ClientAddress(name.to_string()));
         }
         self.add(name, value)
+    }
+
+    /// Names the tick that a schedule submits the job for.
+    ///
+    /// # Errors
+    /// For too many headers, or too many bytes of them.
+    pub fn push_scheduled_for(&mut self, tick: &str) -> Result<(), BadForward> {
+        let value = HeaderValue::from_str(tick).map_err(|_| BadForward::Value(SCHEDULED_FOR.to_string()))?;
+        self.add(SCHEDULED_FOR, value)
     }
 
     /// Asks for the room first: what is refused was never kept.
@@ -129,6 +141,10 @@ impl ForwardHeaders {
         let pairs: Vec<(String, String)> = serde_json::from_str(field).ok()?;
         let mut headers = Self::default();
         for (name, value) in pairs {
+            if SCHEDULED_FOR == *name {
+                headers.push_scheduled_for(&value).ok()?;
+                continue;
+            }
             let (name, value) = read(&name, &value).ok()?;
             headers.add(name, value).ok()?;
         }

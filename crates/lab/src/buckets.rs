@@ -24,6 +24,8 @@ pub(crate) fn settings(
         capacity,
         capacity_bytes: 64 << 20,
         max_share: None,
+        most_schedules: 1000,
+        schedules_bytes: 1 << 20,
         fair: Fair::default(),
         leak: Leak {
             rate: Some(rate),

@@ -24,13 +24,15 @@ pub struct InstallationKeys {
     pub state: String,
     /// Hash: a bucket's place (`name kind key`) → when a process last had it among its settings, ms.
     pub buckets: String,
+    /// Hash: a bucket's name → how often its schedules were changed, of those that have or had some; `@` → of all.
+    pub schedules: String,
 }
 
 impl InstallationKeys {
     /// Those below `prefix`.
     pub fn new(prefix: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{{@installation}}:{what}");
-        Self { state: key("state"), buckets: key("buckets") }
+        Self { state: key("state"), buckets: key("buckets"), schedules: key("schedules") }
     }
 }
 

@@ -60,6 +60,8 @@ pub(crate) async fn work(intake: &Client) {
         let answer = answer.expect("an answer");
         assert!(answer.status < 300, "{answer:?}");
     }
+    let schedule = intake.request(Method::PUT, "/v1/buckets/stream/schedules/often");
+    intake.call(schedule, r#"{"every":"1s","job":{"body":"200"}}"#).await.expect("an answer");
     for change in ["pause", "resume"] {
         intake.post(&format!("/v1/buckets/stream/{change}"), "").await.expect("an answer");
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, FailedCall, Feedback, Replica, Settlement};
+use dripfeed_bucket::{
+    Bucket, BucketSettings, Defined, FailedCall, Feedback, NewSchedule, NextTick, Replica, Settlement,
+};
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Start, Submission};
@@ -33,11 +35,14 @@ fn late(job: Submission) -> Submission {
 
 const SURVIVORS: usize = 100;
 const FAILED: usize = 50;
+const SCHEDULES: usize = 200;
 /// Jobs of one node of the stream.
 const NEIGHBOURS: usize = 24;
 
 fn settings() -> BucketSettings {
     let mut settings = BucketSettings { capacity: 200, capacity_bytes: 1 << 20, ..buckets::settings("b") };
+    settings.most_schedules = SCHEDULES as u64;
+    settings.schedules_bytes = 256 << 10;
     settings.keep.most_outcomes = 2000;
     settings.keep.outcomes_bytes = 512 << 10;
     settings.keep.most_failed = FAILED as u64;
@@ -91,6 +96,14 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
             let feedback = Feedback { failed: Some(call.clone()), ..Feedback::default() };
             replica.settle_with(taken.claim, Settlement::Retry { after }, feedback).await.unwrap();
         }
+    }
+    // As many schedules, with names as long and definitions as large as they may be.
+    for number in 0..SCHEDULES {
+        let (id, definition) = (format!("{number:0>64}").parse().unwrap(), "d".repeat((256 << 10) / SCHEDULES));
+        let job = buckets::job("x");
+        let (known, paused, next) = (None, false, NextTick::At(4_000_000_000_000));
+        let new = NewSchedule { id: &id, known, definition: &definition, job: &job, paused, next };
+        assert_eq!(bucket.define_schedule(&new).await.unwrap(), Defined::Done);
     }
     // And then the room is filled up by bytes.
     submit_all(&bucket, (SURVIVORS + FAILED..200).map(|_| buckets::job("l".repeat(20_000)))).await;

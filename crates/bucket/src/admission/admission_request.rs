@@ -11,6 +11,7 @@ use http::{HeaderMap, Method};
 use serde_json::Value as Json;
 
 use crate::admission::parsing::parse;
+use crate::admission::tick::Tick;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::settings::limits::BucketLimits;
@@ -26,6 +27,8 @@ pub struct Origin {
 
 pub(crate) struct AdmissionRequest {
     pub(crate) submission: Submission,
+    /// What it is for, where a schedule submits it.
+    pub(crate) tick: Option<Tick>,
     terms: Terms,
 }
 
@@ -41,7 +44,7 @@ enum Terms {
 impl AdmissionRequest {
     /// What another bucket has accepted before.
     pub(crate) const fn accepted(submission: Submission, deadline_ms: Option<u64>) -> Self {
-        Self { submission, terms: Terms::Accepted { deadline_ms } }
+        Self { submission, tick: None, terms: Terms::Accepted { deadline_ms } }
     }
 
     /// As admit.lua reads it.
@@ -75,7 +78,7 @@ impl RedisBucket {
     ) -> Result<AdmissionRequest, BucketError> {
         let limits = self.effective_settings().limits.clone();
         let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);
-        Ok(AdmissionRequest { submission, terms: Terms::Limits { origin, limits, plan } })
+        Ok(AdmissionRequest { submission, tick: None, terms: Terms::Limits { origin, limits, plan } })
     }
 
     /// Where the limits are still those of a request, its plan holds.
@@ -85,7 +88,7 @@ impl RedisBucket {
         limits: &BucketLimits,
     ) -> Result<BatchPlan, BucketError> {
         let mut plans = Vec::with_capacity(requests.len());
-        for AdmissionRequest { submission, terms } in requests {
+        for AdmissionRequest { submission, terms, .. } in requests {
             plans.push(match terms {
                 Terms::Limits { limits: before, plan, .. } if before.are(limits) => plan.clone(),
                 Terms::Limits { origin, .. } => Arc::new(self.plan(limits, submission, origin).await?),

@@ -1,19 +1,20 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places
+-- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places, ticks
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in keep.lua  10 notices (zset)  11… once (string), one per idempotency key, then
---       where a pace has its state (string), the scopes of limits (string), then a stream's parked (zset), flows (zset)
---       and ranges (zset) | where a list's takers are counted (hash)
+--       those of schedules (ticks.lua), where a pace has its state (string), the scopes of limits (string), then a
+--       stream's parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)
 --       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
 --       8 ms to keep idempotency keys after their jobs' end  9 the most of them  10 ms to keep the token
 --       11 which planning of its caller this is
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
---       14 number of the fields that each entry has, then their names; then per job:
+--       14 the ticks that the jobs are for (ticks.lua; '': none)
+--       15 number of the fields that each entry has, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
 --         its eta), bytes, caller or '', plan of its limits ('': none), how many fields it has besides, the fields'
@@ -27,6 +28,7 @@
 --         retry after in ms (-1: never), level }
 --         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, the most, report or
 --         nothing }
+--         { 'gone': the tick has had its turn, or hasn't come | 'overlapped' }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local KEYED_JOBS, KEY_ENDS, NOTICES = KEYS[8], KEYS[9], KEYS[10]
@@ -43,7 +45,7 @@ local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 14, 8
+local NAMES, WORDS = 15, 8
 local fields = tonumber(ARGV[NAMES])
 -- The names and values of one entry after the other, and how many there are.
 local entry, members = {}, 2 * fields
@@ -225,12 +227,17 @@ local function admit(first, last, besides)
   return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
+local ticks = ARGV[14] ~= '' and open_ticks(ARGV[14], KEYED_JOBS)
 local answers = { 'judged', planning }
 local first = NAMES + 1 + fields
 while first <= #ARGV do
   local last = first + WORDS - 1
   local besides = tonumber(ARGV[last])
-  answers[#answers + 1] = admit(first, last, besides)
+  local job = #answers - 1
+  local gone = ticks and ticks.refuse(job)
+  local answer = gone or admit(first, last, besides)
+  if ticks and not gone then ticks.done(job, answer) end
+  answers[#answers + 1] = answer
   first = last + 1 + fields + 2 * besides
 end
 

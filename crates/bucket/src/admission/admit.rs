@@ -13,6 +13,7 @@ use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
 use crate::admission::admission_request::{AdmissionRequest, BatchPlan};
+use crate::admission::tick::{self, Ticked};
 use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::pace;
@@ -129,8 +130,22 @@ impl RedisBucket {
         numbered.into_iter().map(|(place, request)| (request, place)).unzip()
     }
 
-    /// One script call, asked again under the same token while its outcome is unknown.
     async fn admit(&self, requests: &[AdmissionRequest]) -> Result<Vec<Judgement>, BucketError> {
+        self.admit_by(requests, read_one).await
+    }
+
+    /// For ticks of schedules, at most as many as go into one call: answered in order.
+    pub(crate) async fn admit_for_ticks(&self, requests: Vec<AdmissionRequest>) -> Result<Vec<Ticked>, BucketError> {
+        let (requests, places) = self.by_caller(requests);
+        Ok(in_places(self.admit_by(&requests, read_ticked).await?, &places))
+    }
+
+    /// One script call, asked again under the same token while its outcome is unknown. `read_one`: one answer.
+    async fn admit_by<T>(
+        &self,
+        requests: &[AdmissionRequest],
+        read_one: fn(&mut Reply, &Plan, u64) -> Result<T, BucketError>,
+    ) -> Result<Vec<T>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
         let mut unknown: Option<StoreError> = None;
@@ -144,7 +159,7 @@ impl RedisBucket {
             let call = self.call(&effective, requests, &batch_plans, &token, unknown.is_some());
             match self.store.run_durably::<Value>(&call).await {
                 Ok(reply) => match self.learn_overrides(Reply::new("admit", reply)?)? {
-                    Some(reply) => return read(reply, &batch_plans, effective.settings.capacity),
+                    Some(reply) => return read(reply, &batch_plans, effective.settings.capacity, read_one),
                     None if started.elapsed() < PATIENCE => continue,
                     None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
                 },
@@ -194,6 +209,8 @@ impl RedisBucket {
                 next
             });
         }
+        let ticks = requests.iter().filter_map(|request| request.tick.as_ref());
+        let ticks = tick::pack(ticks, &self.keys, &mut keys);
         let (keys, paced) = effective.pack_pace(keys);
         let mut keys = KeyIndex::after(keys);
         let now_us = pace::now_us();
@@ -206,7 +223,7 @@ impl RedisBucket {
         call.arg(&paced[..]).arg(&settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
-        call.arg(settings.fair.weights_of_turns()).arg(requests.len());
+        call.arg(settings.fair.weights_of_turns()).arg(requests.len()).arg(ticks);
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],
             Kind::List => &ELEMENT[..],
@@ -248,12 +265,24 @@ impl RedisBucket {
     }
 }
 
-fn read(mut reply: Reply, batch_plans: &[BatchPlan], capacity: u64) -> Result<Vec<Judgement>, BucketError> {
+fn read<T>(
+    mut reply: Reply,
+    batch_plans: &[BatchPlan],
+    capacity: u64,
+    read_one: fn(&mut Reply, &Plan, u64) -> Result<T, BucketError>,
+) -> Result<Vec<T>, BucketError> {
     reply.text()?;
     let number = reply.text()?;
     let batch_plan = number.parse().ok().and_then(|number: usize| batch_plans.get(number.checked_sub(1)?));
     let Some(batch_plan) = batch_plan else { return reply.unknown(&number) };
     batch_plan.plans.iter().map(|plan| read_one(&mut reply.array()?, plan, capacity)).collect()
+}
+
+fn read_ticked(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Ticked, BucketError> {
+    match Ticked::read(answer)? {
+        Some(ticked) => Ok(ticked),
+        None => Ok(Ticked::Judged(read_one(answer, plan, capacity)?.admission)),
+    }
 }
 
 fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {

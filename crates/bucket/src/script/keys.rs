@@ -238,6 +238,21 @@ impl Keys {
         self.of("idempotency:ends")
     }
 
+    /// Hash: id of a schedule → its definition, JSON.
+    pub(crate) fn schedules(&self) -> String {
+        self.of("schedules")
+    }
+
+    /// Zset: id of a schedule → ms of its next tick; paused ones aren't in it.
+    pub(crate) fn next_ticks(&self) -> String {
+        self.of("schedules:next")
+    }
+
+    /// Hash: id of a schedule → what became of its ticks, as schedule_state.lua writes it.
+    pub(crate) fn schedule_states(&self) -> String {
+        self.of("schedules:state")
+    }
+
     /// String: the answer to one admitted batch, for who lost it.
     pub(crate) fn token(&self, token: &str) -> String {
         self.of("token:") + token

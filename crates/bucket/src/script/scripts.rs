@@ -51,8 +51,10 @@ const FRAGMENTS: &Fragments = &[
     ("pace", include_str!("../pace.lua")),
     ("pace_constants", PACE_CONSTANTS),
     ("record", include_str!("../ended/record.lua")),
+    ("schedule_state", include_str!("../schedule/schedule_state.lua")),
     ("slots", include_str!("../history/slots.lua")),
     ("there", include_str!("../inspect/doctor/there.lua")),
+    ("ticks", include_str!("../schedule/ticks.lua")),
 ];
 
 // Functions of one name do the same thing in both.

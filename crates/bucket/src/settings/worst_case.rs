@@ -17,6 +17,8 @@ const OUTCOME: u64 = 320;
 const LETTER: u64 = 5 << 10;
 /// The name of 255 bytes, with its caller's id and the bucket's, twice; the value; the places in hash or zset.
 const IDEMPOTENCY_KEY: u64 = 1280;
+/// Its state, its next tick, and its places in two hashes and a zset.
+const SCHEDULE: u64 = 640;
 /// One letter is kept, however large. No script moves a larger job.
 const LARGEST: u64 = 4 << 20;
 /// Counters, members, changes, the audit trail, replays of many.
@@ -50,6 +52,8 @@ impl BucketSettings {
             stored(keep.dead_bytes.saturating_add(LARGEST.min(self.capacity_bytes))),
             each(keep.most_dead, LETTER),
             each(keep.most_idempotency_keys, IDEMPOTENCY_KEY),
+            stored(self.schedules_bytes),
+            each(self.most_schedules, SCHEDULE),
             BUCKET,
             HISTORY,
         ]

@@ -1,4 +1,4 @@
-//! `dripfeed pause BUCKET`
+//! `dripfeed pause BUCKET`, `dripfeed resume BUCKET`
 
 use clap::Args;
 use dripfeed_job::BucketName;
@@ -14,7 +14,15 @@ pub(crate) struct Arguments {
     connection: ConnectionArgs,
 }
 
-pub(super) async fn run(Arguments { bucket, connection }: &Arguments) -> Result<(), Failure> {
-    let state = connection.server()?.post(&format!("/v1/buckets/{bucket}/pause")).await?;
+pub(super) async fn pause(arguments: &Arguments) -> Result<(), Failure> {
+    switch(arguments, "pause").await
+}
+
+pub(super) async fn resume(arguments: &Arguments) -> Result<(), Failure> {
+    switch(arguments, "resume").await
+}
+
+async fn switch(Arguments { bucket, connection }: &Arguments, what: &str) -> Result<(), Failure> {
+    let state = connection.server()?.post(&format!("/v1/buckets/{bucket}/{what}")).await?;
     Ok(bucket::print(&state, connection.output)?)
 }

@@ -10,7 +10,7 @@ mod serving;
 use std::time::Duration;
 
 use clap::Args;
-use dripfeed_bucket::{BucketPlace, note_places, release_place, stranded_jobs};
+use dripfeed_bucket::{Bucket, BucketPlace, note_places, release_place, stranded_jobs};
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
 use serde_json::Value as Json;
@@ -109,6 +109,16 @@ async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result
         Exit::Configuration,
         format!("there is no bucket `{bucket}` in the configuration: {what_to_do}{list}"),
     ))
+}
+
+/// Nobody submits for the schedules of a bucket that isn't served any more.
+async fn end_schedules(bucket: &Bucket) -> Result<(), Failure> {
+    let schedules = bucket.end_all_schedules().await?;
+    if schedules > 0 {
+        let bucket = bucket.name();
+        tracing::warn!(%bucket, schedules, "its schedules were ended: nothing serves the bucket any more");
+    }
+    Ok(())
 }
 
 /// None: asked to stop meanwhile.

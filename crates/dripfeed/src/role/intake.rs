@@ -11,7 +11,7 @@ use dripfeed_dashboard::{Dashboard, Redaction, SessionSecret};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
-use dripfeed_intake::{Front, Intake, RedisServers, probes};
+use dripfeed_intake::{Front, Intake, RedisServers, probes, submit_scheduled};
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -196,6 +196,7 @@ impl IntakeRole {
             never = retention::keep(&self.buckets) => match never {},
             never = replays::go_on(&self.buckets) => match never {},
             never = history::keep(&self.buckets) => match never {},
+            never = submit_scheduled(&self.intake) => match never {},
         };
         self.services.close().await;
         served?;

@@ -110,6 +110,8 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         capacity,
         capacity_bytes,
         max_share,
+        most_schedules: section.most_schedules,
+        schedules_bytes: section.schedules_bytes,
         fair: Fair { by: fair.by, weights: fair.weights },
         leak: leak?,
         retry: Retry { attempts: retry.attempts, first: retry.first, max: retry.max },

@@ -21,7 +21,7 @@ pub(crate) struct Audited {
     /// The id of the key. Null: no keys were configured.
     #[schema(required)]
     key: Option<String>,
-    /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit` or `delete`.
+    /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete` or `schedule`.
     action: String,
     /// What it was about, such as `leak.rate: 5/s → 10/s`; may be empty.
     detail: String,

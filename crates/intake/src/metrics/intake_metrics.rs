@@ -25,11 +25,38 @@ struct RefusalLabels {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TickLabels {
+    bucket: Arc<str>,
+    outcome: &'static str,
+}
+
+/// What became of a schedule's tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TickOutcome {
+    Submitted,
+    Missed,
+    Overlapped,
+}
+
+impl TickOutcome {
+    const ALL: [Self; 3] = [Self::Submitted, Self::Missed, Self::Overlapped];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Submitted => "submitted",
+            Self::Missed => "missed",
+            Self::Overlapped => "overlapped",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct IntakeMetrics {
     accepted: Family<BucketLabels, Counter>,
     refused: Family<RefusalLabels, Counter>,
     limit_verdicts: LimitVerdicts,
+    schedule_ticks: Family<TickLabels, Counter>,
     admit_duration: Family<BucketLabels, Histogram, fn() -> Histogram>,
 }
 
@@ -47,11 +74,14 @@ impl IntakeMetrics {
             accepted: Family::default(),
             refused: Family::default(),
             limit_verdicts: LimitVerdicts::new(buckets),
+            schedule_ticks: Family::default(),
             admit_duration: Family::new_with_constructor(admit_durations),
         };
         registry.register("jobs_accepted", "Jobs this intake admitted", metrics.accepted.clone());
         registry.register("jobs_refused", "Submissions this intake refused, by reason", metrics.refused.clone());
         registry.register_collector(Box::new(metrics.limit_verdicts.clone()));
+        let help = "Ticks of schedules that this intake dealt with";
+        registry.register("schedule_ticks", help, metrics.schedule_ticks.clone());
         registry.register_with_unit(
             "admit_duration",
             "Time to admit a job or a batch",
@@ -67,6 +97,13 @@ impl IntakeMetrics {
 
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
         self.refused.get_or_create(&RefusalLabels { bucket: bucket.into(), reason: why.as_str() }).inc();
+    }
+
+    pub(crate) fn ticked(&self, bucket: &BucketName, outcome: TickOutcome, ticks: u64) {
+        if ticks > 0 {
+            let labels = TickLabels { bucket: bucket.into(), outcome: outcome.as_str() };
+            self.schedule_ticks.get_or_create(&labels).inc_by(ticks);
+        }
     }
 
     /// Counts the verdict of each limit, `max_share` included, where there are any.
@@ -90,6 +127,9 @@ impl IntakeMetrics {
         let of = BucketLabels { bucket: bucket.into() };
         self.accepted.remove(&of);
         self.admit_duration.remove(&of);
+        for outcome in TickOutcome::ALL {
+            self.schedule_ticks.remove(&TickLabels { bucket: bucket.into(), outcome: outcome.as_str() });
+        }
         for code in Code::ALL {
             self.refused.remove(&RefusalLabels { bucket: bucket.into(), reason: code.as_str() });
         }

@@ -40,6 +40,14 @@ pub(crate) struct Replay {
 }
 
 #[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Schedule {
+    /// The schedule's name.
+    #[param(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", example = "nightly")]
+    id: String,
+}
+
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct Options {
     /// At most one job per key: a repeated request with the same content returns the same job.

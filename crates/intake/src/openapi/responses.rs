@@ -81,6 +81,12 @@ operations! {
         ManyReplays;
     OfReplayRead: UnknownBucket, UnknownReplay, Unsupported;
     OfReplayCancel: UnknownBucket, UnknownReplay, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfSchedule: UnknownBucket, UnknownSchedule, Unsupported;
+    OfScheduleChange: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfScheduleDefinition: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BadJson, BadMember, BadOption,
+        BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, ManySchedules;
+    OfScheduleRun: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
+        BucketFull, CallerLimit, DeadlineUnreachable;
     OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge,
         Overloaded, IdempotencyConflict, IdempotencyKeysFull, BucketFull, CallerLimit, DeadlineUnreachable;
     OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded,

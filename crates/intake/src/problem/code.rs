@@ -17,6 +17,7 @@ pub(crate) enum Code {
     UnknownBucket,
     UnknownJob,
     UnknownReplay,
+    UnknownSchedule,
     UnknownService,
     MethodNotAllowed,
     BodyTimeout,
@@ -30,6 +31,7 @@ pub(crate) enum Code {
     BadMember,
     BadOption,
     BadQuery,
+    ManySchedules,
     ManyServices,
     Unsupported,
     BucketFull,
@@ -47,7 +49,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 38] = [
+    pub(crate) const ALL: [Self; 40] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -59,6 +61,7 @@ impl Code {
         Self::UnknownBucket,
         Self::UnknownJob,
         Self::UnknownReplay,
+        Self::UnknownSchedule,
         Self::UnknownService,
         Self::MethodNotAllowed,
         Self::BodyTimeout,
@@ -72,6 +75,7 @@ impl Code {
         Self::BadMember,
         Self::BadOption,
         Self::BadQuery,
+        Self::ManySchedules,
         Self::ManyServices,
         Self::Unsupported,
         Self::BucketFull,
@@ -102,6 +106,7 @@ impl Code {
             Self::UnknownBucket => (404, "unknown_bucket", "Unknown bucket"),
             Self::UnknownJob => (404, "unknown_job", "Unknown job"),
             Self::UnknownReplay => (404, "unknown_replay", "Unknown replay"),
+            Self::UnknownSchedule => (404, "unknown_schedule", "Unknown schedule"),
             Self::UnknownService => (404, "unknown_service", "Unknown service"),
             Self::MethodNotAllowed => (405, "method_not_allowed", "Method not allowed"),
             Self::BodyTimeout => (408, "body_timeout", "Timeout while reading the body"),
@@ -117,6 +122,7 @@ impl Code {
             Self::BadMember => (422, "bad_member", "Invalid member of the body"),
             Self::BadOption => (422, "bad_option", "Invalid option"),
             Self::BadQuery => (422, "bad_query", "Invalid query parameter"),
+            Self::ManySchedules => (422, "many_schedules", "The bucket has too many schedules"),
             Self::ManyServices => (422, "many_services", "Too many rules are registered"),
             Self::Unsupported => (422, "unsupported", "Not supported by this bucket"),
             Self::BucketFull => (429, "bucket_full", "The bucket is full"),

@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use dripfeed_auth::{Caller, Permission, Scope, is_same_origin};
 use dripfeed_bucket::{Bucket, ReplayId};
 use dripfeed_job::JobId;
+use dripfeed_job::schedule::ScheduleId;
 use dripfeed_limit::ServiceName;
 use http::HeaderMap;
 use http::request::Parts;
@@ -119,6 +120,18 @@ impl FromRequestParts<Intake> for ReplayInPath {
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
         let id = path_param(parts, intake, "id").await;
         id.and_then(|id| id.parse().ok()).map(Self).ok_or_else(Problem::unknown_replay)
+    }
+}
+
+/// The id of a schedule in the path, as [`JobInPath`].
+pub(crate) struct ScheduleInPath(pub(crate) ScheduleId);
+
+impl FromRequestParts<Intake> for ScheduleInPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let id = path_param(parts, intake, "id").await;
+        id.and_then(|id| id.parse().ok()).map(Self).ok_or_else(Problem::unknown_schedule)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `POST …/jobs/batch`: submits many jobs in one request; each is admitted or refused on its own.
 
-mod item;
+pub(crate) mod item;
 mod schema;
 mod split;
 

@@ -9,11 +9,11 @@ use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{PATIENCE, Service, until};
 use futures::future::join_all;
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 21] = [
+pub const SCRIPTS: [&str; 29] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -22,23 +22,31 @@ pub const SCRIPTS: [&str; 21] = [
     "cancel_many",
     "census",
     "apply_overrides",
+    "define_schedule",
     "delete",
+    "due_schedules",
+    "end_schedules",
     "find",
     "flows",
     "forget",
     "list",
     "list_dead",
     "list_history",
+    "note_schedules",
     "outcomes",
+    "pass_ticks",
     "purge",
     "put",
     "replay",
     "report",
+    "schedule_changes",
+    "show_schedules",
     "start_replay",
+    "switch_schedule",
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 22] = [
+const CALLS: [(&str, &str); 28] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -59,6 +67,12 @@ const CALLS: [(&str, &str); 22] = [
     ("start_replay", "POST /v1/buckets/other/dead/replays {\"reason\": \"of none\"}"),
     ("forget", "DELETE /v1/buckets/other/dead/{dead}"),
     ("HKEYS", "GET /v1/buckets/list"),
+    ("define_schedule", "PUT /v1/buckets/b/schedules/{schedule} {\"every\": \"366d\", \"job\": {\"body\": 1}}"),
+    ("note_schedules", "POST /v1/buckets/b/schedules/{schedule}/resume"),
+    ("switch_schedule", "POST /v1/buckets/b/schedules/{schedule}/pause"),
+    ("show_schedules", "GET /v1/buckets/b/schedules/{schedule}"),
+    ("HKEYS", "GET /v1/buckets/b/schedules"),
+    ("end_schedules", "DELETE /v1/buckets/b/schedules/{schedule}"),
     ("put", "PUT /v1/services/shop/rules {\"policies\": []}"),
     ("delete", "DELETE /v1/services/{service}/rules"),
 ];
@@ -154,6 +168,17 @@ impl Harness {
         .await;
     }
 
+    /// A schedule of that period, as soon as it can be.
+    async fn schedule(&self, name: &str, every: &str) {
+        let client = self.intake.client();
+        let (path, body) = (format!("/v1/buckets/b/schedules/{name}"), json!({"every": every, "job": {"body": 1}}));
+        until("a schedule is defined", async || {
+            let put = client.call(client.request(Method::PUT, &path), body.to_string());
+            put.await.expect("an answer").status == 200
+        })
+        .await;
+    }
+
     /// The call, with new jobs where it names any.
     async fn prepared(&self, call: &str) -> (Method, String, String) {
         let mut call = call.to_owned();
@@ -170,6 +195,10 @@ impl Harness {
         if call.contains("{service}") {
             self.register("till").await;
             call = call.replace("{service}", "till");
+        }
+        if call.contains("{schedule}") {
+            self.schedule("yearly", "366d").await;
+            call = call.replace("{schedule}", "yearly");
         }
         let mut words = call.splitn(3, ' ').map(str::to_owned);
         let method = words.next().expect("a method").parse().expect("a method");
@@ -217,6 +246,26 @@ async fn answers_to_callers_are_true() {
     // What operators do is logged once each, and nobody is slowed down by it.
     let lines = log.lines().filter(|line| !line.contains("audit")).count();
     assert!(lines <= 20 + most_lines(begun.elapsed().as_secs()), "{lines} lines in {:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ticks_go_on_whatever_redis_answers() {
+    let harness = Harness::start().await;
+    harness.schedule("often", "1s").await;
+    for name in ["due_schedules", "admit", "schedule_changes"] {
+        for fault in faults().step_by(7) {
+            until("the script is known", async || harness.proxy.calls(name) > 0).await;
+            harness.proxy.plan(name, fault, 1);
+            until("it has met the fault", async || harness.proxy.has_done(name)).await;
+            let before = harness.service.level("b").await;
+            until("a later tick has its job", async || harness.service.level("b").await > before).await;
+        }
+    }
+    let body = |entry: &(String, Vec<String>)| entry.1.join(" ");
+    let jobs: Vec<(String, Vec<String>)> = harness.service.redis("XRANGE dripfeed:{b}:jobs - +").await;
+    let ticks: std::collections::BTreeSet<String> = jobs.iter().map(body).collect();
+    assert_eq!(ticks.len(), jobs.len(), "each has its time in a header");
+    assert!(!harness.intake.log().contains("panicked"), "{}", harness.intake.log());
 }
 
 /// Submits a job, and waits for its outcome.

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{
-    Bucket, BucketError, BucketPlace, Kind, MoveProgress, MoveStep, Mover, NotedPlace, Refused, is_list_elsewhere,
-    level_at, noted_places,
+    Bucket, BucketError, BucketPlace, BucketSettings, Kind, MoveProgress, MoveStep, Mover, NotedPlace, Refused,
+    is_list_elsewhere, level_at, noted_places,
 };
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::{self, OtherServers};
-use super::{Arguments, NotedPlaces, print, rest, unknown};
+use super::{Arguments, NotedPlaces, end_schedules, print, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::role::connect::Connected;
 use crate::role::served::described;
@@ -42,6 +42,7 @@ pub(super) async fn run(
     let target = Bucket::new(store.clone(), target.settings(connected.durability));
     let into = BucketPlace::from(target.settings().as_ref());
     let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else { return Ok(()) };
+    end_schedules_of(store, &arguments.bucket, &target).await?;
     let mut moved = MoveProgress::default();
     for place in &places {
         let one = move_one(store, place, &target, &into, settings, stop).await?;
@@ -75,6 +76,16 @@ async fn silent_places(
         Some(served) if silent.is_empty() => Err(guard::served(store, &served)),
         _ => Ok(Some(silent)),
     }
+}
+
+/// A bucket of the same name, of another kind or key, goes on with them.
+async fn end_schedules_of(store: &Store, name: &BucketName, target: &Bucket) -> Result<(), Failure> {
+    let is_served = noted_places(store).await?.iter().any(|noted| noted.place.bucket == *name && noted.is_served());
+    if is_served || target.name() == name {
+        return Ok(());
+    }
+    let settings = BucketSettings { name: name.clone(), key: None, ..target.settings().as_ref().clone() };
+    end_schedules(&Bucket::new(store.clone(), settings)).await
 }
 
 async fn move_one(

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::{self, OtherServers};
-use super::{Arguments, NotedPlaces, print, rest, unknown};
+use super::{Arguments, NotedPlaces, end_schedules, print, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::open_files;
 use crate::role::connect::Connected;
@@ -39,6 +39,7 @@ pub(super) async fn run(
     }
     guard::refuse_namesakes(store, &place).await?;
     let bucket = Bucket::new(store.clone(), configured.settings(connected.durability));
+    end_schedules(&bucket).await?;
     let before = bucket.census().await?;
     if before.level == 0 {
         return report(arguments, &before, &before, &described(&place, store));

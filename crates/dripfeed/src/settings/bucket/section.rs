@@ -35,6 +35,9 @@ pub(super) struct Section {
     pub(super) capacity_bytes: u64,
     #[serde(deserialize_with = "deserialize::empty_is_none")]
     pub(super) max_share: Option<MaxShare>,
+    pub(super) most_schedules: u64,
+    #[serde(deserialize_with = "deserialize::size")]
+    pub(super) schedules_bytes: u64,
     pub(super) fair: FairSection,
     pub(super) kind: ConfiguredKind,
     pub(super) key: String,

@@ -43,7 +43,7 @@ fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 }
 
 /// Parses an item; `text` is a slice of `batch`.
-pub(super) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> Result<Submission, Problem> {
+pub(crate) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> Result<Submission, Problem> {
     let bad = |detail: String, member: Option<&str>, column: Option<usize>| {
         let place = FaultPlace { item: Some(index), member: member.map(str::to_owned), line: None, column };
         Problem::new(Code::BadItem, detail).at(place)

@@ -1,0 +1,57 @@
+//! Which buckets have schedules, and since when they were changed: so that an intake asks one question a second,
+//! however many buckets there are.
+
+use std::collections::HashMap;
+
+use dripfeed_store::{InstallationKeys, Script, Store};
+use redis::Value;
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::reply::Reply;
+use crate::script::scripts::SHARED;
+
+static NOTE: Script = Script::new("note_schedules", SHARED, include_str!("note_schedules.lua"));
+static CHANGES: Script = Script::new("schedule_changes", SHARED, include_str!("schedule_changes.lua"));
+
+/// The field that counts all changes: no bucket has this name.
+const ALL: &str = "@";
+
+/// Changes of all schedules of an installation, as far as they are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScheduleChanges {
+    all: u64,
+    /// By the name of a bucket that has, or had, schedules: how often they were changed.
+    pub of: HashMap<String, u64>,
+}
+
+impl ScheduleChanges {
+    /// None: there are no others than these.
+    ///
+    /// # Errors
+    /// When Redis can't be asked.
+    pub async fn newer(&self, store: &Store) -> Result<Option<Self>, BucketError> {
+        let mut call = CHANGES.on(&[InstallationKeys::new(store.prefix()).schedules]);
+        call.arg(self.all);
+        let changes = Reply::new("schedule_changes", store.run::<Value>(&call).await?)?.fields()?;
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let mut of: HashMap<String, u64> =
+            changes.into_iter().filter_map(|(bucket, count)| Some((bucket, count.parse().ok()?))).collect();
+        let all = of.remove(ALL).unwrap_or(0);
+        Ok(Some(Self { all, of }))
+    }
+}
+
+impl Bucket {
+    /// To be called after a change: intakes that looked before it look again. Where this gets lost, they see the change
+    /// some seconds later, at their periodic look.
+    pub(crate) async fn note_schedules(&self) -> Result<(), BucketError> {
+        let store = &self.redis_bucket.store;
+        let mut call = NOTE.on(&[InstallationKeys::new(store.prefix()).schedules]);
+        call.arg(self.name().as_str());
+        store.run::<u64>(&call).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+-- Defines a schedule, or defines it again; within the number and the bytes that the bucket may have.
+--
+-- needs: now, schedule_state
+-- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)
+-- ARGV  1 id  2 the version that its caller knows ('': none)  3 its new version  4 definition  5 '1' while it is
+--       paused, or '0'  6 the next tick in ms ('': unchanged)  7 the most schedules  8 the most bytes of all
+-- Result  'defined' | 'changed': the version is another one | 'full'
+local SCHEDULES, NEXT, STATES, TALLY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, known, version, definition, paused = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local next_tick, most, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+
+local state = read_schedule(STATES, id)
+if (state and state.version or '') ~= known then return 'changed' end
+local count = redis.call('HLEN', SCHEDULES)
+local bytes = count > 0 and tonumber(redis.call('HGET', TALLY, 'schedules_bytes') or nil) or 0
+local before = redis.call('HSTRLEN', SCHEDULES, id)
+if before == 0 and count >= most or bytes - before + #definition > most_bytes then return 'full' end
+
+state = state or { last = '-', job = '-', missed = 0, overlapped = 0 }
+state.version, state.paused, state.reason = version, paused, '-'
+redis.call('HSET', SCHEDULES, id, definition)
+redis.call('HSET', TALLY, 'schedules_bytes', whole(bytes - before + #definition))
+write_schedule(STATES, id, state)
+if paused == '1' then
+  set_next(NEXT, id, -1)
+elseif next_tick then
+  set_next(NEXT, id, next_tick)
+end
+return 'defined'

@@ -1,0 +1,72 @@
+//! Defines a schedule.
+
+use dripfeed_job::Submission;
+use dripfeed_job::schedule::ScheduleId;
+use dripfeed_store::Script;
+
+use super::known_schedule::KnownSchedule;
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("define_schedule", SHARED, include_str!("define_schedule.lua"));
+
+/// What is to be defined.
+#[derive(Clone, Debug)]
+pub struct NewSchedule<'s> {
+    pub id: &'s ScheduleId,
+    /// What it is now, as its caller knows it. None: it isn't there.
+    pub known: Option<&'s KnownSchedule>,
+    pub definition: &'s str,
+    /// The job of each tick.
+    pub job: &'s Submission,
+    pub paused: bool,
+    pub next: NextTick,
+}
+
+/// The next tick of a schedule that is defined again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextTick {
+    Unchanged,
+    At(u64),
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defined {
+    Done,
+    /// Another one has changed it meanwhile: look again.
+    Changed,
+    /// The bucket has as many schedules, or bytes of them, as it may have.
+    Full,
+}
+
+impl Bucket {
+    /// Unless it is another one by now than its caller knows.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a job that this kind of bucket can't do.
+    pub async fn define_schedule(&self, new: &NewSchedule<'_>) -> Result<Defined, BucketError> {
+        self.refuse(new.job)?;
+        let (keys, settings) = (&self.redis_bucket.keys, self.settings());
+        let mut call = SCRIPT.on(&[keys.schedules(), keys.next_ticks(), keys.schedule_states(), keys.tally()]);
+        call.arg(new.id.as_str()).arg(new.known.map_or("", |known| known.state.version.as_str()));
+        call.arg(format!("{:016x}", fastrand::u64(..))).arg(new.definition).arg(u8::from(new.paused));
+        call.arg(match new.next {
+            NextTick::Unchanged => String::new(),
+            NextTick::At(ms) => ms.to_string(),
+            NextTick::None => "-1".to_owned(),
+        });
+        call.arg(settings.most_schedules).arg(settings.schedules_bytes);
+        let answer: String = self.redis_bucket.store.run_durably(&call).await?;
+        match answer.as_str() {
+            "defined" => {
+                self.note_schedules().await?;
+                Ok(Defined::Done)
+            }
+            "changed" => Ok(Defined::Changed),
+            "full" => Ok(Defined::Full),
+            word => Err(BucketError::Reply { script: "define_schedule", what: format!("`{word}` means nothing here") }),
+        }
+    }
+}

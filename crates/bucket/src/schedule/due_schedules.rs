@@ -1,0 +1,59 @@
+//! Looks for ticks that have come.
+
+use dripfeed_job::schedule::ScheduleId;
+use dripfeed_store::Script;
+use redis::Value;
+
+use super::known_schedule::KnownSchedule;
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::constants::BATCH_JOBS;
+use crate::script::reply::Reply;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("due_schedules", SHARED, include_str!("due_schedules.lua"));
+
+#[derive(Clone, Debug)]
+pub struct DueSchedules {
+    /// Of the Redis clock.
+    pub now_ms: u64,
+    /// The first tick that hasn't come. None: no more come.
+    pub next_ms: Option<u64>,
+    /// Those of which one has, the longest due first; at most as many as go into one script.
+    pub due: Vec<KnownSchedule>,
+    /// Those that were passed over because they can't be read.
+    pub unreadable: usize,
+}
+
+impl Bucket {
+    /// `after`: how many of them to pass over.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn due_schedules(&self, after: usize) -> Result<DueSchedules, BucketError> {
+        let keys = &self.redis_bucket.keys;
+        let mut call = SCRIPT.on(&[keys.next_ticks(), keys.schedules(), keys.schedule_states()]);
+        call.arg(after).arg(BATCH_JOBS);
+        let mut reply = Reply::new("due_schedules", self.redis_bucket.store.run::<Value>(&call).await?)?;
+        let (now_ms, next_ms) = (reply.count()?, u64::try_from(reply.number()?).ok());
+        let mut found = DueSchedules { now_ms, next_ms, due: Vec::new(), unreadable: 0 };
+        while !reply.is_empty() {
+            let mut one = reply.array()?;
+            let (id, tick, state, definition) = (one.shown()?, one.number()?, one.shown()?, one.text()?);
+            match KnownSchedule::read(&id, definition, &state, tick) {
+                Some(schedule) => found.due.push(schedule),
+                None => found.unreadable += 1,
+            }
+        }
+        Ok(found)
+    }
+
+    /// The Redis clock, and a schedule.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn schedule(&self, id: &ScheduleId) -> Result<(u64, Option<KnownSchedule>), BucketError> {
+        let (now_ms, _, mut found) = self.redis_bucket.show_schedules(&[id.as_str()]).await?;
+        Ok((now_ms, found.pop()))
+    }
+}

@@ -1,0 +1,19 @@
+-- Ends schedules: one, or all of the bucket. Their jobs stay.
+--
+-- needs: at_maxmemory
+-- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)
+-- ARGV  1 id ('': all)
+-- Result  how many there were
+local SCHEDULES, NEXT, STATES, TALLY, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
+if id == '' then
+  local count = redis.call('HLEN', SCHEDULES)
+  redis.call('DEL', SCHEDULES, NEXT, STATES)
+  redis.call('HDEL', TALLY, 'schedules_bytes')
+  return count
+end
+local bytes = redis.call('HSTRLEN', SCHEDULES, id)
+if redis.call('HDEL', SCHEDULES, id) == 0 then return 0 end
+redis.call('ZREM', NEXT, id)
+redis.call('HDEL', STATES, id)
+redis.call('HINCRBY', TALLY, 'schedules_bytes', -bytes)
+return 1

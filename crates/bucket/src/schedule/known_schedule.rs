@@ -1,0 +1,59 @@
+//! A schedule as Redis has it.
+
+use dripfeed_job::JobId;
+use dripfeed_job::schedule::ScheduleId;
+
+use crate::admission::RefusalReason;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownSchedule {
+    pub id: ScheduleId,
+    /// As it was written.
+    pub definition: String,
+    pub state: ScheduleState,
+    /// In ms, Redis clock. None while it is paused, and where no more come.
+    pub next_ms: Option<u64>,
+}
+
+/// What became of its ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleState {
+    /// Another one with each definition.
+    pub(crate) version: String,
+    pub paused: bool,
+    /// The last tick that got a job, in ms, and that job.
+    pub last: Option<(u64, JobId)>,
+    /// Ticks that got none: too many at once, too late, or refused until the next one.
+    pub missed: u64,
+    /// Ticks that got none because the job of an earlier one was still in the bucket.
+    pub overlapped: u64,
+    /// Why the next tick, which has come, has no job yet.
+    pub reason: Option<RefusalReason>,
+}
+
+impl ScheduleState {
+    /// As schedule_state.lua writes it. None: it can't be read.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let [version, paused, last, job, missed, overlapped, reason] = words[..] else { return None };
+        Some(Self {
+            version: version.to_owned(),
+            paused: paused == "1",
+            last: last.parse().ok().zip(job.parse().ok()),
+            missed: missed.parse().ok()?,
+            overlapped: overlapped.parse().ok()?,
+            reason: RefusalReason::ALL.into_iter().find(|known| known.word() == reason),
+        })
+    }
+}
+
+impl KnownSchedule {
+    /// None: somebody else has written what isn't a schedule.
+    pub(crate) fn read(id: &str, definition: String, state: &str, next_ms: i64) -> Option<Self> {
+        if definition.is_empty() {
+            return None;
+        }
+        let (id, state) = (id.parse().ok()?, ScheduleState::parse(state)?);
+        Some(Self { id, definition, state, next_ms: u64::try_from(next_ms).ok() })
+    }
+}

@@ -1,0 +1,29 @@
+//! Passes over ticks that get no job.
+
+use dripfeed_job::schedule::Step;
+use dripfeed_store::Script;
+
+use super::known_schedule::KnownSchedule;
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("pass_ticks", SHARED, include_str!("pass_ticks.lua"));
+
+impl Bucket {
+    /// At most as many as go into one script. Returns of how many the ticks were passed over now: of the others that
+    /// was done before.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn pass_ticks(&self, passed: &[(&KnownSchedule, Step)]) -> Result<Vec<bool>, BucketError> {
+        let keys = &self.redis_bucket.keys;
+        let mut call = SCRIPT.on(&[keys.next_ticks(), keys.schedule_states()]);
+        for (schedule, step) in passed {
+            call.arg(schedule.id.as_str()).arg(&schedule.state.version).arg(step.from);
+            call.arg(step.next.map_or_else(|| "-1".to_owned(), |next| next.to_string())).arg(step.missed);
+        }
+        let passed: Vec<u8> = self.redis_bucket.store.run_durably(&call).await?;
+        Ok(passed.into_iter().map(|passed| passed == 1).collect())
+    }
+}

@@ -1,0 +1,108 @@
+//! Submits the jobs of ticks, each once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::schedule::{ScheduleId, Step};
+use dripfeed_job::{JobId, Submission};
+
+use super::known_schedule::KnownSchedule;
+use crate::admission::tick::{Tick, Ticked};
+use crate::admission::{Admission, RefusalReason};
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
+
+/// The job of a tick.
+#[derive(Clone, Debug)]
+pub struct TickJob {
+    id: ScheduleId,
+    version: String,
+    step: Step,
+    tick: u64,
+    may_overlap: bool,
+    submission: Submission,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TickEnd {
+    Submitted(JobId),
+    /// It gets no job: its idempotency key names another one.
+    Missed,
+    /// It gets no job: that of an earlier tick is still in the bucket.
+    Overlapped,
+    /// Another process has dealt with it, or will.
+    Gone,
+    /// Not now.
+    Refused {
+        reason: RefusalReason,
+        retry_after: Option<Duration>,
+    },
+}
+
+impl TickJob {
+    /// None: the step has no tick that gets a job.
+    #[must_use]
+    pub fn new(schedule: &KnownSchedule, step: Step, may_overlap: bool, job: Submission) -> Option<Self> {
+        let tick = step.tick?;
+        let key = format!("schedule/{}/{tick}", schedule.id);
+        let submission = Submission { idempotency_key: IdempotencyKey::parse(&key).ok(), ..job };
+        let (id, version) = (schedule.id.clone(), schedule.state.version.clone());
+        Some(Self { id, version, step, tick, may_overlap, submission })
+    }
+
+    /// Ticks without a job that come before it.
+    #[must_use]
+    pub const fn missed(&self) -> u64 {
+        self.step.missed
+    }
+}
+
+impl Bucket {
+    /// In their order, in as many scripts as are needed; answered in order.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time: what was submitted until then stays.
+    pub async fn submit_ticks(&self, jobs: Vec<TickJob>) -> Result<Vec<TickEnd>, BucketError> {
+        let mut ends = Vec::with_capacity(jobs.len());
+        let mut jobs = jobs.into_iter().peekable();
+        while jobs.peek().is_some() {
+            let (mut batch, mut bytes) = (Vec::new(), 0);
+            while let Some(job) = jobs.next_if(|job| {
+                bytes += job.submission.body.len();
+                batch.is_empty() || batch.len() < BATCH_JOBS && bytes <= BATCH_BYTES
+            }) {
+                let tick = Tick {
+                    id: job.id,
+                    version: job.version,
+                    from: job.step.from,
+                    tick: job.tick,
+                    next: job.step.next,
+                    missed: job.step.missed,
+                    may_overlap: job.may_overlap,
+                };
+                let mut request = self.redis_bucket.admission_request(job.submission, Arc::default()).await?;
+                request.tick = Some(tick);
+                batch.push(request);
+            }
+            ends.extend(self.redis_bucket.admit_for_ticks(batch).await?.into_iter().map(TickEnd::from));
+        }
+        Ok(ends)
+    }
+}
+
+impl From<Ticked> for TickEnd {
+    fn from(ticked: Ticked) -> Self {
+        match ticked {
+            Ticked::Gone => Self::Gone,
+            Ticked::Overlapped => Self::Overlapped,
+            Ticked::Judged(Admission::Admitted(admitted)) => Self::Submitted(admitted.id),
+            Ticked::Judged(Admission::Refused(refused)) => match refused.reason {
+                RefusalReason::IdempotencyConflict => Self::Missed,
+                reason => Self::Refused { reason, retry_after: refused.retry_after },
+            },
+        }
+    }
+}

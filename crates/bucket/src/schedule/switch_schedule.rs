@@ -1,0 +1,34 @@
+//! Pauses and resumes a schedule.
+
+use dripfeed_store::Script;
+
+use super::known_schedule::KnownSchedule;
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("switch_schedule", SHARED, include_str!("switch_schedule.lua"));
+
+impl Bucket {
+    /// `next_ms`: its next tick from now on; None: it is paused, or has none. False: it is another one by now, or gone.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn switch_schedule(
+        &self,
+        known: &KnownSchedule,
+        paused: bool,
+        next_ms: Option<u64>,
+    ) -> Result<bool, BucketError> {
+        let keys = &self.redis_bucket.keys;
+        let mut call = SCRIPT.on(&[keys.schedule_states(), keys.next_ticks()]);
+        call.arg(known.id.as_str()).arg(&known.state.version).arg(u8::from(paused));
+        call.arg(next_ms.map_or_else(|| "-1".to_owned(), |ms| ms.to_string()));
+        let answer: String = self.redis_bucket.store.run_durably(&call).await?;
+        if answer != "switched" {
+            return Ok(false);
+        }
+        self.note_schedules().await?;
+        Ok(true)
+    }
+}

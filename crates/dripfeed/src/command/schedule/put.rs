@@ -1,0 +1,113 @@
+//! `dripfeed schedule BUCKET put`: defines a schedule.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use dripfeed_job::schedule::ScheduleId;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
+use serde::Serialize;
+use serde_json::Value as Json;
+use serde_json::value::RawValue;
+
+use crate::client::Server;
+use crate::exit::{Exit, Failure};
+
+/// What times mean, and which there are, is the server's to say.
+#[derive(Args, Debug)]
+pub(super) struct PutArgs {
+    id: ScheduleId,
+    /// Minute, hour, day of the month, month, day of the week: "30 2 * * MON-FRI"
+    #[arg(long, value_name = "EXPRESSION", required_unless_present = "every", conflicts_with = "every")]
+    cron: Option<String>,
+    /// Time zone of the expression, such as Europe/Berlin [default: UTC]
+    #[arg(long, requires = "cron")]
+    zone: Option<String>,
+    /// Period, counted from the start of 1970 in UTC: 15m
+    #[arg(long, value_name = "DURATION")]
+    every: Option<String>,
+    /// The body of its jobs: JSON
+    #[arg(long, value_name = "JSON", required_unless_present = "job", conflicts_with = "job")]
+    body: Option<String>,
+    /// File with its job, {"body": …, "options": {…}}
+    #[arg(long, value_name = "FILE")]
+    job: Option<PathBuf>,
+    /// Which ticks get a job later that couldn't get one in time [default: latest]
+    #[arg(long, value_enum)]
+    missed: Option<Missed>,
+    /// How late a tick may get its job: 1h
+    #[arg(long, value_name = "DURATION")]
+    grace: Option<String>,
+    /// Whether a tick gets its job while that of an earlier one is in the bucket [default: allow]
+    #[arg(long, value_enum)]
+    overlap: Option<Overlap>,
+    /// Define it paused
+    #[arg(long)]
+    paused: bool,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+enum Missed {
+    Latest,
+    All,
+    Skip,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+enum Overlap {
+    Allow,
+    Skip,
+}
+
+#[derive(Serialize)]
+struct Definition<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cron: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zone: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    every: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<Missed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grace: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlap: Option<Overlap>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<bool>,
+    job: Box<RawValue>,
+}
+
+pub(super) async fn put(server: &Server, path: &str, arguments: &PutArgs) -> Result<Json, Failure> {
+    let definition = Definition {
+        cron: arguments.cron.as_deref(),
+        zone: arguments.zone.as_deref(),
+        every: arguments.every.as_deref(),
+        missed: arguments.missed,
+        grace: arguments.grace.as_deref(),
+        overlap: arguments.overlap,
+        paused: arguments.paused.then_some(true),
+        job: job(arguments).map_err(|message| Failure::new(Exit::Usage, message))?,
+    };
+    let body = serde_json::to_vec(&definition).map_err(anyhow::Error::from)?;
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let path = format!("{path}/{}", arguments.id);
+    Ok(server.call(Method::PUT, &path, headers, body.into()).await?.json()?)
+}
+
+/// As it was written: its numbers and the order of its members stay.
+fn job(PutArgs { body, job, .. }: &PutArgs) -> Result<Box<RawValue>, String> {
+    let text = match (body, job) {
+        (Some(body), _) => {
+            serde_json::from_str::<&RawValue>(body).map_err(|error| format!("--body is no JSON: {error}"))?;
+            format!("{{\"body\":{body}}}")
+        }
+        (None, Some(file)) => {
+            std::fs::read_to_string(file).map_err(|error| format!("can't read {}: {error}", file.display()))?
+        }
+        (None, None) => return Err("give --body or --job".to_owned()),
+    };
+    RawValue::from_string(text).map_err(|error| format!("--job is no JSON: {error}"))
+}

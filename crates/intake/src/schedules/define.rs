@@ -1,0 +1,76 @@
+//! `PUT …/schedules/{id}`: defines a schedule.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use dripfeed_auth::Operate;
+use dripfeed_bucket::{Bucket, Defined, KnownSchedule, NewSchedule, NextTick};
+use dripfeed_job::schedule::ScheduleId;
+
+use super::definition::{Definition, ScheduleDefinition};
+use super::owned::{self, TRIES};
+use super::state::Schedule;
+use crate::buckets::audit;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::{BucketAccess, ScheduleInPath};
+use crate::request::body;
+
+/// Defines a schedule, or replaces its definition. Its jobs are those of the caller that defined it last. A definition
+/// with the same ticks as before leaves the next tick unchanged.
+///
+/// Takes the scope `submit` as well.
+#[utoipa::path(
+    put, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
+    params(parameters::Bucket, parameters::Schedule), request_body = ScheduleDefinition,
+    responses((status = 200, description = "The schedule", body = Schedule), responses::OfScheduleDefinition)
+)]
+pub(crate) async fn define_schedule(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    ScheduleInPath(id): ScheduleInPath,
+    body: Body,
+) -> Result<Json<Schedule>, Problem> {
+    owned::check_may_submit(&caller)?;
+    let body = body::read(body, &intake).await?;
+    let owner = caller.id().map(str::to_owned);
+    let definition = body::parse(body, move |body| Definition::of_request(body, owner.as_deref())).await?;
+    store(&bucket, &id, &definition).await?;
+    audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
+    owned::shown(&intake, &bucket, &caller, &id).await.map(Json)
+}
+
+async fn store(bucket: &Bucket, id: &ScheduleId, definition: &Definition) -> Result<(), Problem> {
+    for _ in 0..TRIES {
+        let (now_ms, known) = bucket.schedule(id).await?;
+        let was_paused = known.as_ref().is_some_and(|known| known.state.paused);
+        let new = NewSchedule {
+            id,
+            known: known.as_ref(),
+            definition: &definition.text,
+            job: &definition.job,
+            paused: definition.written.paused.unwrap_or(was_paused),
+            next: next(known.as_ref(), definition, now_ms),
+        };
+        match bucket.define_schedule(&new).await? {
+            Defined::Done => return Ok(()),
+            Defined::Changed => {}
+            Defined::Full => {
+                let detail = "delete some, or raise most_schedules or schedules_bytes of the bucket";
+                return Err(Problem::new(Code::ManySchedules, detail));
+            }
+        }
+    }
+    Err(owned::contended())
+}
+
+/// One that is defined again with the same ticks goes on where it was: a tick that has come isn't forgotten.
+fn next(known: Option<&KnownSchedule>, definition: &Definition, now_ms: u64) -> NextTick {
+    let goes_on = known.filter(|known| known.next_ms.is_some());
+    let before = goes_on.and_then(|known| Definition::stored(&known.definition));
+    if before.is_some_and(|before| before.has_ticks_of(definition)) {
+        return NextTick::Unchanged;
+    }
+    definition.timetable.next_after(now_ms).map_or(NextTick::None, NextTick::At)
+}

@@ -1,0 +1,175 @@
+//! What a schedule is: when its ticks come, which of them get a job, and what job that is.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use dripfeed_job::schedule::{self, Policy, Timetable};
+use dripfeed_job::{Start, Submission, duration};
+use jiff::Timestamp;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::job_schema::ScheduleJob;
+use crate::openapi::formats;
+use crate::problem::{Code, Problem};
+use crate::request::json;
+use crate::submit::batch::item;
+
+const UTC: &str = "UTC";
+
+/// When a job is submitted, and which.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScheduleDefinition {
+    /// Five fields: minute, hour, day of the month, month, day of the week. Either this or `every`.
+    #[schema(max_length = 256, example = "30 2 * * MON-FRI")]
+    pub(super) cron: Option<String>,
+    /// The time zone of `cron`, a name of IANA such as `Europe/Berlin`; by default `UTC`.
+    pub(super) zone: Option<String>,
+    /// A period of a second to 366 days, counted from the start of 1970 in UTC: `15m` is at :00, :15, :30 and :45.
+    #[schema(value_type = Option<formats::Duration>, inline)]
+    pub(super) every: Option<String>,
+    #[serde(default)]
+    #[schema(required = false)]
+    pub(super) missed: Missed,
+    /// How late a tick may get its job; by default however late, and with `missed: skip` a minute.
+    #[schema(value_type = Option<formats::Duration>, inline)]
+    pub(super) grace: Option<String>,
+    #[serde(default)]
+    #[schema(required = false)]
+    pub(super) overlap: Overlap,
+    /// Omitted: a new schedule isn't paused, and one that is known stays what it is.
+    pub(super) paused: Option<bool>,
+    #[schema(value_type = ScheduleJob)]
+    #[expect(dead_code, reason = "it is read as it was written")]
+    job: IgnoredAny,
+}
+
+/// What becomes of ticks that couldn't get a job before the next one came: `latest`: the latest one gets its job;
+/// `all`: each of them, the latest hundred; `skip`: none that is later than the grace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Missed {
+    #[default]
+    Latest,
+    All,
+    Skip,
+}
+
+/// What becomes of a tick while the job of an earlier one is in the bucket: `allow`: it gets its job; `skip`: it gets
+/// none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Overlap {
+    #[default]
+    Allow,
+    Skip,
+}
+
+/// As it is written in Redis, and read by others, maybe of other versions.
+#[derive(Serialize, Deserialize)]
+struct Stored<'a> {
+    /// The id of the key that defined it.
+    #[serde(borrow)]
+    caller: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    schedule: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct JobText<'a> {
+    #[serde(borrow)]
+    job: &'a RawValue,
+}
+
+/// A definition that makes sense.
+pub(super) struct Definition {
+    /// The caller of its jobs.
+    pub(super) caller: Option<String>,
+    pub(super) written: ScheduleDefinition,
+    pub(super) timetable: Timetable,
+    pub(super) policy: Policy,
+    pub(super) job: Submission,
+    /// The job as it was written.
+    pub(super) job_text: Box<RawValue>,
+    /// As it is to be stored.
+    pub(super) text: String,
+}
+
+impl Definition {
+    pub(super) fn of_request(body: &Bytes, caller: Option<&str>) -> Result<Self, Problem> {
+        let written: ScheduleDefinition = json::read(body)?;
+        let unreadable = |_| Problem::new(Code::BadJson, "the body can't be read");
+        let JobText { job: job_text } = serde_json::from_slice(body).map_err(unreadable)?;
+        let schedule: &RawValue = serde_json::from_slice(body).map_err(unreadable)?;
+        let stored = Stored { caller: caller.map(Cow::Borrowed), schedule };
+        let (timetable, policy) = (timetable(&written)?, policy(&written)?);
+        let job = job(body, job_text, caller)?;
+        let (text, job_text) = (serde_json::to_string(&stored).unwrap_or_default(), job_text.to_owned());
+        Ok(Self { caller: caller.map(str::to_owned), written, timetable, policy, job, job_text, text })
+    }
+
+    /// None: it can't be read. A newer version may have written it.
+    pub(super) fn stored(text: &str) -> Option<Self> {
+        let Stored { caller, schedule } = serde_json::from_str(text).ok()?;
+        Self::of_request(&Bytes::copy_from_slice(schedule.get().as_bytes()), caller.as_deref()).ok()
+    }
+
+    /// Whether it has the same ticks.
+    pub(super) fn has_ticks_of(&self, other: &Self) -> bool {
+        let ticks = |of: &Self| (of.written.cron.clone(), of.written.zone.clone(), of.written.every.clone());
+        ticks(self) == ticks(other)
+    }
+
+    /// The job of one tick, in ms.
+    pub(super) fn job_for(&self, tick: u64) -> Submission {
+        let mut job = self.job.clone();
+        // One with as many headers as a job may have goes without this one.
+        let _ = job.headers.push_scheduled_for(&crate::request::time::show(tick));
+        job
+    }
+}
+
+fn timetable(written: &ScheduleDefinition) -> Result<Timetable, Problem> {
+    let bad = |error: schedule::BadTimetable| Problem::bad_member(error.member, &error.reason);
+    match (&written.cron, &written.every, &written.zone) {
+        (Some(cron), None, zone) => Timetable::cron(cron, zone.as_deref().unwrap_or(UTC)).map_err(bad),
+        (None, Some(every), None) => Timetable::every(period("every", every)?).map_err(bad),
+        (None, Some(_), Some(_)) => Err(Problem::bad_member("zone", "belongs to cron: leave it out")),
+        (Some(_), Some(_), _) => Err(Problem::bad_member("every", "give either cron or every")),
+        (None, None, _) => Err(Problem::bad_member("cron", "missing: give cron or every")),
+    }
+}
+
+fn policy(written: &ScheduleDefinition) -> Result<Policy, Problem> {
+    Ok(Policy {
+        missed: match written.missed {
+            Missed::Latest => schedule::Missed::Latest,
+            Missed::All => schedule::Missed::All,
+            Missed::Skip => schedule::Missed::Skip,
+        },
+        grace: written.grace.as_ref().map(|grace| period("grace", grace)).transpose()?,
+        overlap: match written.overlap {
+            Overlap::Allow => schedule::Overlap::Allow,
+            Overlap::Skip => schedule::Overlap::Skip,
+        },
+    })
+}
+
+fn period(member: &str, text: &str) -> Result<std::time::Duration, Problem> {
+    duration::parse(text).map_err(|error| Problem::bad_member(member, &error.to_string()))
+}
+
+fn job(body: &Bytes, text: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> {
+    let mut job = item::read(body, text.get(), 0, Timestamp::now()).map_err(|problem| problem.in_member("job"))?;
+    if job.idempotency_key.is_some() {
+        return Err(Problem::bad_member("job.options.idempotency_key", "each tick has a key already: leave it out"));
+    }
+    if job.start != Start::AtOnce {
+        return Err(Problem::bad_member("job.options", "the schedule says when: leave out delay and not_before"));
+    }
+    job.caller = caller.map(str::to_owned);
+    Ok(job)
+}

@@ -1,0 +1,99 @@
+//! Submits the jobs of all schedules, in every intake: none is chosen for it.
+//!
+//! Once a second one question shows whether any schedule was changed. A bucket is looked at when it has been, when its
+//! next tick comes by what its last look found, and some seconds after that in any case. The clock of this machine only
+//! says when to look, and no wall clock is read.
+
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::error::Error;
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, ScheduleChanges};
+use futures::{StreamExt as _, stream};
+use tokio::time::{Instant, sleep_until};
+
+use super::round;
+use crate::intake::Intake;
+
+const BETWEEN_QUESTIONS: Duration = Duration::from_secs(1);
+/// After an error of Redis.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Buckets that are looked at beside each other.
+const AT_ONCE: usize = 16;
+
+/// Submits what is due, for as long as the intake runs.
+pub async fn submit_scheduled(intake: &Intake) -> Infallible {
+    let mut watch = ScheduleWatch::default();
+    loop {
+        let next_question = Instant::now() + BETWEEN_QUESTIONS;
+        watch.ask(intake).await;
+        while Instant::now() < next_question {
+            watch.look(intake).await;
+            let next_look = watch.looks.values().map(|look| look.at).min();
+            sleep_until(next_look.map_or(next_question, |at| at.min(next_question))).await;
+        }
+    }
+}
+
+/// What this process knows of the schedules of each bucket.
+#[derive(Default)]
+struct ScheduleWatch {
+    changes: ScheduleChanges,
+    looks: HashMap<String, NextLook>,
+    /// Buckets that have, or had, schedules, and that this intake doesn't have.
+    unknown: HashSet<String>,
+}
+
+struct NextLook {
+    /// How often its schedules had been changed at the last look.
+    seen: u64,
+    at: Instant,
+}
+
+impl ScheduleWatch {
+    async fn ask(&mut self, intake: &Intake) {
+        match self.changes.newer(intake.redis().store()).await {
+            Ok(Some(changes)) => self.changes = changes,
+            Ok(None) => {}
+            // That Redis is away is reported by those who need it.
+            Err(error) => tracing::debug!(error = &error as &dyn Error, "changes of schedules weren't looked for"),
+        }
+        let now = Instant::now();
+        self.looks.retain(|bucket, _| self.changes.of.contains_key(bucket) && intake.buckets().get(bucket).is_some());
+        for (bucket, changes) in &self.changes.of {
+            if intake.buckets().get(bucket).is_none() {
+                if self.unknown.insert(bucket.clone()) {
+                    let message = "schedules of this bucket submit nothing here: it is not among the settings";
+                    tracing::warn!(%bucket, "{message}");
+                }
+                continue;
+            }
+            self.unknown.remove(bucket);
+            let look = self.looks.entry(bucket.clone()).or_insert(NextLook { seen: *changes, at: now });
+            if look.seen != *changes {
+                *look = NextLook { seen: *changes, at: now };
+            }
+        }
+    }
+
+    async fn look(&mut self, intake: &Intake) {
+        let now = Instant::now();
+        let due = self.looks.iter().filter(|(_, look)| look.at <= now);
+        let due: Vec<Bucket> = due.filter_map(|(bucket, _)| intake.buckets().get(bucket)).collect();
+        let looks = due.into_iter().map(async |bucket: Bucket| {
+            let again_in = round::look(intake, &bucket).await.unwrap_or_else(|error| {
+                let bucket = bucket.name();
+                tracing::debug!(%bucket, error = &error as &dyn Error, "due schedules weren't looked for");
+                AGAIN
+            });
+            (bucket, again_in)
+        });
+        let looked: Vec<(Bucket, Duration)> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
+        for (bucket, again_in) in looked {
+            if let Some(look) = self.looks.get_mut(bucket.name().as_str()) {
+                look.at = Instant::now() + again_in;
+            }
+        }
+    }
+}

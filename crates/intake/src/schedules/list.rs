@@ -1,0 +1,60 @@
+//! `GET …/schedules`, `GET …/schedules/{id}`: what schedules a bucket has, and what became of their ticks.
+
+use axum::Json;
+use axum::extract::{OriginalUri, State};
+use axum::response::Response;
+use dripfeed_auth::Read;
+use dripfeed_bucket::Page;
+use serde::Deserialize;
+
+use super::owned;
+use super::state::Schedule;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::{BucketAccess, ScheduleInPath};
+use crate::request::pagination::{self, List, Params};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SchedulesQuery {
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+/// Lists the schedules of a bucket, by their names.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/schedules", tag = "schedules",
+    params(parameters::Bucket, parameters::Paging),
+    responses(
+        (status = 200, description = "A page of schedules", body = List<Schedule>,
+            headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
+        responses::OfList,
+    )
+)]
+pub(crate) async fn schedules(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    Params(query): Params<SchedulesQuery>,
+    OriginalUri(uri): OriginalUri,
+) -> Result<Response, Problem> {
+    let limit = pagination::limit(query.limit.as_deref())?;
+    let after = pagination::cursor(query.cursor.as_deref())?;
+    let page = bucket.schedules(after.as_ref(), limit).await?;
+    let shown = page.items.into_iter().filter_map(|known| Schedule::of(&intake, &bucket, &caller, known)).collect();
+    Ok(pagination::answer(&uri, Page { items: shown, next: page.next }, |shown: Schedule| shown))
+}
+
+/// Returns a schedule.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
+    params(parameters::Bucket, parameters::Schedule),
+    responses((status = 200, description = "The schedule", body = Schedule), responses::OfSchedule)
+)]
+pub(crate) async fn schedule(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    ScheduleInPath(id): ScheduleInPath,
+) -> Result<Json<Schedule>, Problem> {
+    owned::shown(&intake, &bucket, &caller, &id).await.map(Json)
+}

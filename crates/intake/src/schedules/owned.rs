@@ -1,0 +1,43 @@
+//! The schedule that a request names.
+
+use dripfeed_auth::{Caller, Scope};
+use dripfeed_bucket::{Bucket, KnownSchedule};
+use dripfeed_job::schedule::ScheduleId;
+
+use super::definition::Definition;
+use super::state::Schedule;
+use crate::intake::Intake;
+use crate::problem::{Code, Problem};
+use crate::request::access::lacks;
+
+/// How often a change is tried again that meets another one.
+pub(super) const TRIES: usize = 10;
+
+/// The Redis clock in ms, the schedule, and what it is.
+pub(super) async fn find(bucket: &Bucket, id: &ScheduleId) -> Result<(u64, KnownSchedule, Definition), Problem> {
+    let (now_ms, known) = bucket.schedule(id).await?;
+    let known = known.ok_or_else(Problem::unknown_schedule)?;
+    let definition = Definition::stored(&known.definition).ok_or_else(Problem::unknown_schedule)?;
+    Ok((now_ms, known, definition))
+}
+
+/// As it is now.
+pub(super) async fn shown(
+    intake: &Intake,
+    bucket: &Bucket,
+    caller: &Caller,
+    id: &ScheduleId,
+) -> Result<Schedule, Problem> {
+    let (_, known) = bucket.schedule(id).await?;
+    known.and_then(|known| Schedule::of(intake, bucket, caller, known)).ok_or_else(Problem::unknown_schedule)
+}
+
+/// What submits jobs takes this scope besides.
+pub(super) fn check_may_submit(caller: &Caller) -> Result<(), Problem> {
+    if caller.may(Scope::Submit) { Ok(()) } else { Err(lacks(Scope::Submit)) }
+}
+
+/// Each time there was another change.
+pub(super) fn contended() -> Problem {
+    Problem::new(Code::StoreUnavailable, "the schedule changes all the time; retry later")
+}

@@ -1,0 +1,121 @@
+//! One look at the due schedules of a bucket: submits their jobs.
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, BucketError, DueSchedules, KnownSchedule, RefusalReason, TickEnd, TickJob};
+use dripfeed_job::schedule::{Overlap, Step};
+
+use super::definition::Definition;
+use crate::intake::Intake;
+use crate::metrics::TickOutcome;
+
+/// At least this often, whatever is known.
+const LONGEST: Duration = Duration::from_secs(5);
+/// What was refused is tried again after as long as the refusal says, within these.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+/// Looks at one bucket that found work, before others have their turn.
+const MOST_LOOKS: usize = 10;
+/// Intakes look at a tick one after the other, where they can: the first one submits all jobs of it.
+const APART: Duration = Duration::from_millis(100);
+
+/// What stays due for now.
+#[derive(Default)]
+struct Left {
+    schedules: usize,
+    again_in: Option<Duration>,
+    is_full: bool,
+}
+
+/// Submits what is due; returns when to look again.
+pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, BucketError> {
+    let (mut after, mut again_in, mut busy) = (0, LONGEST, 0);
+    while busy < MOST_LOOKS {
+        let found = bucket.due_schedules(after).await?;
+        if found.due.is_empty() && found.unreadable == 0 {
+            let next = found.next_ms.map(|next| Duration::from_millis(next.saturating_sub(found.now_ms)));
+            let next = next.map_or(LONGEST, |next| next + APART.mul_f64(fastrand::f64()));
+            return Ok(again_in.min(next));
+        }
+        let left = submit(intake, bucket, &found).await?;
+        after += left.schedules + found.unreadable;
+        busy += usize::from(left.schedules < found.due.len());
+        again_in = left.again_in.map_or(again_in, |again| again_in.min(again));
+        if left.is_full {
+            return Ok(again_in);
+        }
+    }
+    Ok(Duration::ZERO)
+}
+
+async fn submit(intake: &Intake, bucket: &Bucket, found: &DueSchedules) -> Result<Left, BucketError> {
+    let (mut left, mut jobs, mut passed) = (Left::default(), Vec::new(), Vec::new());
+    for schedule in &found.due {
+        match ticks(intake, bucket, schedule, found.now_ms) {
+            Some(Ticks::Jobs(of_one)) => jobs.extend(of_one),
+            Some(Ticks::None(step)) => passed.push((schedule, step)),
+            None => left.schedules += 1,
+        }
+    }
+    if !passed.is_empty() {
+        let done = bucket.pass_ticks(&passed).await?;
+        let missed = passed.iter().zip(done).filter(|(_, done)| *done).map(|((_, step), _)| step.missed).sum();
+        intake.metrics().ticked(bucket.name(), TickOutcome::Missed, missed);
+    }
+    let missed: Vec<u64> = jobs.iter().map(TickJob::missed).collect();
+    let ends = bucket.submit_ticks(jobs).await?;
+    for (end, missed) in ends.into_iter().zip(missed) {
+        left.note(end);
+        count(intake, bucket, end, missed);
+    }
+    Ok(left)
+}
+
+enum Ticks {
+    Jobs(Vec<TickJob>),
+    None(Step),
+}
+
+/// None: they stay due. The definition can't be read, or the caller that defined it may not submit any more.
+fn ticks(intake: &Intake, bucket: &Bucket, schedule: &KnownSchedule, now_ms: u64) -> Option<Ticks> {
+    let definition = Definition::stored(&schedule.definition)?;
+    if !intake.keys().may_submit(definition.caller.as_deref(), bucket.name().as_str()) {
+        return None;
+    }
+    let steps = definition.policy.steps(&definition.timetable, schedule.next_ms?, now_ms);
+    let may_overlap = definition.policy.overlap == Overlap::Allow;
+    match steps[..] {
+        [] => None,
+        [step @ Step { tick: None, .. }, ..] => Some(Ticks::None(step)),
+        _ => Some(Ticks::Jobs(
+            steps
+                .iter()
+                .filter_map(|step| TickJob::new(schedule, *step, may_overlap, definition.job_for(step.tick?)))
+                .collect(),
+        )),
+    }
+}
+
+impl Left {
+    fn note(&mut self, end: TickEnd) {
+        let TickEnd::Refused { reason, retry_after } = end else { return };
+        self.schedules += 1;
+        self.is_full |= reason == RefusalReason::BucketFull;
+        let wait = retry_after.unwrap_or(AGAIN.1).clamp(AGAIN.0, AGAIN.1);
+        self.again_in = Some(self.again_in.map_or(wait, |before| before.min(wait)));
+    }
+}
+
+fn count(intake: &Intake, bucket: &Bucket, end: TickEnd, missed: u64) {
+    let (metrics, name) = (intake.metrics(), bucket.name());
+    let outcome = match end {
+        TickEnd::Submitted(_) => {
+            metrics.accepted(name);
+            TickOutcome::Submitted
+        }
+        TickEnd::Missed => TickOutcome::Missed,
+        TickEnd::Overlapped => TickOutcome::Overlapped,
+        TickEnd::Gone | TickEnd::Refused { .. } => return,
+    };
+    metrics.ticked(name, outcome, 1);
+    metrics.ticked(name, TickOutcome::Missed, missed);
+}

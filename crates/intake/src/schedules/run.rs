@@ -1,0 +1,45 @@
+//! `POST …/schedules/{id}/run`: submits the job of a schedule now.
+
+use axum::extract::State;
+use axum::response::Response;
+use dripfeed_auth::Operate;
+use dripfeed_bucket::Origin;
+
+use super::owned;
+use crate::buckets::audit;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::{BucketAccess, ScheduleInPath};
+use crate::request::body::Unused;
+use crate::submit::admit::admit;
+use crate::submit::receipt::Receipt;
+
+/// Submits a schedule's job now, besides its ticks, also while it is paused.
+///
+/// Takes the scope `submit` as well.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/schedules/{id}/run", tag = "schedules",
+    params(parameters::Bucket, parameters::Schedule),
+    responses(
+        (status = 202, description = "Admitted", body = Receipt,
+            headers(("Location" = String, description = "The job"))),
+        responses::OfScheduleRun,
+    )
+)]
+pub(crate) async fn run_schedule(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    ScheduleInPath(id): ScheduleInPath,
+    _: Unused,
+) -> Result<Response, Problem> {
+    owned::check_may_submit(&caller)?;
+    let (now_ms, _, definition) = owned::find(&bucket, &id).await?;
+    if !intake.keys().may_submit(definition.caller.as_deref(), bucket.name().as_str()) {
+        let detail = "the key that defined the schedule may not submit to the bucket any more: define it again";
+        return Err(Problem::new(Code::Forbidden, detail));
+    }
+    let response = admit(&intake, &bucket, definition.job_for(now_ms), Origin::default(), None).await?;
+    audit::record(&bucket, &caller, "schedule", &format!("{id} run")).await;
+    Ok(response)
+}

@@ -1,0 +1,85 @@
+//! A schedule as it is shown.
+
+use dripfeed_auth::Caller;
+use dripfeed_bucket::{Bucket, KnownSchedule};
+use dripfeed_job::{BucketName, JobId};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::definition::{Definition, Missed, Overlap};
+use super::job_schema::ScheduleJob;
+use crate::intake::Intake;
+use crate::request::sight::Sight;
+use crate::request::time;
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Schedule {
+    id: String,
+    #[schema(value_type = String)]
+    bucket: BucketName,
+    /// The caller of its jobs: the key that defined it. Null: no keys were configured.
+    #[schema(required)]
+    caller: Option<String>,
+    /// False: no key of that caller may submit to the bucket any more, so its ticks get no jobs.
+    caller_may_submit: bool,
+    #[schema(required)]
+    cron: Option<String>,
+    #[schema(required)]
+    zone: Option<String>,
+    #[schema(required)]
+    every: Option<String>,
+    missed: Missed,
+    #[schema(required)]
+    grace: Option<String>,
+    overlap: Overlap,
+    paused: bool,
+    /// The next tick. Null: it is paused, or no more come.
+    #[schema(required)]
+    next_at: Option<String>,
+    /// The last tick that got a job.
+    #[schema(required)]
+    last_at: Option<String>,
+    /// The job of that tick.
+    #[schema(required, value_type = Option<String>)]
+    last_job: Option<JobId>,
+    /// Ticks that got no job in time.
+    missed_ticks: u64,
+    /// Ticks that got no job because that of an earlier one was in the bucket.
+    overlapped_ticks: u64,
+    /// Why the next tick, which has come, has no job yet, such as `bucket_full`. Null: nothing is in its way.
+    #[schema(required)]
+    refused: Option<&'static str>,
+    /// The job of each tick; null for a key without the scope `inspect`.
+    #[schema(required, value_type = Option<ScheduleJob>)]
+    job: Option<Box<RawValue>>,
+}
+
+impl Schedule {
+    /// None: somebody else has written what isn't one.
+    pub(super) fn of(intake: &Intake, bucket: &Bucket, caller: &Caller, known: KnownSchedule) -> Option<Self> {
+        let definition = Definition::stored(&known.definition)?;
+        let (written, state) = (definition.written, known.state);
+        let owner = definition.caller;
+        Some(Self {
+            id: known.id.to_string(),
+            bucket: bucket.name().clone(),
+            caller_may_submit: intake.keys().may_submit(owner.as_deref(), bucket.name().as_str()),
+            caller: owner,
+            cron: written.cron,
+            zone: written.zone,
+            every: written.every,
+            missed: written.missed,
+            grace: written.grace,
+            overlap: written.overlap,
+            paused: state.paused,
+            next_at: known.next_ms.map(time::show),
+            last_at: state.last.map(|(tick, _)| time::show(tick)),
+            last_job: state.last.map(|(_, job)| job),
+            missed_ticks: state.missed,
+            overlapped_ticks: state.overlapped,
+            refused: state.reason.map(dripfeed_bucket::RefusalReason::code),
+            job: (Sight::of(caller) == Sight::Payloads).then_some(definition.job_text),
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! `POST …/schedules/{id}/pause`, `…/resume`.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::{Caller, Operate};
+use dripfeed_bucket::Bucket;
+use dripfeed_job::schedule::ScheduleId;
+
+use super::owned::{self, TRIES};
+use super::state::Schedule;
+use crate::buckets::audit;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::{BucketAccess, ScheduleInPath};
+use crate::request::body::Unused;
+
+/// Pauses a schedule: its ticks get no jobs, and aren't made up for.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/schedules/{id}/pause", tag = "schedules",
+    params(parameters::Bucket, parameters::Schedule),
+    responses((status = 200, description = "The paused schedule", body = Schedule), responses::OfScheduleChange)
+)]
+pub(crate) async fn pause_schedule(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    ScheduleInPath(id): ScheduleInPath,
+    _: Unused,
+) -> Result<Json<Schedule>, Problem> {
+    switch(&intake, &bucket, &caller, &id, true).await
+}
+
+/// Resumes a schedule, from its next tick on.
+#[utoipa::path(
+    post, path = "/v1/buckets/{bucket}/schedules/{id}/resume", tag = "schedules",
+    params(parameters::Bucket, parameters::Schedule),
+    responses((status = 200, description = "The resumed schedule", body = Schedule), responses::OfScheduleChange)
+)]
+pub(crate) async fn resume_schedule(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    ScheduleInPath(id): ScheduleInPath,
+    _: Unused,
+) -> Result<Json<Schedule>, Problem> {
+    switch(&intake, &bucket, &caller, &id, false).await
+}
+
+async fn switch(
+    intake: &Intake,
+    bucket: &Bucket,
+    caller: &Caller,
+    id: &ScheduleId,
+    paused: bool,
+) -> Result<Json<Schedule>, Problem> {
+    for _ in 0..TRIES {
+        let (now_ms, known, definition) = owned::find(bucket, id).await?;
+        let next = definition.timetable.next_after(now_ms).filter(|_| !paused);
+        if bucket.switch_schedule(&known, paused, next).await? {
+            let what = if paused { "paused" } else { "resumed" };
+            audit::record(bucket, caller, "schedule", &format!("{id} {what}")).await;
+            return owned::shown(intake, bucket, caller, id).await.map(Json);
+        }
+    }
+    Err(owned::contended())
+}

@@ -1,0 +1,43 @@
+//! The name of a schedule, within its bucket.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::names::BucketName;
+
+/// As safe in a URL, a Redis key and an idempotency key as a bucket's name, and of the same form.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScheduleId(BucketName);
+
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("this can't name a schedule: use 1 to 64 of a-z A-Z 0-9 _ - . and begin with a letter or digit")]
+pub struct BadScheduleId;
+
+impl ScheduleId {
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl FromStr for ScheduleId {
+    type Err = BadScheduleId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self).map_err(|_| BadScheduleId)
+    }
+}
+
+impl fmt::Display for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}

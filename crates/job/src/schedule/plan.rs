@@ -1,0 +1,144 @@
+//! Which ticks get a job, when one or several have come.
+
+use std::time::Duration;
+
+use super::timetable::Timetable;
+use crate::units::duration::ms_up;
+
+/// The most ticks that are made up for.
+const MOST_MADE_UP: usize = 100;
+/// How late a tick may be that isn't made up for.
+const ON_TIME: Duration = Duration::from_mins(1);
+
+/// What becomes of ticks that no job could be submitted for in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missed {
+    /// The latest one gets its job, the others none.
+    #[default]
+    Latest,
+    /// Each gets its job, the latest hundred of them.
+    All,
+    /// None gets a job that is later than a minute, or than the grace.
+    Skip,
+}
+
+/// What becomes of a tick while the job of an earlier one is in the bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    #[default]
+    Allow,
+    /// It gets no job.
+    Skip,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    pub missed: Missed,
+    /// How late a tick may get its job. None: however late; of those that are skipped, a minute.
+    pub grace: Option<Duration>,
+    pub overlap: Overlap,
+}
+
+/// One step of a schedule, from the tick that is next to a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What was next.
+    pub from: u64,
+    /// The tick that gets its job. None: none of those that have come.
+    pub tick: Option<u64>,
+    /// What is next then. None: no more ticks come.
+    pub next: Option<u64>,
+    /// Ticks that get none.
+    pub missed: u64,
+}
+
+impl Policy {
+    fn grace_ms(&self) -> u64 {
+        match (self.grace, self.missed) {
+            (Some(grace), _) => ms_up(grace),
+            (None, Missed::Skip) => ms_up(ON_TIME),
+            (None, Missed::Latest | Missed::All) => u64::MAX,
+        }
+    }
+
+    /// The steps of a schedule whose next tick is `from`, at `now`, each after the one before it. None where that tick
+    /// hasn't come.
+    #[must_use]
+    pub fn steps(&self, timetable: &Timetable, from: u64, now: u64) -> Vec<Step> {
+        if from > now {
+            return Vec::new();
+        }
+        let most = if self.missed == Missed::All { MOST_MADE_UP } else { 1 };
+        let due = timetable.due(from, now, most);
+        let last = due.latest.back().copied().unwrap_or(from);
+        let grace = self.grace_ms();
+        let ticks: Vec<u64> = due.latest.into_iter().filter(|tick| now - tick <= grace).collect();
+        let after = timetable.next_after(last.max(now));
+        if ticks.is_empty() {
+            return vec![Step { from, tick: None, next: after, missed: due.count }];
+        }
+        let missed = due.count.saturating_sub(ticks.len() as u64);
+        let next = ticks.iter().skip(1).copied().map(Some).chain([after]);
+        let steps = ticks.iter().zip(next).map(|(tick, next)| Step { from: *tick, tick: Some(*tick), next, missed: 0 });
+        let mut steps: Vec<Step> = steps.collect();
+        if let Some(first) = steps.first_mut() {
+            (first.from, first.missed) = (from, missed);
+        }
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const S: u64 = 1000;
+
+    fn every_10s() -> Timetable {
+        Timetable::every(Duration::from_secs(10)).unwrap()
+    }
+
+    fn steps(missed: Missed, grace: Option<u64>, from: u64, now: u64) -> Vec<(u64, Option<u64>, Option<u64>, u64)> {
+        let policy = Policy { missed, grace: grace.map(Duration::from_secs), ..Policy::default() };
+        let step = |step: Step| (step.from / S, step.tick.map(|ms| ms / S), step.next.map(|ms| ms / S), step.missed);
+        policy.steps(&every_10s(), from * S, now * S).into_iter().map(step).collect()
+    }
+
+    #[test]
+    fn a_tick_that_has_not_come_is_left_alone() {
+        for missed in [Missed::Latest, Missed::All, Missed::Skip] {
+            assert_eq!(steps(missed, None, 20, 19), []);
+            assert_eq!(steps(missed, None, 20, 20), [(20, Some(20), Some(30), 0)]);
+            assert_eq!(steps(missed, None, 20, 29), [(20, Some(20), Some(30), 0)]);
+        }
+    }
+
+    #[test]
+    fn of_missed_ticks_the_latest_all_or_none_are_made_up() {
+        assert_eq!(steps(Missed::Latest, None, 20, 45), [(20, Some(40), Some(50), 2)]);
+        assert_eq!(
+            steps(Missed::All, None, 20, 45),
+            [(20, Some(20), Some(30), 0), (30, Some(30), Some(40), 0), (40, Some(40), Some(50), 0)]
+        );
+        assert_eq!(steps(Missed::Skip, Some(4), 20, 45), [(20, None, Some(50), 3)]);
+        assert_eq!(steps(Missed::Skip, None, 20, 45), [(20, Some(40), Some(50), 2)]);
+    }
+
+    #[test]
+    fn no_more_than_a_hundred_are_made_up() {
+        let all = steps(Missed::All, None, 20, 20_005);
+        assert_eq!(
+            (all.len(), all[0], all[99]),
+            (100, (20, Some(19_010), Some(19_020), 1899), { (20_000, Some(20_000), Some(20_010), 0) })
+        );
+    }
+
+    #[test]
+    fn what_is_later_than_the_grace_is_missed() {
+        assert_eq!(steps(Missed::Latest, Some(5), 20, 45), [(20, Some(40), Some(50), 2)]);
+        assert_eq!(steps(Missed::Latest, Some(4), 20, 45), [(20, None, Some(50), 3)]);
+        assert_eq!(steps(Missed::All, Some(15), 20, 45), [(20, Some(30), Some(40), 1), (40, Some(40), Some(50), 0)]);
+    }
+}

@@ -1,0 +1,142 @@
+//! The ticks of a schedule: by a cron expression in a time zone, or after each period.
+
+use std::collections::VecDeque;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::Timestamp;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use thiserror::Error;
+
+use crate::units::duration::{self, ms_up};
+
+/// The zones that come with the program: what a machine has installed doesn't change a tick, nor do two intakes differ.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// In bytes.
+const LONGEST_EXPRESSION: usize = 256;
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_hours(366 * 24);
+
+/// Ticks that are counted one by one. Of a cron expression whose ticks were missed for longer, fewer are reported.
+const MOST_COUNTED: u64 = 10_000;
+const DAY_MS: u64 = 86_400_000;
+
+#[derive(Clone, Debug)]
+pub enum Timetable {
+    Cron(Box<Cron>, TimeZone),
+    /// At each multiple of this number of ms since the epoch. So a definition that is repeated changes nothing.
+    Every(u64),
+}
+
+/// What is wrong with a timetable.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{member}: {reason}")]
+pub struct BadTimetable {
+    /// `cron`, `zone` or `every`.
+    pub member: &'static str,
+    pub reason: String,
+}
+
+/// Ticks that have come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueTicks {
+    pub count: u64,
+    /// The latest of them, in their order; at least one.
+    pub latest: VecDeque<u64>,
+}
+
+impl Timetable {
+    /// Five fields: minute, hour, day of the month, month, day of the week. `zone`: a name of IANA.
+    ///
+    /// # Errors
+    /// For an expression that can't be read, one that has no tick, and an unknown zone.
+    pub fn cron(expression: &str, zone: &str) -> Result<Self, BadTimetable> {
+        let bad = |reason: String| BadTimetable { member: "cron", reason };
+        if expression.len() > LONGEST_EXPRESSION {
+            return Err(bad(format!("use at most {LONGEST_EXPRESSION} bytes")));
+        }
+        let fields = expression.split_whitespace().count();
+        if fields != 5 {
+            return Err(bad(format!(
+                "{fields} fields where 5 are needed: minute, hour, day of the month, month, day of the week"
+            )));
+        }
+        let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+        let cron = parser.parse(expression).map_err(|error| bad(error.to_string()))?;
+        let unknown = |_| BadTimetable {
+            member: "zone",
+            reason: "unknown time zone: use a name such as Europe/Berlin or UTC".to_owned(),
+        };
+        let timetable = Self::Cron(Box::new(cron), ZONES.get(zone).map_err(unknown)?);
+        if timetable.next_after(0).is_none() {
+            return Err(bad("there is no such day: it never has a tick".to_owned()));
+        }
+        Ok(timetable)
+    }
+
+    /// # Errors
+    /// For less than a second, or more than a leap year.
+    pub fn every(period: Duration) -> Result<Self, BadTimetable> {
+        if (SHORTEST..=LONGEST).contains(&period) {
+            return Ok(Self::Every(ms_up(period)));
+        }
+        let reason = format!("is out of range: use {} to {}", duration::show(SHORTEST), duration::show(LONGEST));
+        Err(BadTimetable { member: "every", reason })
+    }
+
+    /// The first tick after `ms`. None: no more come.
+    #[must_use]
+    pub fn next_after(&self, ms: u64) -> Option<u64> {
+        match self {
+            Self::Every(period) => (ms / period + 1).checked_mul(*period),
+            Self::Cron(cron, zone) => {
+                let after = Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?.to_zoned(zone.clone());
+                let next = cron.find_next_occurrence(&after, false).ok()?;
+                u64::try_from(next.timestamp().as_millisecond()).ok().filter(|next| *next > ms)
+            }
+        }
+    }
+
+    /// The ticks from `first` on, which is one, up to `now`; of these the latest, as many as are to be kept.
+    #[must_use]
+    pub fn due(&self, first: u64, now: u64, keep: usize) -> DueTicks {
+        let mut due = DueTicks { count: 0, latest: VecDeque::new() };
+        let mut tick = Some(self.to_begin_with(first, now, keep, &mut due));
+        while let Some(ms) = tick.filter(|ms| *ms <= now || due.latest.is_empty()) {
+            due.count += 1;
+            due.latest.push_back(ms);
+            if due.latest.len() > keep.max(1) {
+                due.latest.pop_front();
+            }
+            let is_far_behind = due.count == MOST_COUNTED && matches!(self, Self::Cron(..));
+            tick = self.next_after(if is_far_behind { self.shortly_before(now).max(ms) } else { ms });
+        }
+        due
+    }
+
+    /// Periods are counted without looking at each.
+    fn to_begin_with(&self, first: u64, now: u64, keep: usize, due: &mut DueTicks) -> u64 {
+        let Self::Every(period) = self else { return first };
+        let keep = u64::try_from(keep.max(1)).unwrap_or(u64::MAX);
+        let last = now / period * period;
+        let begin = last.saturating_sub(period.saturating_mul(keep - 1));
+        if begin <= first {
+            return first;
+        }
+        // `first`, and the multiples after it and before `begin`.
+        due.count = (begin - 1) / period - first / period + 1;
+        begin
+    }
+
+    /// A time that a tick follows before `now`: as late as can be found by doubling.
+    fn shortly_before(&self, now: u64) -> u64 {
+        let spans = (0..20).map(|doubled| now.saturating_sub(DAY_MS << doubled));
+        spans.into_iter().find(|begin| self.next_after(*begin).is_some_and(|next| next <= now)).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

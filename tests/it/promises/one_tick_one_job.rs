@@ -1,0 +1,72 @@
+//! One tick, one job: a tick of a schedule has one job, however many intakes there are, whatever dies meanwhile, and
+//! whatever their clocks show; and what couldn't be submitted in time is made up for as the schedule says.
+
+/// Stepped, of Redis and of the intakes' machines.
+mod clocks;
+/// Over the API, with whole processes.
+mod intakes;
+/// What becomes of ticks that had no room, or nobody to submit their jobs.
+mod missed;
+/// Whose they are, and when they end.
+mod owners;
+/// Many that submit the same ticks at once.
+mod racing;
+
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, Defined, NewSchedule, NextTick, TickEnd, TickJob};
+use dripfeed_job::schedule::{Overlap, Policy, ScheduleId, Timetable};
+use dripfeed_tests::buckets;
+use dripfeed_tests::redis_server::TestRedis;
+
+const NEXT: &str = "dripfeed:{b}:schedules:next";
+
+/// In seconds: no tick comes while a test runs.
+const LONG: u64 = 366 * 86_400;
+
+fn id(name: &str) -> ScheduleId {
+    name.parse().expect("a name")
+}
+
+fn every(seconds: u64) -> Timetable {
+    Timetable::every(Duration::from_secs(seconds)).expect("a period")
+}
+
+/// Redis' clock, in ms.
+async fn now_ms(redis: &TestRedis) -> u64 {
+    let (seconds, us): (u64, u64) = redis.tell("TIME").await;
+    seconds * 1000 + us / 1000
+}
+
+/// Defines a schedule whose next tick is then.
+async fn define(bucket: &Bucket, name: &str, next: u64) {
+    let (_, known) = bucket.schedule(&id(name)).await.expect("Redis answers");
+    let new = NewSchedule {
+        id: &id(name),
+        known: known.as_ref(),
+        definition: "{}",
+        job: &buckets::job("x"),
+        paused: false,
+        next: NextTick::At(next),
+    };
+    assert_eq!(bucket.define_schedule(&new).await.expect("Redis answers"), Defined::Done);
+}
+
+/// As an intake does it once: looks, and submits what is due.
+async fn round(bucket: &Bucket, timetable: &Timetable, policy: Policy) -> Vec<TickEnd> {
+    let found = bucket.due_schedules(0).await.expect("Redis answers");
+    let (mut jobs, mut passed) = (Vec::new(), Vec::new());
+    for schedule in &found.due {
+        for step in policy.steps(timetable, schedule.next_ms.expect("it is due"), found.now_ms) {
+            let job = step.tick.map(|tick| buckets::job(tick.to_string())).unwrap_or_default();
+            match TickJob::new(schedule, step, policy.overlap == Overlap::Allow, job) {
+                Some(job) => jobs.push(job),
+                None => passed.push((schedule, step)),
+            }
+        }
+    }
+    if !passed.is_empty() {
+        bucket.pass_ticks(&passed).await.expect("Redis answers");
+    }
+    bucket.submit_ticks(jobs).await.expect("Redis answers")
+}

@@ -1,0 +1,64 @@
+use dripfeed_store::{Durability, ServerOptions};
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::wall_clock::WallClock;
+use serde_json::json;
+
+use super::intakes::{move_to, put};
+use super::now_ms;
+
+const BUCKETS: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
+const HALF_AN_HOUR: u64 = 1800;
+
+/// An intake whose machine has that clock.
+async fn intake(service: &Service, clock: &WallClock) -> Process {
+    let mut command = service.command(&[]);
+    command.arg("intake").envs(clock.environment());
+    Process::start("an intake", command).await
+}
+
+/// Returns once all intakes have looked: a tick that has come has its job.
+async fn another_tick_has_its_job(service: &Service, number: u64) {
+    let level = service.level("b").await;
+    move_to(service, "other", number).await;
+    until("the other schedule's tick has its job", async || service.level("b").await > level).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_of_redis_decides_and_no_step_of_any_clock_doubles_a_tick() {
+    let of_redis = WallClock::new();
+    let options = ServerOptions { environment: of_redis.environment(), ..ServerOptions::default() };
+    let service = Service::over(TestRedis::with(options).await, Durability::Everysec, BUCKETS).await;
+    let [ahead, behind] = [WallClock::new(), WallClock::new()];
+    ahead.set_ahead(7200);
+    behind.set_ahead(-7200);
+    let intakes = [intake(&service, &ahead).await, intake(&service, &behind).await];
+    let client = intakes[0].client();
+    for name in ["s", "other"] {
+        let body = json!({"every": "366d", "missed": "all", "grace": "1d", "job": {"body": name}});
+        let defined = put(&client, &format!("/v1/buckets/b/schedules/{name}"), &body).await;
+        assert_eq!(defined.status, 200, "{defined:?}");
+    }
+
+    let tick = now_ms(&service.redis).await + HALF_AN_HOUR * 1000;
+    move_to(&service, "s", tick).await;
+    another_tick_has_its_job(&service, tick - 1_900_000).await;
+    assert_eq!(service.level("b").await, 1, "half an hour is left, whatever the intakes' clocks show");
+    ahead.set_ahead(-7200);
+    behind.set_ahead(7200);
+    another_tick_has_its_job(&service, tick - 1_890_000).await;
+    assert_eq!(service.level("b").await, 2);
+
+    of_redis.set_ahead(1900);
+    until("it has come", async || service.level("b").await == 3).await;
+    // Back again: it has had its job.
+    of_redis.set_ahead(0);
+    another_tick_has_its_job(&service, tick - 1_880_000).await;
+    of_redis.set_ahead(1900);
+    another_tick_has_its_job(&service, tick - 1_870_000).await;
+    assert_eq!(service.level("b").await, 5);
+    let last = client.get("/v1/buckets/b/schedules/s").await.unwrap().json();
+    let next: Option<u64> = service.redis("ZSCORE dripfeed:{b}:schedules:next s").await;
+    assert!(next.unwrap() > tick && last["missed_ticks"] == 0, "{last}");
+}
