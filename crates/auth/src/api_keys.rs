@@ -63,6 +63,14 @@ impl ApiKeys {
         keys.is_empty() || keys.values().any(|key| may(key))
     }
 
+    /// The highest priority that the jobs of a caller of this id may have now. Of several keys of one id, the highest.
+    #[must_use]
+    pub fn highest_priority(&self, id: Option<&str>) -> Priority {
+        let keys = self.0.load();
+        let of_caller = keys.values().filter(|key| Some(key.id.as_str()) == id).map(|key| key.priority);
+        if keys.is_empty() { Priority::High } else { of_caller.max().unwrap_or_default() }
+    }
+
     /// By the hash of the key, so that the time says nothing of the keys themselves: of nearly the same key the hash is
     /// another one altogether.
     pub(crate) fn identify(&self, key: Option<&[u8]>) -> Identity {

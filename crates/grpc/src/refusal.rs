@@ -15,7 +15,10 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         }
         BucketError::Store(_) | BucketError::Changing => Status::unavailable("Redis is unavailable; retry later"),
         BucketError::Closing => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
-        BucketError::Reply { .. } | BucketError::Cursor(_) | BucketError::Unsupported(_) => {
+        BucketError::Reply { .. }
+        | BucketError::Cursor(_)
+        | BucketError::Unsupported(_)
+        | BucketError::Turns { .. } => {
             tracing::error!(error = error as &dyn Error, "a bucket can't be read");
             Status::internal("internal error; see the intake's log")
         }

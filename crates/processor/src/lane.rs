@@ -222,7 +222,7 @@ impl Lane {
         }
         // Attempts that were settled together end together: one take for all of their slots.
         tokio::task::yield_now().await;
-        reap(replica, attempts);
+        attempts.reap(replica);
     }
 
     async fn rest(&self, wait: Duration) {

@@ -16,6 +16,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body;
+use crate::submit::priority;
 
 /// Defines a schedule, or replaces its definition. Its jobs are those of the caller that defined it last. A definition
 /// with the same ticks as before leaves the next tick unchanged.
@@ -36,6 +37,7 @@ pub(crate) async fn define_schedule(
     let body = body::read(body, &intake).await?;
     let owner = caller.id().map(str::to_owned);
     let definition = body::parse(body, move |body| Definition::of_request(body, owner.as_deref())).await?;
+    priority::check(&caller, &definition.job)?;
     store(&bucket, &id, &definition).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
     owned::shown(&intake, &bucket, &caller, &id).await.map(Json)

@@ -8,6 +8,7 @@ use dripfeed_job::schedule::{Overlap, Step};
 use super::definition::Definition;
 use crate::intake::Intake;
 use crate::metrics::TickOutcome;
+use crate::submit::priority::lowered;
 
 /// At least this often, whatever is known.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -78,19 +79,19 @@ enum Ticks {
 /// None: they stay due. The definition can't be read, or the caller that defined it may not submit any more.
 fn ticks(intake: &Intake, bucket: &Bucket, schedule: &KnownSchedule, now_ms: u64) -> Option<Ticks> {
     let definition = Definition::stored(&schedule.definition)?;
-    if !intake.keys().may_submit(definition.caller.as_deref(), bucket.name().as_str()) {
+    let owner = definition.caller.as_deref();
+    if !intake.keys().may_submit(owner, bucket.name().as_str()) {
         return None;
     }
+    let highest = intake.keys().highest_priority(owner);
+    let job_for = |tick| lowered(highest, bucket, definition.job_for(tick));
     let steps = definition.policy.steps(&definition.timetable, schedule.next_ms?, now_ms);
     let may_overlap = definition.policy.overlap == Overlap::Allow;
     match steps[..] {
         [] => None,
         [step @ Step { tick: None, .. }, ..] => Some(Ticks::None(step)),
         _ => Some(Ticks::Jobs(
-            steps
-                .iter()
-                .filter_map(|step| TickJob::new(schedule, *step, may_overlap, definition.job_for(step.tick?)))
-                .collect(),
+            steps.iter().filter_map(|step| TickJob::new(schedule, *step, may_overlap, job_for(step.tick?))).collect(),
         )),
     }
 }

@@ -13,6 +13,7 @@ use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body::Unused;
 use crate::submit::admit::admit;
+use crate::submit::priority::lowered;
 use crate::submit::receipt::Receipt;
 
 /// Submits a schedule's job now, besides its ticks, also while it is paused.
@@ -39,7 +40,9 @@ pub(crate) async fn run_schedule(
         let detail = "the key that defined the schedule may not submit to the bucket any more: define it again";
         return Err(Problem::new(Code::Forbidden, detail));
     }
-    let response = admit(&intake, &bucket, definition.job_for(now_ms), Origin::default(), None).await?;
+    let highest = intake.keys().highest_priority(definition.caller.as_deref());
+    let job = lowered(highest, &bucket, definition.job_for(now_ms));
+    let response = admit(&intake, &bucket, job, Origin::default(), None).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} run")).await;
     Ok(response)
 }

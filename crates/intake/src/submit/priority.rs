@@ -6,17 +6,32 @@ use dripfeed_job::{Priority, Submission};
 
 use crate::problem::{Code, Problem};
 
-/// A submission that asks for no more than its key may. One that asks for nothing is normal, or as high as its key may
-/// ask for, if that is lower; where all jobs wait in one line it stays without.
-pub(crate) fn capped(caller: &Caller, bucket: &Bucket, mut submission: Submission) -> Result<Submission, Problem> {
+/// A submission that asks for no more than its key may.
+pub(crate) fn capped(caller: &Caller, bucket: &Bucket, submission: Submission) -> Result<Submission, Problem> {
+    check(caller, &submission)?;
+    Ok(lowered(caller.highest_priority(), bucket, submission))
+}
+
+/// # Errors
+/// When it asks for more than its key may.
+pub(crate) fn check(caller: &Caller, submission: &Submission) -> Result<(), Problem> {
     let highest = caller.highest_priority();
     match submission.priority {
         Some(asked) if asked > highest => {
             let detail = format!("this key may submit jobs with the priority `{highest}` at most, and not `{asked}`");
-            return Err(Problem::new(Code::Forbidden, detail));
+            Err(Problem::new(Code::Forbidden, detail))
         }
-        None if highest < Priority::Normal && bucket.takes_turns() => submission.priority = Some(highest),
-        _ => {}
+        _ => Ok(()),
     }
-    Ok(submission)
+}
+
+/// At most as high as that. One that asks for nothing is normal, or that, if it is lower; where all jobs wait in one
+/// line it stays without.
+pub(crate) fn lowered(highest: Priority, bucket: &Bucket, mut submission: Submission) -> Submission {
+    match submission.priority {
+        Some(asked) => submission.priority = Some(asked.min(highest)),
+        None if highest < Priority::Normal && bucket.takes_turns() => submission.priority = Some(highest),
+        None => {}
+    }
+    submission
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
+use dripfeed_job::Priority;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -39,6 +40,7 @@ async fn a_key_scales_only_what_it_may_read() {
         scopes: vec![Scope::Read],
         buckets: BucketSet::Named(BTreeSet::from(["other".parse().unwrap()])),
         services: ServiceSet::All,
+        priority: Priority::Normal,
     }]);
     let ask = async |query: &str| {
         stage.ask(&format!("GET /v1/scale?bucket={query}"), &[("dripfeed-key", "secret")], "").await
