@@ -66,9 +66,8 @@ impl Lane {
     /// to be done it is on standby between two lives.
     pub(crate) async fn run(&self) {
         let mut attempts = Attempts::default();
-        let (mut life, mut standby) = (Life::First, None);
-        while let Some(replica) = self.join(life, standby.take()).await {
-            life = Life::Again;
+        let mut standby = Some(self.begin().await);
+        while let Some(replica) = self.join(standby.take()).await {
             match self.one_life(&replica, &mut attempts).await {
                 LifeEnd::Stopped => return self.leave(&replica).await,
                 // What is under way keeps its slots; its ends will be refused.
@@ -115,13 +114,25 @@ impl Lane {
         }
     }
 
+    /// Where nothing is to be done it joins later: a thousand buckets aren't joined and left at once.
+    async fn begin(&self) -> Standby {
+        let mut standby = self.bucket().stand_by(self.name.of_a_new_life());
+        tracing::info!(bucket = %self.bucket().name(), "This replica takes jobs");
+        standby::until_needed(&self.context, &mut standby).await;
+        standby
+    }
+
     /// None: stopped before it could join.
-    async fn join(&self, life: Life, standby: Option<Standby>) -> Option<Replica> {
+    async fn join(&self, standby: Option<Standby>) -> Option<Replica> {
         let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "join the bucket");
         while !self.context.is_stopping() {
-            match self.try_to_join(life, standby.as_ref()).await {
+            match self.try_to_join(standby.as_ref()).await {
                 Ok(replica) => {
                     outage.over();
+                    tracing::debug!(
+                        bucket = %self.bucket().name(), consumer = %replica.consumer(),
+                        "This replica has joined"
+                    );
                     return Some(replica);
                 }
                 Err(error) => self.rest(outage.failed(&error)).await,
@@ -130,20 +141,17 @@ impl Lane {
         if let Some(standby) = standby {
             // Otherwise it is known for a while.
             let _ = timeout(LEAVE, standby.end()).await;
+            tracing::info!(bucket = %self.bucket().name(), "This replica has left");
         }
         None
     }
 
-    async fn try_to_join(&self, life: Life, standby: Option<&Standby>) -> Result<Replica, BucketError> {
-        let (bucket, consumer, lease) = (self.bucket(), self.name.of_a_new_life(), self.settings.lease);
-        let Some(standby) = standby else {
-            let replica = bucket.join(consumer, lease, life).await?;
-            tracing::info!(bucket = %bucket.name(), consumer = %replica.consumer(), "This replica takes jobs");
-            return Ok(replica);
-        };
-        let replica = standby.join(consumer, lease).await?;
-        tracing::debug!(bucket = %bucket.name(), consumer = %replica.consumer(), "This replica takes jobs again");
-        Ok(replica)
+    async fn try_to_join(&self, standby: Option<&Standby>) -> Result<Replica, BucketError> {
+        let (consumer, lease) = (self.name.of_a_new_life(), self.settings.lease);
+        match standby {
+            Some(standby) => standby.join(consumer, lease).await,
+            None => self.bucket().join(consumer, lease, Life::Again).await,
+        }
     }
 
     /// None: Redis doesn't answer.

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Standby, with_jobs};
+use dripfeed_bucket::{Bucket, BucketError, Standby, with_jobs};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::lane_context::LaneContext;
@@ -18,8 +18,16 @@ pub(crate) async fn until_needed(context: &LaneContext, standby: &mut Standby) {
     let state = context.standby();
     state.set(true);
     // The first look finds what came while the replica left.
-    while !is_needed(context.bucket(), standby).await {
-        let next_look = sleep(standby.until_next_look());
+    loop {
+        let next_look = match is_needed(context.bucket(), standby).await {
+            Ok(true) => break,
+            Ok(false) => standby.until_next_look(),
+            Err(error) => {
+                tracing::debug!(bucket = %context.bucket().name(), %error, "This bucket can't be looked at");
+                BETWEEN_SWEEPS
+            }
+        };
+        let next_look = sleep(next_look);
         tokio::select! {
             () = standby.called() => break,
             () = state.woken() => break,
@@ -30,14 +38,10 @@ pub(crate) async fn until_needed(context: &LaneContext, standby: &mut Standby) {
     state.set(false);
 }
 
-/// Without Redis nothing is known; the sweep asks again soon.
-async fn is_needed(bucket: &Bucket, standby: &mut Standby) -> bool {
+async fn is_needed(bucket: &Bucket, standby: &mut Standby) -> Result<bool, BucketError> {
     // Where no intake runs, nobody else forgets ended work.
     let (needed, _) = tokio::join!(standby.look(), bucket.enforce_retention());
-    needed.unwrap_or_else(|error| {
-        tracing::debug!(bucket = %bucket.name(), %error, "This bucket can't be looked at");
-        false
-    })
+    needed
 }
 
 /// Wakes the lanes on standby whose buckets have jobs.

@@ -105,6 +105,7 @@ impl Setup {
         let beside =
             if self.beside { format!("[buckets.{BESIDE}]\nupstream = \"{upstream}\"\n") } else { String::new() };
         let [lease, response, hold] = [self.lease, self.response_timeout, self.max_hold].map(|time| time.as_millis());
+        // At rest all processors are still members, so that it can be seen that nobody else is.
         format!(
             r#"
 [redis]
@@ -116,6 +117,7 @@ listen = "127.0.0.1:0"
 [processor]
 listen = "127.0.0.1:0"
 lease = "{lease}ms"
+standby_after = "1h"
 drain = "10s"
 [buckets.{BUCKET}]
 upstream = "{upstream}"

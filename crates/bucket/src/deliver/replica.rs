@@ -79,6 +79,13 @@ struct Member {
     expired: AtomicU64,
 }
 
+impl RedisBucket {
+    /// Rings when jobs wait, and none did before.
+    pub(super) fn new_jobs(&self) -> Bell {
+        self.store.bell(&self.keys.notices(), NEW_JOBS)
+    }
+}
+
 impl Member {
     fn new_jobs(&self) -> MutexGuard<'_, Bell> {
         self.new_jobs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -123,8 +130,7 @@ impl Replica {
         before: Option<(&str, Instant)>,
     ) -> Result<Self, BucketError> {
         let asked = before.map_or_else(Instant::now, |(_, asked)| asked);
-        let keys = &redis_bucket.keys;
-        let new_jobs = redis_bucket.store.bell(&keys.notices(), NEW_JOBS);
+        let (keys, new_jobs) = (&redis_bucket.keys, redis_bucket.new_jobs());
         let common = vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers(), keys.standby()];
         let mut call = JOIN.of(redis_bucket.kind).on(&keys.and_takers(common));
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));

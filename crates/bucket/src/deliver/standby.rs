@@ -27,8 +27,10 @@ pub struct Standby {
     redis_bucket: Arc<RedisBucket>,
     name: Consumer,
     new_jobs: Bell,
-    /// When this process last asked for jobs here: what the pace has regained since is bounded by that.
+    /// When this process last asked for jobs here, or began to serve: what the pace has regained since is bounded by
+    /// that.
     asked: Instant,
+    life: Life,
     /// Whether others were members at the last look.
     had_members: bool,
 }
@@ -46,8 +48,20 @@ impl Replica {
             name: self.consumer().clone(),
             new_jobs,
             asked: self.asked(),
+            life: Life::Again,
             had_members: false,
         })
+    }
+}
+
+impl Bucket {
+    /// Serves the bucket from now on, and joins when the first look or a later one shows that it should.
+    #[must_use]
+    pub fn stand_by(&self, name: Consumer) -> Standby {
+        let redis_bucket = self.redis_bucket.clone();
+        let new_jobs = redis_bucket.new_jobs();
+        // Where others are members it is to be one, too, and at once.
+        Standby { redis_bucket, name, new_jobs, asked: Instant::now(), life: Life::First, had_members: true }
     }
 }
 
@@ -79,13 +93,13 @@ impl Standby {
         Ok(level > 0 || had_members && members > 0)
     }
 
-    /// A member again, under another name.
+    /// A member, under another name.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn join(&self, consumer: Consumer, lease: Duration) -> Result<Replica, BucketError> {
         let before = Some((self.name.as_str(), self.asked));
-        Replica::join(&self.redis_bucket, consumer, lease, Life::Again, before).await
+        Replica::join(&self.redis_bucket, consumer, lease, self.life, before).await
     }
 
     /// This process serves the bucket no more.

@@ -117,7 +117,8 @@ async fn a_job_in_flight_with_the_dead_is_recovered_in_a_bucket_that_nobody_watc
     let (stage, mut feed, bucket, work) = bucket_on_standby(Kind::Stream).await;
     let jobs = "dripfeed:{feed}:jobs";
     let mut claim = redis::pipe();
-    claim.atomic().cmd("XADD").arg(&[jobs, "*", "body", "meat"]).cmd("XREADGROUP");
+    claim.atomic().cmd("XGROUP").arg(&["CREATE", jobs, "processors", "0", "MKSTREAM"]).ignore();
+    claim.cmd("XADD").arg(&[jobs, "*", "body", "meat"]).cmd("XREADGROUP");
     claim.arg(&["GROUP", "processors", "dead", "COUNT", "1", "STREAMS", jobs, ">"]).ignore();
     let (id,): (String,) = stage.store.pipeline(&claim).await.unwrap();
     let again = feed.call().await;
