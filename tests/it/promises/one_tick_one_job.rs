@@ -14,7 +14,7 @@ mod racing;
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Defined, NewSchedule, NextTick, TickEnd, TickJob};
+use dripfeed_bucket::{Bucket, Defined, DueSchedules, NewSchedule, NextTick, TickEnd, TickJob};
 use dripfeed_job::schedule::{Overlap, Policy, ScheduleId, Timetable};
 use dripfeed_tests::buckets;
 use dripfeed_tests::redis_server::TestRedis;
@@ -54,7 +54,14 @@ async fn define(bucket: &Bucket, name: &str, next: u64) {
 
 /// As an intake does it once: looks, and submits what is due.
 async fn round(bucket: &Bucket, timetable: &Timetable, policy: Policy) -> Vec<TickEnd> {
-    let found = bucket.due_schedules(0).await.expect("Redis answers");
+    submit(bucket, look(bucket).await, timetable, policy).await
+}
+
+async fn look(bucket: &Bucket) -> DueSchedules {
+    bucket.due_schedules(0).await.expect("Redis answers")
+}
+
+async fn submit(bucket: &Bucket, found: DueSchedules, timetable: &Timetable, policy: Policy) -> Vec<TickEnd> {
     let (mut jobs, mut passed) = (Vec::new(), Vec::new());
     for schedule in &found.due {
         for step in policy.steps(timetable, schedule.next_ms.expect("it is due"), found.now_ms) {

@@ -20,6 +20,7 @@ fn no_server_is_unreachable_for_every_command() {
         &["pause", "mail"],
         &["resume", "mail"],
         &["purge", "mail", "--yes"],
+        &["schedule", "mail"],
         &["set", "mail", "capacity=5"],
         &["push", "mail", "--body", "x"],
     ] {
@@ -49,11 +50,44 @@ fn what_cannot_be_meant_is_usage() {
         &["dead", "mail", "replay", "1-0", "--background"],
         &["dead", "mail", "replays", "--cancel"],
         &["purge", "mail"],
+        &["schedule", "mail", "put", "nightly", "--body", "1"],
+        &["schedule", "mail", "put", "nightly", "--every", "1h"],
+        &["schedule", "mail", "put", "nightly", "--every", "1h", "--body", "not json"],
+        &["schedule", "mail", "show", "a b"],
         &["push", "mail", "--ndjson", "x", "--delay", "1s"],
         &["buckets", "--server", "ftp://127.0.0.1"],
     ] {
         assert_eq!(run(command).code, Some(2), "{command:?}");
     }
+}
+
+#[tokio::test]
+async fn a_schedule_is_defined_shown_paused_run_and_deleted() {
+    let intake = Intake::start(BUCKET).await;
+    let run = |command: &[&str]| run(&[&["schedule", "mail", "--server", &intake.server], command].concat());
+    let json = |command: &[&str]| -> serde_json::Value {
+        let ended = run(&[&["-o", "json"], command].concat());
+        assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.err);
+        serde_json::from_str(&ended.out).unwrap()
+    };
+    let nightly = ["put", "nightly", "--cron", "30 2 * * *", "--zone", "Europe/Berlin", "--body", r#"{"n": 1.50}"#];
+    let defined = json(&[&nightly[..], &["--missed", "skip", "--grace", "5m", "--overlap", "skip"]].concat());
+    assert_eq!(
+        (&defined["missed"], &defined["overlap"], &defined["paused"]),
+        (&"skip".into(), &"skip".into(), &false.into())
+    );
+    let shown = run(&["show", "nightly"]);
+    assert!(shown.out.contains("30 2 * * * Europe/Berlin"), "{}", shown.out);
+    assert_eq!(json(&["pause", "nightly"])["next_at"], serde_json::Value::Null);
+    assert!(run(&[]).out.lines().any(|line| line.trim_start().starts_with("nightly") && line.contains("paused")));
+    let id = run(&["run", "nightly"]).out.trim().to_owned();
+    assert!(id.parse::<dripfeed_job::JobId>().is_ok(), "{id}");
+    assert_eq!(json(&["resume", "nightly"])["paused"], false);
+    assert_eq!(json(&["list"]).as_array().unwrap().len(), 1);
+    assert_eq!(run(&["delete", "nightly"]).code, Some(0));
+    assert_eq!(json(&["list"]), serde_json::json!([]));
+    let refused = run(&["put", "never", "--cron", "0 0 30 2 *", "--body", "1"]);
+    assert!(refused.code == Some(1) && refused.err.contains("cron"), "{:?} {}", refused.code, refused.err);
 }
 
 #[tokio::test]

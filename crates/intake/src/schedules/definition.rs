@@ -133,13 +133,13 @@ impl Definition {
 }
 
 fn timetable(written: &ScheduleDefinition) -> Result<Timetable, Problem> {
-    let bad = |error: schedule::BadTimetable| Problem::bad_member(error.member, &error.reason);
+    let unusable = |error: schedule::BadTimetable| bad(error.member, error.reason);
     match (&written.cron, &written.every, &written.zone) {
-        (Some(cron), None, zone) => Timetable::cron(cron, zone.as_deref().unwrap_or(UTC)).map_err(bad),
-        (None, Some(every), None) => Timetable::every(period("every", every)?).map_err(bad),
-        (None, Some(_), Some(_)) => Err(Problem::bad_member("zone", "belongs to cron: leave it out")),
-        (Some(_), Some(_), _) => Err(Problem::bad_member("every", "give either cron or every")),
-        (None, None, _) => Err(Problem::bad_member("cron", "missing: give cron or every")),
+        (Some(cron), None, zone) => Timetable::cron(cron, zone.as_deref().unwrap_or(UTC)).map_err(unusable),
+        (None, Some(every), None) => Timetable::every(period("every", every)?).map_err(unusable),
+        (None, Some(_), Some(_)) => Err(bad("zone", "belongs to cron: leave it out")),
+        (Some(_), Some(_), _) => Err(bad("every", "give either cron or every")),
+        (None, None, _) => Err(bad("cron", "missing: give cron or every")),
     }
 }
 
@@ -159,17 +159,22 @@ fn policy(written: &ScheduleDefinition) -> Result<Policy, Problem> {
 }
 
 fn period(member: &str, text: &str) -> Result<std::time::Duration, Problem> {
-    duration::parse(text).map_err(|error| Problem::bad_member(member, &error.to_string()))
+    duration::parse(text).map_err(|error| bad(member, error))
 }
 
 fn job(body: &Bytes, text: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> {
     let mut job = item::read(body, text.get(), 0, Timestamp::now()).map_err(|problem| problem.in_member("job"))?;
     if job.idempotency_key.is_some() {
-        return Err(Problem::bad_member("job.options.idempotency_key", "each tick has a key already: leave it out"));
+        return Err(bad("job.options.idempotency_key", "each tick has a key already: leave it out"));
     }
     if job.start != Start::AtOnce {
-        return Err(Problem::bad_member("job.options", "the schedule says when: leave out delay and not_before"));
+        return Err(bad("job.options", "the schedule says when: leave out delay and not_before"));
     }
     job.caller = caller.map(str::to_owned);
     Ok(job)
+}
+
+/// With the member in the text, which is all that a terminal shows.
+fn bad(member: &str, reason: impl std::fmt::Display) -> Problem {
+    Problem::bad_member(member, &format!("{member}: {reason}"))
 }

@@ -25,6 +25,8 @@ struct Left {
     schedules: usize,
     again_in: Option<Duration>,
     is_full: bool,
+    /// Most of what was due, another intake submits now.
+    is_of_another: bool,
 }
 
 /// Submits what is due; returns when to look again.
@@ -43,6 +45,9 @@ pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, B
         again_in = left.again_in.map_or(again_in, |again| again_in.min(again));
         if left.is_full {
             return Ok(again_in);
+        }
+        if left.is_of_another {
+            return Ok(again_in.min(APART + 2 * APART.mul_f64(fastrand::f64())));
         }
     }
     Ok(Duration::ZERO)
@@ -64,10 +69,14 @@ async fn submit(intake: &Intake, bucket: &Bucket, found: &DueSchedules) -> Resul
     }
     let missed: Vec<u64> = jobs.iter().map(TickJob::missed).collect();
     let ends = bucket.submit_ticks(jobs).await?;
+    let gone = ends.iter().filter(|end| **end == TickEnd::Gone).count();
+    let most = ends.len() / 2;
     for (end, missed) in ends.into_iter().zip(missed) {
         left.note(end);
         count(intake, bucket, end, missed);
     }
+    // Behind one that is refused, the later ticks of the same schedule are gone, too.
+    left.is_of_another = left.schedules == 0 && gone > most;
     Ok(left)
 }
 

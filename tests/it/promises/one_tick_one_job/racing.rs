@@ -6,7 +6,7 @@ use dripfeed_tests::buckets::{self, DELIVERED, join, open, settle, take};
 use dripfeed_tests::redis_server::TestRedis;
 use futures::future::join_all;
 
-use super::{LONG, NEXT, define, every, now_ms, round};
+use super::{LONG, NEXT, define, every, look, now_ms, submit};
 
 const INTAKES: usize = 20;
 const TICKS: u64 = 50;
@@ -32,19 +32,18 @@ async fn twenty(redis: &TestRedis, settings: BucketSettings) -> Vec<Bucket> {
     join_all((0..INTAKES).map(|_| open(redis, settings.clone()))).await
 }
 
-/// All of them go on until a round of each finds nothing.
+/// All of them look before any submits, again and again until nothing is due. How many were submitted.
 async fn race(intakes: &[Bucket], policy: Policy) -> u64 {
-    let one = async |bucket: &Bucket| {
-        let mut count = 0;
-        loop {
-            let ends = round(bucket, &every(LONG), policy).await;
-            if ends.is_empty() {
-                return count;
-            }
-            count += submitted(&ends);
+    let mut count = 0;
+    loop {
+        let looks = join_all(intakes.iter().map(look)).await;
+        if looks.iter().all(|look| look.due.is_empty()) {
+            return count;
         }
-    };
-    join_all(intakes.iter().map(one)).await.into_iter().sum()
+        let timetable = every(LONG);
+        let each = intakes.iter().zip(looks).map(|(bucket, found)| submit(bucket, found, &timetable, policy));
+        count += join_all(each).await.iter().map(|ends| submitted(ends)).sum::<u64>();
+    }
 }
 
 async fn each_tick_has_one_job(settings: BucketSettings) {
