@@ -77,7 +77,7 @@ async fn bytes_are_shared_alike() {
         let of_size = |caller: &str, bytes: usize| Submission { body: vec![b'x'; bytes].into(), ..of(caller) };
         assert_eq!(fill(&bucket, &of_size("alice", 1000)).await, 5, "{kind:?}");
         submit(&bucket, of_size("bob", 4000)).await;
-        // Who has nothing may have one job, however large, where there is room.
+        // A newcomer may have one job, however large, where there is room.
         bucket.purge().await.unwrap();
         submit(&bucket, of_size("alice", 9000)).await;
         assert_eq!(refused(bucket.admit(of_size("alice", 1)).await).reason, RefusalReason::ShareUsedUp);

@@ -2,6 +2,7 @@
 //! and callers take turns within each. That a key can't ask for more than it may, the tests of the intake show
 //! (`crates/intake/tests/http/submit/priorities.rs`).
 
+mod histories;
 mod order;
 mod times;
 

@@ -140,6 +140,21 @@ async fn jobs_that_are_tried_again_wait_for_the_turns_of_their_caller() {
 }
 
 #[tokio::test]
+async fn where_only_retries_wait_they_take_turns() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    let replica = join(&bucket, "a").await;
+    for (caller, jobs) in [("fails often", 20), ("fails once", 1)] {
+        flood(&bucket, caller, jobs).await;
+        for taken in take(&replica, jobs).await {
+            settle(&replica, taken, Settlement::Retry { after: std::time::Duration::ZERO }).await;
+        }
+    }
+    let called = call(&replica, 2, 2).await;
+    assert_eq!(count(&called), counts([("fails often", 1), ("fails once", 1)]));
+}
+
+#[tokio::test]
 async fn a_quiet_caller_is_not_refused_for_what_another_has_queued() {
     let redis = TestRedis::start().await;
     let mut settings = BucketSettings { capacity: 20_000, ..super::buckets::settings("b") };

@@ -152,11 +152,13 @@ do
   -- enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
   -- flows that there are end first.
   function hand_out(keys, consumer, want, weights)
-    local flows, due = first_flows(2), read_due(want)
-    local has_flows, takes_turns = #flows > 0, weights ~= ''
-    local is_all = true
+    local takes_turns = weights ~= ''
+    -- Whether there are more is known by one more.
+    local most_due = takes_turns and want + 1 or want
+    local flows, due = first_flows(2), read_due(most_due)
+    local has_flows, is_all = #flows > 0, true
     if takes_turns and (has_flows or #due + not_pending > want) then
-      is_all = sort_all(keys, flows, due, want)
+      is_all = sort_all(keys, flows, due, most_due)
       is_all = hand_out_by_turns(keys, consumer, want, read_weights(weights)) and is_all
     else
       hand_out_due(keys, consumer, want, due)

@@ -86,6 +86,7 @@ do
   -- What this script has found to wait: { first, last, jobs, flow, whether the next job may join it, whether it waits
   -- again }….
   local runs = {}
+
   function forget_runs()
     runs = {}
   end
