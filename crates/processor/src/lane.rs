@@ -67,9 +67,10 @@ impl Lane {
     pub(crate) async fn run(&self) {
         let mut attempts = Attempts::default();
         let mut standby = Some(self.begin().await);
-        while let Some(replica) = self.join(standby.take()).await {
-            match self.one_life(&replica, &mut attempts).await {
-                LifeEnd::Stopped => return self.leave(&replica).await,
+        while let Some(replica) = Box::pin(self.join(standby.take())).await {
+            // Apart, so that a lane on standby takes little memory.
+            match Box::pin(self.one_life(&replica, &mut attempts)).await {
+                LifeEnd::Stopped => return Box::pin(self.leave(&replica)).await,
                 // What is under way keeps its slots; its ends will be refused.
                 LifeEnd::Fenced => {
                     let (bucket, consumer) = (self.bucket().name(), replica.consumer());
@@ -79,14 +80,14 @@ impl Lane {
                     );
                     self.rest(BETWEEN_LIVES).await;
                 }
-                LifeEnd::OnStandby(mut left) => {
+                LifeEnd::OnStandby(left) => {
                     drop(replica);
-                    standby::until_needed(&self.context, &mut left).await;
+                    standby::until_needed(&self.context, &left).await;
                     standby = Some(left);
                 }
             }
         }
-        self.drain(&mut attempts).await;
+        Box::pin(self.drain(&mut attempts)).await;
     }
 
     async fn one_life(&self, replica: &Replica, attempts: &mut Attempts) -> LifeEnd {
@@ -116,9 +117,9 @@ impl Lane {
 
     /// Where nothing is to be done it joins later: a thousand buckets aren't joined and left at once.
     async fn begin(&self) -> Standby {
-        let mut standby = self.bucket().stand_by(self.name.of_a_new_life());
+        let standby = self.bucket().stand_by(self.name.of_a_new_life());
         tracing::info!(bucket = %self.bucket().name(), "This replica takes jobs");
-        standby::until_needed(&self.context, &mut standby).await;
+        standby::until_needed(&self.context, &standby).await;
         standby
     }
 

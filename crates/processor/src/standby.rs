@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketError, Standby, with_jobs};
+use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::lane_context::LaneContext;
@@ -13,35 +14,49 @@ use crate::lane_context::LaneContext;
 /// What nobody announced is found within this time: what others add, and a message that was lost.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
 
-/// Returns when the lane is to join again, or to stop.
-pub(crate) async fn until_needed(context: &LaneContext, standby: &mut Standby) {
-    let state = context.standby();
-    state.set(true);
-    // The first look finds what came while the replica left.
-    loop {
-        let next_look = match is_needed(context.bucket(), standby).await {
-            Ok(true) => break,
+/// In how many looks at a bucket ended work is forgotten once, where no intake does it.
+const LOOKS_PER_RETENTION: u32 = 5;
+
+/// Lanes that look at once: a thousand that begin together would need a thousand scripts in memory.
+static LOOKS: Semaphore = Semaphore::const_new(32);
+
+/// Returns when the lane is to join, or to stop.
+pub(crate) async fn until_needed(context: &LaneContext, standby: &Standby) {
+    context.standby().set(true);
+    tokio::select! {
+        // The first look finds what came while the replica left.
+        () = until_seen(context.bucket(), standby) => {}
+        () = standby.called() => {}
+        () = context.standby().woken() => {}
+        () = context.stopping() => {}
+    }
+    context.standby().set(false);
+}
+
+/// Until a look shows that the lane is to join.
+async fn until_seen(bucket: &Bucket, standby: &Standby) {
+    for look in 0_u32.. {
+        // Apart, so that a lane that waits takes little memory.
+        let next = match Box::pin(is_needed(bucket, standby, look.is_multiple_of(LOOKS_PER_RETENTION))).await {
+            Ok(true) => return,
             Ok(false) => standby.until_next_look(),
             Err(error) => {
-                tracing::debug!(bucket = %context.bucket().name(), %error, "This bucket can't be looked at");
+                tracing::debug!(bucket = %bucket.name(), %error, "This bucket can't be looked at");
                 BETWEEN_SWEEPS
             }
         };
-        let next_look = sleep(next_look);
-        tokio::select! {
-            () = standby.called() => break,
-            () = state.woken() => break,
-            () = context.stopping() => break,
-            () = next_look => {}
-        }
+        sleep(next).await;
     }
-    state.set(false);
 }
 
-async fn is_needed(bucket: &Bucket, standby: &mut Standby) -> Result<bool, BucketError> {
-    // Where no intake runs, nobody else forgets ended work.
-    let (needed, _) = tokio::join!(standby.look(), bucket.enforce_retention());
-    needed
+async fn is_needed(bucket: &Bucket, standby: &Standby, forgets: bool) -> Result<bool, BucketError> {
+    // It is never closed.
+    let _one_of_few = LOOKS.acquire().await;
+    let needed = standby.look().await?;
+    if forgets && let Err(error) = bucket.enforce_retention().await {
+        tracing::debug!(bucket = %bucket.name(), %error, "Ended work was not forgotten");
+    }
+    Ok(needed)
 }
 
 /// Wakes the lanes on standby whose buckets have jobs.

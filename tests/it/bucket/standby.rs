@@ -21,7 +21,7 @@ async fn a_look_shows_jobs_at_once_and_members_when_they_stay() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
         let bucket = buckets::open(&redis, settings("b", kind)).await;
-        let mut standby = join(&bucket, "a").await.stand_by().await.unwrap();
+        let standby = join(&bucket, "a").await.stand_by().await.unwrap();
         assert!(!standby.look().await.unwrap(), "{kind:?}: nothing is there");
         let other = join(&bucket, "other").await;
         assert!(!standby.look().await.unwrap(), "{kind:?}: it may be about to leave");
@@ -43,13 +43,13 @@ async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
         let replicas = bucket.census().await.unwrap().replicas;
         replicas.into_iter().map(|replica| replica.consumer).collect::<Vec<_>>()
     };
-    let mut standby = join(&bucket, "a").await.stand_by().await.unwrap();
+    let standby = join(&bucket, "a").await.stand_by().await.unwrap();
     assert!(replicas().await.is_empty(), "it hasn't looked");
     standby.look().await.unwrap();
     assert_eq!(replicas().await, ["a"]);
     let replica = standby.join(again(), LEASE).await.unwrap();
     assert_eq!(replicas().await, ["again"]);
-    let mut standby = replica.stand_by().await.unwrap();
+    let standby = replica.stand_by().await.unwrap();
     standby.look().await.unwrap();
     standby.end().await.unwrap();
     assert!(replicas().await.is_empty());
@@ -62,7 +62,7 @@ async fn one_that_does_not_look_any_more_is_forgotten() {
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let store = redis.store().await;
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "long gone", 1)).await.unwrap();
-    let mut standby = join(&bucket, "a").await.stand_by().await.unwrap();
+    let standby = join(&bucket, "a").await.stand_by().await.unwrap();
     standby.look().await.unwrap();
     let known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
     assert_eq!(known, ["a"]);

@@ -3,6 +3,7 @@
 //! serve it are members: so what is to be recovered is watched.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_job::duration::ms_up;
@@ -18,9 +19,9 @@ use crate::settings::Kind;
 static SCRIPT: Scripts = Scripts::new("standby", include_str!("standby.lua"));
 
 /// Between two looks.
-const LOOK: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_mins(1);
 /// Who wasn't noted for so long is gone: three looks.
-const SILENCE: Duration = Duration::from_secs(90);
+const SILENCE: Duration = Duration::from_mins(3);
 
 /// One process on standby for a bucket. It is of use until it joins again.
 pub struct Standby {
@@ -32,7 +33,7 @@ pub struct Standby {
     asked: Instant,
     life: Life,
     /// Whether others were members at the last look.
-    had_members: bool,
+    had_members: AtomicBool,
 }
 
 impl Replica {
@@ -49,7 +50,7 @@ impl Replica {
             new_jobs,
             asked: self.asked(),
             life: Life::Again,
-            had_members: false,
+            had_members: AtomicBool::new(false),
         })
     }
 }
@@ -61,15 +62,17 @@ impl Bucket {
         let redis_bucket = self.redis_bucket.clone();
         let new_jobs = redis_bucket.new_jobs();
         // Where others are members it is to be one, too, and at once.
-        Standby { redis_bucket, name, new_jobs, asked: Instant::now(), life: Life::First, had_members: true }
+        let (asked, had_members) = (Instant::now(), AtomicBool::new(true));
+        Standby { redis_bucket, name, new_jobs, asked, life: Life::First, had_members }
     }
 }
 
 impl Standby {
     /// Returns when a message says that jobs have come. One that is lost, and what others add, is found by
     /// [`with_jobs`]. May be dropped at any time.
-    pub async fn called(&mut self) {
-        while self.new_jobs.rung().await == Ring::Missed {}
+    pub async fn called(&self) {
+        let mut new_jobs = self.new_jobs.clone();
+        while new_jobs.rung().await == Ring::Missed {}
     }
 
     /// How long to wait for the next look: not the same for all buckets.
@@ -83,13 +86,13 @@ impl Standby {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn look(&mut self) -> Result<bool, BucketError> {
+    pub async fn look(&self) -> Result<bool, BucketError> {
         let keys = &self.redis_bucket.keys;
         let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.standby(), keys.pace_tiers()]);
         let mut call = SCRIPT.of(self.redis_bucket.kind).on(&keys);
         call.arg(self.name.as_str()).arg(ms_up(SILENCE));
         let (level, members): (u64, u64) = self.redis_bucket.store.run(&call).await?;
-        let had_members = std::mem::replace(&mut self.had_members, members > 0);
+        let had_members = self.had_members.swap(members > 0, Ordering::Relaxed);
         Ok(level > 0 || had_members && members > 0)
     }
 
