@@ -65,7 +65,9 @@ impl Timetable {
             )));
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-        let cron = parser.parse(expression).map_err(|error| bad(error.to_string()))?;
+        let fields = "minutes 0-59, hours 0-23, days 1-31, months 1-12, days of the week 0-7 or SUN-SAT";
+        let unreadable = |error| bad(format!("can't be read ({error}): {fields}; with *, lists, ranges and steps"));
+        let cron = parser.parse(expression).map_err(unreadable)?;
         let unknown = |_| BadTimetable {
             member: "zone",
             reason: "unknown time zone: use a name such as Europe/Berlin or UTC".to_owned(),

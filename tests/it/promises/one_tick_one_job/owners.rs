@@ -64,9 +64,37 @@ async fn a_schedule_belongs_to_the_key_that_defined_it_as_long_as_that_may_submi
     let revoked = shown("reader").await;
     assert_eq!((revoked["caller_may_submit"].as_bool(), revoked["caller"].as_str()), (Some(false), Some("shop")));
     assert_eq!(post(&client("desk"), "run").await, 403);
-    // Whoever defines it again is its owner.
+    // The key that defines it again owns it.
     assert_eq!(put(&client("desk"), SCHEDULE, &body).await.json()["caller"], "desk");
     until("it goes on", async || service.level("b").await == 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schedules_jobs_have_no_higher_priority_than_its_key_may_ask_for() {
+    let shop = |priority: &str| {
+        key("shop", &["submit", "operate", "read", "inspect"]) + &format!("priority = \"{priority}\"\n")
+    };
+    let service = Service::new(&settings(&[shop("normal")])).await;
+    let intake = service.intake().await;
+    let client = intake.client().with_key("shop");
+    let body = json!({"every": "366d", "job": {"body": 1, "options": {"priority": "high"}}});
+    let refused = put(&client, SCHEDULE, &body).await;
+    assert_eq!((refused.status, refused.text("code").as_str()), (403, "forbidden"));
+
+    let reload = async |priority: &str| {
+        service.configure(&settings(&[shop(priority)]));
+        intake.hang_up();
+        let is_read = async || client.get("/v1/key").await.unwrap().json()["priority"] == priority;
+        until("the key has its priority", is_read).await;
+    };
+    reload("high").await;
+    assert_eq!(put(&client, SCHEDULE, &body).await.status, 200);
+    assert_eq!(post(&client, "run").await, 202);
+    reload("low").await;
+    assert_eq!(post(&client, "run").await, 202);
+    let jobs = client.get("/v1/buckets/b/jobs").await.unwrap().json();
+    let priorities: Vec<&Value> = jobs["items"].as_array().unwrap().iter().map(|job| &job["priority"]).collect();
+    assert_eq!(priorities, ["high", "low"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
