@@ -120,6 +120,14 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     assert_eq!(json(&["job", "mail", &id, "--cancel"])["state"], "cancelled");
     assert_eq!(json(&["jobs", "mail", "--cancel", "--older-than", "1h", "--yes"])["cancelled"], 0);
     assert_eq!(json(&["purge", "mail", "--yes"])["purged"], 3);
+    json(&["set", "mail", "fair.by=group"]);
+    let id = run(&["push", "mail", "--body", "x", "--priority", "high", "--group", "eu"]).out.trim().to_owned();
+    let job = json(&["job", "mail", &id]);
+    assert_eq!((&job["priority"], &job["group"]), (&"high".into(), &"eu".into()), "{job}");
+    json(&["set", "mail", "fair.by="]);
+    let refused = run(&["push", "mail", "--body", "x", "--group", "eu"]);
+    assert_eq!((refused.code, refused.err.contains("submit without a group")), (Some(1), true), "{}", refused.err);
+    assert_eq!(json(&["purge", "mail", "--yes"])["purged"], 1);
     let history = json(&["history", "mail", "--window", "1h"]);
     assert_eq!((&history["window"], &history["slot_ms"]), (&"1h".into(), &60_000.into()), "{history}");
     let dead = |command: &[&str]| -> serde_json::Value {

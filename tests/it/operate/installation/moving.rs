@@ -62,7 +62,7 @@ async fn all_that_a_job_asked_for_goes_with_it() {
         .header("dripfeed-timeout", "7s")
         .header("dripfeed-retries", "3");
     let request = request.header("content-type", "text/x-mail").header("idempotency-key", "order-17");
-    let request = request.header("dripfeed-expires-in", "2h");
+    let request = request.header("dripfeed-expires-in", "2h").header("dripfeed-priority", "low");
     let answer = intake.client().call(request, "first").await.expect("an answer");
     let old: JobId = answer.text("id").parse().expect("an id");
     intake.terminate();
