@@ -45,7 +45,7 @@ local function open_ticks(text, keyed_jobs)
         state.last, state.job, state.reason = whole(tick.tick), answer[2], '-'
         advance(tick, state)
       elseif word == 'idempotency_conflict' then
-        state.missed, state.reason = state.missed + 1, word
+        state.missed, state.reason = state.missed + 1, '-'
         advance(tick, state)
       elseif state.reason ~= word then
         state.reason = word

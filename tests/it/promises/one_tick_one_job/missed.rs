@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketSettings, KnownSchedule, RefusalReason, TickEnd};
+use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::schedule::{Missed, Overlap, Policy};
 use dripfeed_tests::buckets::{self, DELIVERED, join, open, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -125,6 +126,27 @@ async fn a_tick_waits_for_no_job_of_an_earlier_one_unless_it_says_so() {
     assert!(matches!(again(tick).await[..], [TickEnd::Submitted(_)]));
     let known = known(&bucket).await;
     assert_eq!((known.state.overlapped, known.state.missed, known.next_ms), (3, 0, Some(tick + PERIOD)));
+}
+
+#[tokio::test]
+async fn a_job_that_somebody_submitted_for_a_tick_is_the_one_of_that_tick() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let tick = now_ms(&redis).await / PERIOD * PERIOD;
+    let by_hand = |name: &str, body: &str| {
+        let key = IdempotencyKey::parse(&format!("schedule/{name}/{tick}")).ok();
+        dripfeed_job::Submission { idempotency_key: key, ..buckets::job(body) }
+    };
+    let same = submit(&bucket, by_hand("s", &tick.to_string())).await.id;
+    submit(&bucket, by_hand("other", "another body")).await;
+    define(&bucket, "s", tick).await;
+    define(&bucket, "other", tick).await;
+    let mut ends = round(&bucket, &every(LONG), Policy::default()).await;
+    ends.sort_by_key(|end| *end == TickEnd::Missed);
+    assert_eq!(ends, [TickEnd::Submitted(same), TickEnd::Missed]);
+    assert_eq!(bucket.census().await.unwrap().level, 2, "nothing was added");
+    let other = known_as(&bucket, "other").await;
+    assert_eq!((other.state.missed, other.state.reason, other.next_ms), (1, None, Some(tick + PERIOD)));
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn a_schedule_belongs_to_the_key_that_defined_it_as_long_as_that_may_submi
     let revoked = shown("reader").await;
     assert_eq!((revoked["caller_may_submit"].as_bool(), revoked["caller"].as_str()), (Some(false), Some("shop")));
     assert_eq!(post(&client("desk"), "run").await, 403);
-    // The key that defines it again owns it.
+    // The key that defines it again is its owner.
     assert_eq!(put(&client("desk"), SCHEDULE, &body).await.json()["caller"], "desk");
     until("it goes on", async || service.level("b").await == 3).await;
 }
