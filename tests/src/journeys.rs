@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::schedule::{Policy, Timetable};
 use dripfeed_job::{Start, Submission};
 use dripfeed_store::{Durability, ServerInfo, Store};
 
@@ -16,6 +17,38 @@ pub fn settings(name: &str, kind: Kind) -> BucketSettings {
     let mut settings = buckets::settings(name);
     settings.retry.attempts = attempts;
     BucketSettings { kind, deliveries: 1, ..settings }
+}
+
+/// A schedule from its definition to its end.
+async fn schedule(bucket: &Bucket, store: &Store) {
+    let (id, job) = ("yearly".parse().expect("a name"), buckets::job("x"));
+    let timetable = Timetable::every(Duration::from_hours(366 * 24)).expect("a period");
+    let before = ScheduleChanges::default().newer(store).await.unwrap().unwrap_or_default();
+    let new = |known, tick| NewSchedule {
+        id: &id,
+        known,
+        definition: "{}",
+        job: &job,
+        paused: false,
+        next: NextTick::At(tick),
+    };
+    assert_eq!(bucket.define_schedule(&new(None, 1000)).await.unwrap(), Defined::Done);
+    assert!(before.newer(store).await.unwrap().unwrap().of.contains_key(bucket.name().as_str()));
+    let found = bucket.due_schedules(0).await.unwrap();
+    let step = Policy::default().steps(&timetable, 1000, found.now_ms)[0];
+    let tick = TickJob::new(&found.due[0], step, true, job.clone()).expect("a tick");
+    let [TickEnd::Submitted(submitted)] = bucket.submit_ticks(vec![tick]).await.unwrap()[..] else {
+        panic!("there is room")
+    };
+    assert!(bucket.cancel(submitted).await.is_ok());
+    let (_, known) = bucket.schedule(&id).await.unwrap();
+    assert_eq!(bucket.define_schedule(&new(known.as_ref(), 1000)).await.unwrap(), Defined::Done);
+    let found = bucket.due_schedules(0).await.unwrap();
+    assert_eq!(bucket.pass_ticks(&[(&found.due[0], step)]).await.unwrap(), [true]);
+    let listed = bucket.schedules(None, 10).await.unwrap().items;
+    assert!(bucket.switch_schedule(&listed[0], true, None).await.unwrap());
+    assert!(bucket.end_schedule(&id).await.unwrap());
+    assert_eq!(bucket.end_all_schedules().await.unwrap(), 0);
 }
 
 /// What a job and its operator can do in both kinds.
@@ -38,6 +71,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
         settle(&replica, taken, DELIVERED).await
     });
     assert!(ended.unwrap().is_some());
+    schedule(bucket, store).await;
 
     let dead = submit(bucket, buckets::job("dead")).await;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;

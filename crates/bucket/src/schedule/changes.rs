@@ -48,8 +48,11 @@ impl Bucket {
     /// To be called after a change: intakes that looked before it look again. Where this gets lost, they see the change
     /// some seconds later, at their periodic look.
     pub(crate) async fn note_schedules(&self) -> Result<(), BucketError> {
-        let store = &self.redis_bucket.store;
-        let mut call = NOTE.on(&[InstallationKeys::new(store.prefix()).schedules]);
+        let store = self.redis_bucket.store.clone();
+        let key = InstallationKeys::new(store.prefix()).schedules;
+        // In a Cluster it is on another node than the bucket.
+        let store = store.for_key(&key);
+        let mut call = NOTE.on(&[key]);
         call.arg(self.name().as_str());
         store.run::<u64>(&call).await?;
         Ok(())
