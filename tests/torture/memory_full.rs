@@ -47,14 +47,10 @@ pub async fn run(order: Order) -> Report {
 
 /// What was in flight is settled also now: nothing stays claimed for so long.
 async fn still_held(harness: &Harness, within: Duration) -> Option<String> {
-    let idle = SETTLES_WITHIN.as_millis().to_string();
-    let key = Harness::key("jobs");
     sleep(SETTLES_WITHIN).await;
     let begun = Instant::now();
     loop {
-        let held: Vec<(String, String, u64, u64)> =
-            harness.ask(&["XPENDING", &key, "processors", "IDLE", &idle, "-", "+", "1000"]).await;
-        let held: Vec<_> = held.iter().filter(|(_, owner, ..)| owner != "@parked").collect();
+        let held: Vec<_> = pending(harness).await.into_iter().filter(|(_, owner, ..)| owner != "@parked").collect();
         if held.is_empty() {
             return None;
         }
@@ -62,5 +58,15 @@ async fn still_held(harness: &Harness, within: Duration) -> Option<String> {
             return Some(format!("claimed for {within:?} at maxmemory: {held:?}"));
         }
         sleep(SAMPLE).await;
+    }
+}
+
+/// Id, owner, ms since it was claimed, and deliveries. No group, before the first job: nothing is claimed.
+async fn pending(harness: &Harness) -> Vec<(String, String, u64, u64)> {
+    let (key, idle) = (Harness::key("jobs"), SETTLES_WITHIN.as_millis().to_string());
+    let pending = harness.try_to_ask(&["XPENDING", &key, "processors", "IDLE", &idle, "-", "+", "1000"]).await;
+    match pending {
+        Err(error) if error.code() == Some("NOGROUP") => Vec::new(),
+        pending => pending.unwrap_or_else(|error| panic!("{error}")),
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_store::{AppendFsync, ServerOptions, Store};
+use dripfeed_store::{AppendFsync, ServerOptions, Store, StoreError};
 use redis::{Cmd, FromRedisValue};
 use tokio::sync::Mutex;
 
@@ -234,9 +234,14 @@ impl Harness {
 
     /// The answer to a command, by a connection that no fault is done to.
     pub async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        self.try_to_ask(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// The same, where Redis may refuse it.
+    pub async fn try_to_ask<T: FromRedisValue>(&self, words: &[&str]) -> Result<T, StoreError> {
         let mut command = Cmd::new();
         command.arg(words);
-        self.store.command(&command).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+        self.store.command(&command).await
     }
 
     pub async fn level(&self) -> u64 {
