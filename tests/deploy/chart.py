@@ -75,7 +75,7 @@ def check_settings(dripfeed: str, documents: list[dict]) -> None:
     assert len(pods) == 2
     for pod in pods:
         [container] = pod["containers"]
-        env = {entry["name"]: entry["value"] for entry in container["env"]}
+        env = {entry["name"]: entry["value"] for entry in container["env"] if "value" in entry}
         with tempfile.TemporaryDirectory() as folder:
             here = lambda text: text.replace("/run/secrets", folder)
             certificate(Path(folder, "dripfeed-tls"))
