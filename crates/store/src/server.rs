@@ -3,10 +3,10 @@
 
 mod error;
 mod folder;
+mod lock;
 mod options;
 
 use std::{
-    fs::File,
     path::Path,
     process::{ExitStatus, Stdio},
     time::Duration,
@@ -20,6 +20,7 @@ use nix::{
 use tokio::process::{Child, Command};
 
 use self::folder::Folder;
+use self::lock::Lock;
 pub use self::{error::ServerError, options::ServerOptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -41,7 +42,7 @@ pub struct PrivateServer {
     child: Child,
     folder: Folder,
     options: ServerOptions,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl PrivateServer {

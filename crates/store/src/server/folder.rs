@@ -1,4 +1,4 @@
-//! The folder of a private server: its data, log, socket and the lock that keeps a second one off.
+//! The folder of a private server: its data, log, socket and lock.
 
 use std::{
     ffi::OsString,
@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use tokio::net::UnixStream;
 
 use super::error::ServerError;
+use super::lock::Lock;
 use crate::url::Address;
 
 const SOCKET: &str = "redis.sock";
@@ -50,14 +51,12 @@ impl Folder {
     }
 
     /// Keeps other starters off this folder as long as the answer is kept.
-    pub(super) fn lock(&self) -> Result<File, ServerError> {
+    pub(super) fn lock(&self) -> Result<Lock, ServerError> {
         let path = self.dir.join(LOCK);
-        let lock = File::create(&path).map_err(|source| unusable(&path, source))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(lock),
-            Err(TryLockError::WouldBlock) => Err(self.already_running()),
-            Err(TryLockError::Error(source)) => Err(unusable(&path, source)),
-        }
+        Lock::take(&path).map_err(|error| match error {
+            TryLockError::WouldBlock => self.already_running(),
+            TryLockError::Error(source) => unusable(&path, source),
+        })
     }
 
     /// Whether a server holds the socket: one that outlived the process that started it.
