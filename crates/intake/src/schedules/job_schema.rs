@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::openapi::formats::Duration;
+use crate::openapi::formats::{Duration, Group, Priority};
 
 /// The job of each tick: `body`, or `body_base64`.
 #[derive(Deserialize, ToSchema)]
@@ -53,6 +53,10 @@ pub(crate) struct ScheduleJobOptions {
     /// Headers for the upstream.
     #[schema(required = false)]
     forward: std::collections::BTreeMap<String, String>,
+    #[schema(required = false, value_type = Priority, inline)]
+    priority: String,
+    #[schema(required = false, value_type = Group, inline)]
+    group: String,
     #[schema(required = false, minimum = 0, maximum = 100)]
     retries: u32,
     #[schema(required = false, value_type = Duration, inline)]
