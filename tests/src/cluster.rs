@@ -36,22 +36,22 @@ impl TestCluster {
         let cluster = Self { nodes };
         for node in &cluster.nodes[1..] {
             let meet = format!("CLUSTER MEET 127.0.0.1 {} {}", node.port, node.bus);
-            cluster.nodes[0].redis.tell::<()>(&meet).await;
+            cluster.nodes[0].redis.ask::<()>(&meet).await;
         }
         for (number, node) in cluster.nodes[..masters].iter().enumerate() {
             let (first, next) = (SLOTS * number / masters, SLOTS * (number + 1) / masters);
-            node.redis.tell::<()>(&format!("CLUSTER ADDSLOTSRANGE {first} {}", next - 1)).await;
+            node.redis.ask::<()>(&format!("CLUSTER ADDSLOTSRANGE {first} {}", next - 1)).await;
         }
         cluster.agreed().await;
         for (number, node) in cluster.nodes[masters..].iter().enumerate() {
             let master = &cluster.nodes[number % masters].id;
-            node.redis.tell::<()>(&format!("CLUSTER REPLICATE {master}")).await;
+            node.redis.ask::<()>(&format!("CLUSTER REPLICATE {master}")).await;
         }
         for master in &cluster.nodes[..masters] {
             until("its replicas follow", async || master.redis.followers().await == replicas).await;
         }
         for node in &cluster.nodes {
-            node.redis.tell::<()>(&format!("CONFIG SET min-replicas-to-write {}", replicas.min(1))).await;
+            node.redis.ask::<()>(&format!("CONFIG SET min-replicas-to-write {}", replicas.min(1))).await;
         }
         cluster.agreed().await;
         cluster
@@ -61,7 +61,7 @@ impl TestCluster {
     pub async fn agreed(&self) {
         for node in &self.nodes {
             until("the nodes agree", async || {
-                let info: redis::InfoDict = node.redis.tell("CLUSTER INFO").await;
+                let info: redis::InfoDict = node.redis.ask("CLUSTER INFO").await;
                 info.get::<String>("cluster_state").as_deref() == Some("ok")
                     && info.get("cluster_known_nodes") == Some(self.nodes.len())
             })
@@ -86,9 +86,9 @@ impl TestCluster {
     }
 
     async fn owner_as_seen_by(&self, node: &Node, key: &str) -> usize {
-        let slot: u16 = node.redis.tell(&format!("CLUSTER KEYSLOT {key}")).await;
+        let slot: u16 = node.redis.ask(&format!("CLUSTER KEYSLOT {key}")).await;
         // First slot, last slot, their master, its replicas.
-        let rows: Vec<Vec<Value>> = node.redis.tell("CLUSTER SLOTS").await;
+        let rows: Vec<Vec<Value>> = node.redis.ask("CLUSTER SLOTS").await;
         let serves = |row: Vec<Value>| {
             let row = Value::Array(row.into_iter().take(3).collect());
             let (first, last, (_, port, ..)): (u16, u16, (String, u16, Value, Value)) =
@@ -112,7 +112,7 @@ impl TestCluster {
     pub async fn replica_of(&self, number: usize) -> usize {
         let port = format!("master_port:{}\r", self.nodes[number].port);
         for (place, node) in self.nodes.iter().enumerate() {
-            if node.redis.tell::<String>("INFO replication").await.contains(&port) {
+            if node.redis.ask::<String>("INFO replication").await.contains(&port) {
                 return place;
             }
         }
@@ -125,7 +125,7 @@ impl TestCluster {
         until("it is promoted", async || {
             // Redis gives such a failover five seconds, which on a busy machine may be too few.
             let asked = Instant::now();
-            let _: String = replica.tell("CLUSTER FAILOVER").await;
+            let _: String = replica.ask("CLUSTER FAILOVER").await;
             while !replica.is_master().await && asked.elapsed() < Duration::from_secs(6) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -138,12 +138,12 @@ impl TestCluster {
     /// called when its keys have begun to move.
     pub async fn move_slot_of<F: Future>(&self, key: &str, to: usize, halfway: impl FnOnce() -> F) {
         let (from, to) = (&self.nodes[self.owner_of(key).await], &self.nodes[to]);
-        let slot: u16 = from.redis.tell(&format!("CLUSTER KEYSLOT {key}")).await;
-        to.redis.tell::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", from.id)).await;
-        from.redis.tell::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", to.id)).await;
+        let slot: u16 = from.redis.ask(&format!("CLUSTER KEYSLOT {key}")).await;
+        to.redis.ask::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", from.id)).await;
+        from.redis.ask::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", to.id)).await;
         let mut halfway = Some(halfway);
         loop {
-            let keys: Vec<String> = from.redis.tell(&format!("CLUSTER GETKEYSINSLOT {slot} {MOVED_AT_ONCE}")).await;
+            let keys: Vec<String> = from.redis.ask(&format!("CLUSTER GETKEYSINSLOT {slot} {MOVED_AT_ONCE}")).await;
             if keys.is_empty() {
                 break;
             }
@@ -155,7 +155,7 @@ impl TestCluster {
             }
         }
         for node in [to, from] {
-            node.redis.tell::<()>(&format!("CLUSTER SETSLOT {slot} NODE {}", to.id)).await;
+            node.redis.ask::<()>(&format!("CLUSTER SETSLOT {slot} NODE {}", to.id)).await;
         }
     }
 }
@@ -181,7 +181,7 @@ impl Node {
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
         let redis =
             TestRedis::with(ServerOptions { tcp_port: Some(port), arguments, ..ServerOptions::default() }).await;
-        let id = redis.tell("CLUSTER MYID").await;
+        let id = redis.ask("CLUSTER MYID").await;
         Self { redis, id, port, bus }
     }
 }

@@ -64,7 +64,7 @@ impl TestRedis {
 
     /// How often a command has been called so far, in scripts too.
     pub async fn calls(&self, command: &str) -> u64 {
-        let statistics: String = self.tell("INFO commandstats").await;
+        let statistics: String = self.ask("INFO commandstats").await;
         let line = statistics.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
         line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
     }
@@ -74,7 +74,7 @@ impl TestRedis {
     ///
     /// # Panics
     /// When it refuses.
-    pub async fn tell<T: FromRedisValue>(&self, words: &str) -> T {
+    pub async fn ask<T: FromRedisValue>(&self, words: &str) -> T {
         let mut words = words.split(' ');
         let mut command = redis::cmd(words.next().expect("a command"));
         words.for_each(|word| {
@@ -93,11 +93,11 @@ impl TestRedis {
 
     /// Replicas that follow it now.
     pub async fn followers(&self) -> usize {
-        self.tell::<String>("INFO replication").await.matches("state=online").count()
+        self.ask::<String>("INFO replication").await.matches("state=online").count()
     }
 
     pub async fn is_master(&self) -> bool {
-        self.tell::<String>("INFO replication").await.contains("role:master")
+        self.ask::<String>("INFO replication").await.contains("role:master")
     }
 
     pub async fn store(&self) -> Store {

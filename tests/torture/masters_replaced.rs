@@ -25,7 +25,7 @@ pub async fn run(order: Order) -> Report {
         fault.is_over(service.redis.server_mut(old)).await;
         let old = service.redis.server(old);
         until("the old master follows the new one", async || !old.is_master().await).await;
-        let scripts: String = old.tell("INFO commandstats").await;
+        let scripts: String = old.ask("INFO commandstats").await;
         if fault == MasterFault::Killed {
             // It counts from its start, and was a master until a Sentinel reported it otherwise.
             assert!(!scripts.contains("cmdstat_eval"), "it was written to: {scripts}");

@@ -92,11 +92,11 @@ async fn a_bucket_in_which_nothing_happens_writes_nothing() {
         clock.set_ahead(second);
         sample(&bucket, &CallStats::default()).await;
     }
-    assert_eq!(redis.tell::<u64>(&format!("EXISTS {KEY}")).await, 0);
+    assert_eq!(redis.ask::<u64>(&format!("EXISTS {KEY}")).await, 0);
     submit(&bucket, job("x")).await;
     clock.set_ahead(10);
     sample(&bucket, &CallStats::default()).await;
-    assert!(redis.tell::<u64>(&format!("PTTL {KEY}")).await > 0);
+    assert!(redis.ask::<u64>(&format!("PTTL {KEY}")).await > 0);
     let writes = redis.calls("hset").await;
     for second in 11..20 {
         clock.set_ahead(second);
@@ -136,13 +136,13 @@ async fn at_maxmemory_history_is_lost_and_work_goes_on() {
     }
     clock.set_ahead(10);
     sample(&bucket, &CallStats::default()).await;
-    redis.tell::<()>("CONFIG SET maxmemory 1").await;
+    redis.ask::<()>("CONFIG SET maxmemory 1").await;
     for second in 0..4 {
         settle(&replica, take_one(&replica).await, DELIVERED).await;
         clock.set_ahead(20 + second);
         sample(&bucket, &one_call(Duration::ZERO)).await;
     }
-    redis.tell::<()>("CONFIG SET maxmemory 0").await;
+    redis.ask::<()>("CONFIG SET maxmemory 0").await;
     clock.set_ahead(30);
     sample(&bucket, &CallStats::default()).await;
     settle(&replica, take_one(&replica).await, DELIVERED).await;
@@ -183,8 +183,8 @@ async fn a_day_of_everything_takes_no_more_than_64_kib() {
         store.pipeline::<()>(&counted).await.unwrap();
         sample(&bucket, &calls).await;
     }
-    let bytes: u64 = redis.tell(&format!("MEMORY USAGE {KEY} SAMPLES 0")).await;
-    let fields: u64 = redis.tell(&format!("HLEN {KEY}")).await;
+    let bytes: u64 = redis.ask(&format!("MEMORY USAGE {KEY} SAMPLES 0")).await;
+    let fields: u64 = redis.ask(&format!("HLEN {KEY}")).await;
     // Every slot of each window, what is open, and the last look.
     assert_eq!(fields, 60 + 60 + 96 + 3 + 1);
     assert!(bytes <= 64 << 10, "{bytes} bytes");

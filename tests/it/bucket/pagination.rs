@@ -77,7 +77,7 @@ async fn a_page_of_jobs_reads_no_more_than_a_script_may() {
     for _ in 0..JOBS {
         waiting.push(submit(&bucket, large()).await.id);
     }
-    redis.tell::<String>("SCRIPT FLUSH").await;
+    redis.ask::<String>("SCRIPT FLUSH").await;
     let before = lua_has_read(&store).await;
     for state in [None, Some(JobState::Parked), Some(JobState::Waiting), Some(JobState::InFlight)] {
         let page = bucket.jobs(state, None, 1000).await.unwrap();

@@ -33,7 +33,7 @@ fn bytes(jobs: &[ClaimedJob]) -> usize {
 }
 
 async fn times(redis: &TestRedis, words: &str) -> u64 {
-    redis.tell::<u64>(words).await
+    redis.ask::<u64>(words).await
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn small_jobs_are_read_together_and_large_ones_alone() {
 
     // Of what somebody else has added nobody knows the size.
     submit_many(5).await;
-    redis.tell::<String>("XADD dripfeed:{b}:jobs * body foreign").await;
+    redis.ask::<String>("XADD dripfeed:{b}:jobs * body foreign").await;
     let (calls, _) = reads(6).await;
     assert_eq!(calls, 7);
 }
@@ -114,7 +114,7 @@ async fn replayed_jobs_that_somebody_else_had_added_are_read_as_large_as_they_ar
     let replica = join(&bucket, "a").await;
     let large = "x".repeat(BATCH_BYTES);
     for _ in 0..3 {
-        redis.tell::<String>(&format!("XADD dripfeed:{{b}}:jobs * body {large}")).await;
+        redis.ask::<String>(&format!("XADD dripfeed:{{b}}:jobs * body {large}")).await;
         settle(&replica, take_one(&replica).await, buried("no luck")).await;
     }
     let replayed = bucket.replay_many(&DeadFilter::default(), None).await.unwrap();
@@ -270,7 +270,7 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
 async fn passes(redis: &TestRedis, id: JobId) {
     let deadline = id.accepted_ms() + u64::try_from(LIFETIME.as_millis()).unwrap();
     loop {
-        let (seconds, micros): (u64, u64) = redis.tell("TIME").await;
+        let (seconds, micros): (u64, u64) = redis.ask("TIME").await;
         if seconds * 1000 + micros / 1000 > deadline {
             return;
         }

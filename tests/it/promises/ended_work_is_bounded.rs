@@ -154,18 +154,18 @@ async fn letters_that_were_buried_before_sizes_were_kept_go_first() {
     let bucket = open(&redis, settings).await;
     let replica = join(&bucket, "replica").await;
     let mut ids = bury_in_turn(&bucket, &replica, 4).await;
-    redis.tell::<u64>("DEL dripfeed:{b}:dead:sizes").await;
+    redis.ask::<u64>("DEL dripfeed:{b}:dead:sizes").await;
     ids.extend(bury_in_turn(&bucket, &replica, 3).await);
     let kept: Vec<_> = bucket.dead_letters(&Default::default(), None, 10).await.unwrap().items;
     assert_eq!(kept.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[3..]);
     // By hand, too: what is gone makes no room a second time.
-    let newest = redis.tell::<Vec<String>>("ZRANGE dripfeed:{b}:dead:sizes -1 -1").await;
-    redis.tell::<u64>(&format!("XDEL dripfeed:{{b}}:dead {}", newest[0].split(' ').next().unwrap())).await;
+    let newest = redis.ask::<Vec<String>>("ZRANGE dripfeed:{b}:dead:sizes -1 -1").await;
+    redis.ask::<u64>(&format!("XDEL dripfeed:{{b}}:dead {}", newest[0].split(' ').next().unwrap())).await;
     ids.remove(6);
     ids.extend(bury_in_turn(&bucket, &replica, 4).await);
     let kept: Vec<_> = bucket.dead_letters(&Default::default(), None, 10).await.unwrap().items;
     assert_eq!(kept.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[6..]);
-    assert_eq!(redis.tell::<u64>("ZCARD dripfeed:{b}:dead:sizes").await, 4, "no size is left of what is gone");
+    assert_eq!(redis.ask::<u64>("ZCARD dripfeed:{b}:dead:sizes").await, 4, "no size is left of what is gone");
 }
 
 /// A job of a mebibyte, that many times.

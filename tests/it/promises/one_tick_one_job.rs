@@ -34,7 +34,7 @@ fn every(seconds: u64) -> Timetable {
 
 /// Redis' clock, in ms.
 async fn now_ms(redis: &TestRedis) -> u64 {
-    let (seconds, us): (u64, u64) = redis.tell("TIME").await;
+    let (seconds, us): (u64, u64) = redis.ask("TIME").await;
     seconds * 1000 + us / 1000
 }
 

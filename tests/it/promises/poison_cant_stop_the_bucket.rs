@@ -84,7 +84,7 @@ async fn however_many_die_together_come_one_after_the_other() {
         }
         assert_eq!(bucket.declare_dead(replica.consumer()).await.unwrap().unwrap().recovered, MANY as u64);
     }
-    let due: Vec<(String, u64)> = redis.tell("ZRANGE dripfeed:{b}:parked 0 -1 WITHSCORES").await;
+    let due: Vec<(String, u64)> = redis.ask("ZRANGE dripfeed:{b}:parked 0 -1 WITHSCORES").await;
     assert!(due.len() >= MANY - 1, "the first may be due at once: {} are parked", due.len());
     assert!(due.windows(2).all(|pair| pair[1].1 - pair[0].1 >= 500), "{due:?}");
 }

@@ -259,8 +259,8 @@ async fn a_clock_that_is_put_back_makes_no_burst_and_no_stall() {
 
 /// For how long nothing is granted any more, by the clock of Redis; None: for no time.
 async fn throttled_for(redis: &TestRedis) -> Option<Duration> {
-    let (seconds, micros): (u64, u64) = redis.tell("TIME").await;
-    let until: Option<u64> = redis.tell("HGET dripfeed:{b}:pace hold").await;
+    let (seconds, micros): (u64, u64) = redis.ask("TIME").await;
+    let until: Option<u64> = redis.ask("HGET dripfeed:{b}:pace hold").await;
     until?.checked_sub(seconds * 1000 + micros / 1000).map(Duration::from_millis)
 }
 

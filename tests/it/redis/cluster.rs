@@ -38,7 +38,7 @@ async fn a_buckets_whole_life_is_on_the_node_that_has_it() {
         let list = Bucket::new(store.clone(), settings(&format!("list-{name}"), Kind::List));
         go_all_ways(&list, &store).await;
         for (other, _) in names.iter().filter(|(other, _)| *other != node) {
-            let keys: Vec<String> = cluster.node(*other).redis.tell("KEYS *").await;
+            let keys: Vec<String> = cluster.node(*other).redis.ask("KEYS *").await;
             assert!(!keys.iter().any(|key| key.contains(&format!("{{{name}}}"))), "{keys:?}");
         }
     }
@@ -135,11 +135,11 @@ async fn what_cannot_work_in_a_cluster_is_refused_with_a_reason() {
 
     let lone = dripfeed_tests::redis_server::TestRedis::start().await;
     let port = dripfeed_tests::redis_server::free_port();
-    lone.tell::<()>(&format!("CONFIG SET port {port}")).await;
+    lone.ask::<()>(&format!("CONFIG SET port {port}")).await;
     let (code, told) = checked(&format!("redis+cluster://127.0.0.1:{port}"), "").await;
     assert!(code != Some(0) && told.contains("no Cluster"), "{code:?} {told}");
 
-    cluster.node(2).redis.tell::<()>("CONFIG SET maxmemory-policy allkeys-lru").await;
+    cluster.node(2).redis.ask::<()>("CONFIG SET maxmemory-policy allkeys-lru").await;
     let (code, told) = checked(&cluster.url(), "").await;
     assert!(code == Some(78) && told.contains("allkeys-lru"), "{code:?} {told}");
 }

@@ -123,7 +123,7 @@ async fn a_class_that_redis_does_not_give_is_refused_at_the_start() {
         let (code, told) = started(class).await;
         assert!(code == Some(78) && told.contains(advice), "{class}: {code:?} {told}");
     }
-    redis.tell::<()>("CONFIG SET maxmemory-policy allkeys-lru").await;
+    redis.ask::<()>("CONFIG SET maxmemory-policy allkeys-lru").await;
     let (code, told) = started("process").await;
     assert!(code == Some(78) && told.contains("noeviction"), "{code:?} {told}");
 }
@@ -158,7 +158,7 @@ async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
         assert_eq!((answer.status, answer.text("outcome").as_str()), (503, "unknown"), "{answer:?}");
     }
     assert_eq!(
-        service.redis.server(old).tell::<usize>("XLEN dripfeed:{b}:jobs").await,
+        service.redis.server(old).ask::<usize>("XLEN dripfeed:{b}:jobs").await,
         KEYS.len(),
         "the master has them"
     );

@@ -166,7 +166,7 @@ async fn the_doctor_repairs_at_maxmemory() {
     let replica = join(&bucket, "a").await;
     submit(&bucket, job("1")).await;
     let id = take_one(&replica).await.claim.id();
-    redis.tell::<u64>(&format!("XACK dripfeed:{{b}}:jobs processors {id}")).await;
+    redis.ask::<u64>(&format!("XACK dripfeed:{{b}}:jobs processors {id}")).await;
     set_maxmemory(&store, 1).await;
     let kinds = async |repair| -> Vec<FindingKind> {
         bucket.examine(repair).await.unwrap().findings.iter().map(|finding| finding.kind).collect()
@@ -196,7 +196,7 @@ async fn a_processor_starts_a_dead_ones_jobs_come_back_and_operators_are_heard()
     let post = async |path: &str| client.call(client.request(Method::POST, path), "").await.expect("an answer").status;
     assert_eq!(post("/v1/buckets/b/pause").await, 200);
 
-    service.redis.tell::<()>("CONFIG SET maxmemory 1").await;
+    service.redis.ask::<()>("CONFIG SET maxmemory 1").await;
     assert_eq!(client.submit("b", "new").await.expect("an answer").status, 507);
     victim.kill().await;
     let _heir = service.processor().await;

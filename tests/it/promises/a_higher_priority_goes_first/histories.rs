@@ -46,7 +46,7 @@ impl<'r> History<'r> {
             90..95 => {
                 let priority = Priority::ALL[self.rng.usize(..3)];
                 let add = format!("XADD dripfeed:{{{}}}:jobs * body x priority {priority}", self.bucket.name());
-                let id: String = self.redis.tell(&add).await;
+                let id: String = self.redis.ask(&add).await;
                 self.waiting.insert(id.parse().unwrap(), priority);
             }
             95..98 => {

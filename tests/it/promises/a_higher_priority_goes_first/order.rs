@@ -68,7 +68,7 @@ async fn what_is_added_by_hand_has_its_priority_too() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;
     for priority in ["low", "urgent", "normal", "high"] {
-        redis.tell::<String>(&format!("XADD dripfeed:{{b}}:jobs * body x caller c priority {priority}")).await;
+        redis.ask::<String>(&format!("XADD dripfeed:{{b}}:jobs * body x caller c priority {priority}")).await;
     }
     let replica = join(&bucket, "one").await;
     let called = call(&replica, 1, 4).await;
@@ -168,7 +168,7 @@ async fn a_normal_job_says_nothing_of_it() {
     let bucket = open(&redis).await;
     submit(&bucket, of("a", Normal)).await;
     submit(&bucket, of("a", High)).await;
-    let entries: Vec<(String, Vec<String>)> = redis.tell("XRANGE dripfeed:{b}:jobs - +").await;
+    let entries: Vec<(String, Vec<String>)> = redis.ask("XRANGE dripfeed:{b}:jobs - +").await;
     let named: Vec<bool> = entries.iter().map(|(_, fields)| fields.iter().any(|field| field == "priority")).collect();
     assert_eq!(named, [false, true]);
 }

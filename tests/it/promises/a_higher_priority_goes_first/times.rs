@@ -11,7 +11,7 @@ use super::{call, count, flood, open, sinks};
 const SPAN: f64 = 4_294_967_296.0;
 
 async fn times(redis: &TestRedis) -> Vec<(String, f64)> {
-    redis.tell("ZRANGE dripfeed:{b}:flows 0 -1 WITHSCORES").await
+    redis.ask("ZRANGE dripfeed:{b}:flows 0 -1 WITHSCORES").await
 }
 
 fn origin(priority: Priority) -> f64 {

@@ -72,14 +72,14 @@ impl<'r> History<'r> {
                     let caller = CALLERS[self.rng.usize(..CALLERS.len())];
                     let options = ["", " priority high", " priority no", " group x"][self.rng.usize(..4)];
                     let add = format!("XADD {} * body by-hand caller {caller}{options}", self.key("jobs"));
-                    self.redis.tell::<String>(&add).await;
+                    self.redis.ask::<String>(&add).await;
                     self.added += 1;
                 }
             }
             80..83 => self.delete_by_hand().await,
             83..86 => {
                 let keys = [self.key("flows"), self.key("ranges"), [self.key("flows"), self.key("ranges")].join(" ")];
-                self.redis.tell::<u64>(&format!("DEL {}", keys[self.rng.usize(..3)])).await;
+                self.redis.ask::<u64>(&format!("DEL {}", keys[self.rng.usize(..3)])).await;
             }
             86..90 => self.end_replica().await,
             90..93 => {
@@ -124,11 +124,11 @@ impl<'r> History<'r> {
 
     async fn delete_by_hand(&mut self) {
         let some: Vec<(String, Vec<String>)> =
-            self.redis.tell(&format!("XRANGE {} - + COUNT 3", self.key("jobs"))).await;
+            self.redis.ask(&format!("XRANGE {} - + COUNT 3", self.key("jobs"))).await;
         for (id, _) in some {
             let parsed: JobId = id.parse().unwrap();
             if !self.held.contains_key(&parsed) {
-                self.redis.tell::<u64>(&format!("XDEL {} {id}", self.key("jobs"))).await;
+                self.redis.ask::<u64>(&format!("XDEL {} {id}", self.key("jobs"))).await;
                 self.deleted.insert(parsed);
             }
         }

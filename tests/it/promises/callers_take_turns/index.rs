@@ -12,7 +12,7 @@ use super::{body_of, call, count, counts, flood, of, open};
 const INDEX: &str = "dripfeed:{b}:flows dripfeed:{b}:ranges";
 
 async fn index_keys(redis: &TestRedis) -> u64 {
-    redis.tell(&format!("EXISTS {INDEX}")).await
+    redis.ask(&format!("EXISTS {INDEX}")).await
 }
 
 /// Takes all that there is, `most` at once, and delivers it; their bodies.
@@ -55,14 +55,14 @@ async fn a_first_delivery_is_counted_once() {
     let replica = join(&bucket, "a").await;
     let taken = take(&replica, 50).await;
     assert_eq!(taken.len(), 50);
-    let pending: Vec<(String, String, u64, u64)> = redis.tell("XPENDING dripfeed:{b}:jobs processors - + 100 a").await;
+    let pending: Vec<(String, String, u64, u64)> = redis.ask("XPENDING dripfeed:{b}:jobs processors - + 100 a").await;
     let pending = if pending.is_empty() { of_any(&redis).await } else { pending };
     assert_eq!(pending.len(), 50);
     assert!(pending.iter().all(|(_, _, _, deliveries)| *deliveries == 1), "{pending:?}");
 }
 
 async fn of_any(redis: &TestRedis) -> Vec<(String, String, u64, u64)> {
-    redis.tell("XPENDING dripfeed:{b}:jobs processors - + 100").await
+    redis.ask("XPENDING dripfeed:{b}:jobs processors - + 100").await
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn deleting_what_is_kept_loses_nothing() {
             // Those that were requeued have joined their flows.
             call(&replica, 3, 3).await;
             bucket.apply_overrides(&changed("fair.by", by)).await.unwrap();
-            redis.tell::<u64>(&format!("DEL {deleted}")).await;
+            redis.ask::<u64>(&format!("DEL {deleted}")).await;
             submit(&bucket, of("c", "last")).await;
             let bodies = drain(&bucket, &replica, 50).await;
             assert_eq!(bodies.len(), 598, "{deleted} {by}");
@@ -101,7 +101,7 @@ async fn the_doctor_finds_what_is_in_no_range_and_mends_it() {
     }
     call(&replica, 3, 3).await;
     assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
-    redis.tell::<u64>(&format!("DEL {INDEX}")).await;
+    redis.ask::<u64>(&format!("DEL {INDEX}")).await;
     let kinds = async |repair: bool| {
         let found = bucket.examine(repair).await.unwrap().findings;
         found.iter().map(|finding| (finding.kind, finding.count)).collect::<Vec<_>>()
@@ -128,11 +128,11 @@ async fn what_others_add_and_delete_by_hand_takes_its_turn() {
     flood(&bucket, "a", 100).await;
     flood(&bucket, "b", 100).await;
     for n in 0..500 {
-        redis.tell::<String>(&format!("XADD dripfeed:{{b}}:jobs * body by-hand-{n} caller c")).await;
+        redis.ask::<String>(&format!("XADD dripfeed:{{b}}:jobs * body by-hand-{n} caller c")).await;
     }
-    let some: Vec<(String, Vec<String>)> = redis.tell("XRANGE dripfeed:{b}:jobs - + COUNT 5").await;
+    let some: Vec<(String, Vec<String>)> = redis.ask("XRANGE dripfeed:{b}:jobs - + COUNT 5").await;
     for (id, _) in &some {
-        redis.tell::<u64>(&format!("XDEL dripfeed:{{b}}:jobs {id}")).await;
+        redis.ask::<u64>(&format!("XDEL dripfeed:{{b}}:jobs {id}")).await;
     }
     assert_eq!(count(&call(&replica, 10, 90).await), counts([("a", 30), ("b", 30), ("c", 30)]));
     submit(&bucket, of("d", "x")).await;
@@ -150,7 +150,7 @@ async fn a_group_that_was_made_again_hands_out_each_job_once() {
     flood(&bucket, "a", 150).await;
     flood(&bucket, "b", 150).await;
     call(&replica, 7, 21).await;
-    redis.tell::<u64>("XGROUP DESTROY dripfeed:{b}:jobs processors").await;
+    redis.ask::<u64>("XGROUP DESTROY dripfeed:{b}:jobs processors").await;
     let mut ids = BTreeSet::new();
     let mut taken = Vec::new();
     while taken.len() < 279 {

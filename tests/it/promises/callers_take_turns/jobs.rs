@@ -75,7 +75,7 @@ async fn a_purge_leaves_what_is_in_flight_and_forgets_the_flows() {
     let redis = TestRedis::start().await;
     let (bucket, replica, held) = mixed(&redis).await;
     assert_eq!(bucket.purge().await.unwrap(), 196);
-    assert_eq!(redis.tell::<u64>("EXISTS dripfeed:{b}:flows dripfeed:{b}:ranges").await, 0);
+    assert_eq!(redis.ask::<u64>("EXISTS dripfeed:{b}:flows dripfeed:{b}:ranges").await, 0);
     assert!(takes_nothing(&replica).await);
     for taken in held {
         settle(&replica, taken, DELIVERED).await;

@@ -117,7 +117,7 @@ async fn a_change_of_weights_reaches_what_is_queued() {
     let rest = call(&replica, 5, 330).await;
     assert_eq!(count(&rest), counts([("a", 180), ("b", 150)]));
     assert!(super::buckets::takes_nothing(&replica).await);
-    assert_eq!(redis.tell::<u64>("EXISTS dripfeed:{b}:flows dripfeed:{b}:ranges").await, 0);
+    assert_eq!(redis.ask::<u64>("EXISTS dripfeed:{b}:flows dripfeed:{b}:ranges").await, 0);
     flood(&bucket, "a", 100).await;
     flood(&bucket, "b", 100).await;
     assert_eq!(count(&call(&replica, 5, 100).await), counts([("a", 100)]));

@@ -35,7 +35,7 @@ async fn after_two_hours(missed: Missed, grace: Option<Duration>) -> (usize, u64
             return (jobs, known.state.missed, (last - known.state.last.unwrap().0) / MINUTE);
         }
         // A minute has ended meanwhile.
-        redis.tell::<()>("FLUSHALL").await;
+        redis.ask::<()>("FLUSHALL").await;
     }
 }
 
@@ -111,7 +111,7 @@ async fn a_tick_waits_for_no_job_of_an_earlier_one_unless_it_says_so() {
     let alone = Policy { overlap: Overlap::Skip, ..Policy::default() };
     let again = async |tick: u64| {
         let move_to = format!("ZADD {} {tick} s", super::NEXT);
-        redis.tell::<u64>(&move_to).await;
+        redis.ask::<u64>(&move_to).await;
         round(&bucket, &every(LONG), alone).await
     };
 

@@ -62,7 +62,7 @@ async fn each_tick_has_one_job(settings: BucketSettings) {
     assert_eq!(bodies.len() as u64, 3 * TICKS);
 
     // A tick that had its job has no second one, whatever somebody writes as the next one.
-    redis.tell::<u64>(&format!("ZADD {NEXT} {first} one")).await;
+    redis.ask::<u64>(&format!("ZADD {NEXT} {first} one")).await;
     assert_eq!(race(&intakes[..1], all).await, TICKS, "found again by their keys");
     assert_eq!(intakes[0].census().await.unwrap().level, 0);
 }

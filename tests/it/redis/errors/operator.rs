@@ -67,8 +67,8 @@ async fn fill(service: &Service) {
     let idempotency_key = IdempotencyKey::parse("of one that waits").ok();
     submit(&stream, Submission { idempotency_key, ..buckets::job("waits") }).await;
     // Of a letter that is gone.
-    service.redis.tell::<u64>("HSET dripfeed:{b}:dead:letters 7-0 8-0").await;
-    service.redis.tell::<u64>("ZADD dripfeed:{b}:dead:sizes 8 8-0/100/7-0").await;
+    service.redis.ask::<u64>("HSET dripfeed:{b}:dead:letters 7-0 8-0").await;
+    service.redis.ask::<u64>("ZADD dripfeed:{b}:dead:sizes 8 8-0/100/7-0").await;
 }
 
 #[tokio::test]
