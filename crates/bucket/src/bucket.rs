@@ -14,7 +14,6 @@ use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
 use crate::kind::list;
 use crate::script::redis_bucket::RedisBucket;
-use crate::settings::fair::FairBy;
 use crate::settings::limits::BucketLimits;
 use crate::settings::{BucketSettings, Kind};
 
@@ -137,7 +136,7 @@ impl Bucket {
     /// Whether those that wait take turns, and all of a higher priority come first, as far as this process knows.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
-        self.redis_bucket.kind == Kind::Stream && self.redis_bucket.effective_settings().settings.fair.by != FairBy::Off
+        self.redis_bucket.takes_turns()
     }
 
     pub(crate) fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
@@ -197,6 +196,11 @@ impl Buckets {
     #[must_use]
     pub fn all(&self) -> Arc<BTreeMap<BucketName, Bucket>> {
         self.0.load_full()
+    }
+
+    /// Those with such names, in their order.
+    pub fn among(&self, has: impl Fn(&str) -> bool) -> Vec<Bucket> {
+        self.0.load().values().filter(|bucket| has(bucket.name().as_str())).cloned().collect()
     }
 
     pub fn replace(&self, buckets: impl IntoIterator<Item = Bucket>) {

@@ -57,7 +57,6 @@ local level, pending = count_jobs(keys.jobs)
 local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
-local waited = waiting
 local accepted, added, refused = 0, 0, {}
 -- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet. And
 -- whether one with a priority was.
@@ -248,7 +247,7 @@ if accepted > 0 then
   meter_count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
   -- While some wait, those who take jobs know of them.
-  if waited <= 0 then publish_jobs(NOTICES) end
+  if found <= pending then publish_jobs(NOTICES) end
 end
 local packed = cmsgpack.pack(answers)
 -- A refusal, too, is the answer to a first call that is still on its way.

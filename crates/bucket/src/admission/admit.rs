@@ -23,7 +23,6 @@ use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
-use crate::settings::fair::FairBy;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admit.lua"));
 
@@ -117,9 +116,8 @@ impl RedisBucket {
     /// Where callers take turns: the jobs of each flow together, in the order in which the first of each came, so that
     /// what is kept of whose turn it is stays short; and the place that each had, nothing where none was moved.
     fn by_caller(&self, requests: Vec<AdmissionRequest>) -> (Vec<AdmissionRequest>, Vec<usize>) {
-        let takes_turns = self.kind == Kind::Stream && self.effective_settings().settings.fair.by != FairBy::Off;
         let is_of_one = requests.windows(2).all(|pair| flow_of(&pair[0]) == flow_of(&pair[1]));
-        if !takes_turns || is_of_one {
+        if !self.takes_turns() || is_of_one {
             return (requests, Vec::new());
         }
         let mut first = HashMap::new();

@@ -4,7 +4,7 @@ use dripfeed_job::Submission;
 use dripfeed_job::schedule::ScheduleId;
 use dripfeed_store::Script;
 
-use super::known_schedule::KnownSchedule;
+use super::known_schedule::{KnownSchedule, tick_word};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::scripts::SHARED;
@@ -54,8 +54,8 @@ impl Bucket {
         call.arg(format!("{:016x}", fastrand::u64(..))).arg(new.definition).arg(u8::from(new.paused));
         call.arg(match new.next {
             NextTick::Unchanged => String::new(),
-            NextTick::At(ms) => ms.to_string(),
-            NextTick::None => "-1".to_owned(),
+            NextTick::At(ms) => tick_word(Some(ms)),
+            NextTick::None => tick_word(None),
         });
         call.arg(settings.most_schedules).arg(settings.schedules_bytes);
         let answer: String = self.redis_bucket.store.run_durably(&call).await?;

@@ -1,6 +1,5 @@
 //! Looks for ticks that have come.
 
-use dripfeed_job::schedule::ScheduleId;
 use dripfeed_store::Script;
 use redis::Value;
 
@@ -46,14 +45,5 @@ impl Bucket {
             }
         }
         Ok(found)
-    }
-
-    /// The Redis clock, and a schedule.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn schedule(&self, id: &ScheduleId) -> Result<(u64, Option<KnownSchedule>), BucketError> {
-        let (now_ms, _, mut found) = self.redis_bucket.show_schedules(&[id.as_str()]).await?;
-        Ok((now_ms, found.pop()))
     }
 }

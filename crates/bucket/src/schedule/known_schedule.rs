@@ -57,3 +57,8 @@ impl KnownSchedule {
         Some(Self { id, definition, state, next_ms: u64::try_from(next_ms).ok() })
     }
 }
+
+/// A next tick as scripts take it.
+pub(super) fn tick_word(next_ms: Option<u64>) -> String {
+    next_ms.map_or_else(|| "-1".to_owned(), |ms| ms.to_string())
+}

@@ -3,7 +3,7 @@
 use dripfeed_job::schedule::Step;
 use dripfeed_store::Script;
 
-use super::known_schedule::KnownSchedule;
+use super::known_schedule::{KnownSchedule, tick_word};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::scripts::SHARED;
@@ -21,7 +21,7 @@ impl Bucket {
         let mut call = SCRIPT.on(&[keys.next_ticks(), keys.schedule_states()]);
         for (schedule, step) in passed {
             call.arg(schedule.id.as_str()).arg(&schedule.state.version).arg(step.from);
-            call.arg(step.next.map_or_else(|| "-1".to_owned(), |next| next.to_string())).arg(step.missed);
+            call.arg(tick_word(step.next)).arg(step.missed);
         }
         let passed: Vec<u8> = self.redis_bucket.store.run_durably(&call).await?;
         Ok(passed.into_iter().map(|passed| passed == 1).collect())

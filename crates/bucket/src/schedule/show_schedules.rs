@@ -1,5 +1,6 @@
-//! Lists schedules, in the order of their ids.
+//! Shows a schedule, and lists them in the order of their ids.
 
+use dripfeed_job::schedule::ScheduleId;
 use dripfeed_store::Script;
 use redis::Value;
 
@@ -16,6 +17,15 @@ static SCRIPT: Script = Script::new("show_schedules", SHARED, include_str!("show
 const LIST: &str = "schedules";
 
 impl Bucket {
+    /// The Redis clock, and a schedule.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn schedule(&self, id: &ScheduleId) -> Result<(u64, Option<KnownSchedule>), BucketError> {
+        let (now_ms, _, mut found) = self.redis_bucket.show_schedules(&[id.as_str()]).await?;
+        Ok((now_ms, found.pop()))
+    }
+
     /// A page ends early when its definitions have as many bytes as one script may read.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use dripfeed_store::Script;
 
-use super::known_schedule::KnownSchedule;
+use super::known_schedule::{KnownSchedule, tick_word};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::scripts::SHARED;
@@ -23,7 +23,7 @@ impl Bucket {
         let keys = &self.redis_bucket.keys;
         let mut call = SCRIPT.on(&[keys.schedule_states(), keys.next_ticks()]);
         call.arg(known.id.as_str()).arg(&known.state.version).arg(u8::from(paused));
-        call.arg(next_ms.map_or_else(|| "-1".to_owned(), |ms| ms.to_string()));
+        call.arg(tick_word(next_ms));
         let answer: String = self.redis_bucket.store.run_durably(&call).await?;
         if answer != "switched" {
             return Ok(false);

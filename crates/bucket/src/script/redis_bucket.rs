@@ -17,6 +17,7 @@ use crate::error::BucketError;
 use crate::pace;
 use crate::script::keys::Keys;
 use crate::script::reply::Reply;
+use crate::settings::fair::FairBy;
 use crate::settings::limits::BucketLimits;
 use crate::settings::overrides::Overrides;
 use crate::settings::{BucketSettings, Kind};
@@ -111,6 +112,11 @@ impl RedisBucket {
 
     pub(crate) fn effective_settings(&self) -> Arc<EffectiveSettings> {
         self.effective.load_full()
+    }
+
+    /// Whether those that wait take turns, as far as this process knows.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.kind == Kind::Stream && self.effective_settings().settings.fair.by != FairBy::Off
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {

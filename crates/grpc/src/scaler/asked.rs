@@ -34,8 +34,7 @@ impl Asked {
     pub(super) fn buckets(&self, access: &Access, buckets: &Buckets) -> Result<Vec<Bucket>, Status> {
         let caller = access.caller(&self.headers, Scope::Read)?;
         if self.bucket == ALL {
-            let all = buckets.all();
-            return Ok(all.values().filter(|bucket| caller.may_use(bucket.name().as_str())).cloned().collect());
+            return Ok(buckets.among(|name| caller.may_use(name)));
         }
         // Checked before the lookup, as for services.
         if !caller.may_use(&self.bucket) {

@@ -25,9 +25,8 @@ pub(crate) async fn buckets(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
 ) -> Result<Json<List<ListedBucket>>, Problem> {
-    let all = intake.buckets().all();
-    let theirs = all.values().filter(|bucket| caller.may_use(bucket.name().as_str()));
-    let items = join_all(theirs.map(ListedBucket::of)).await;
+    let theirs = intake.buckets().among(|name| caller.may_use(name));
+    let items = join_all(theirs.iter().map(ListedBucket::of)).await;
     // When no state can be read, the cause isn't a single bucket.
     if let Some(ListedBucket::Unavailable(first)) = items.first()
         && items.iter().all(|item| matches!(item, ListedBucket::Unavailable(_)))

@@ -29,7 +29,7 @@ pub(crate) struct ScaleQuery {
 /// or may make no call for longer, only the jobs in flight count.
 #[utoipa::path(
     get, path = "/v1/scale", tag = "buckets", params(ScaleQuery),
-    responses((status = 200, description = "The calls and processors", body = Scale), responses::OfScale)
+    responses((status = 200, description = "The calls and processors", body = Scale), responses::OfList)
 )]
 pub(crate) async fn scale(
     State(intake): State<Intake>,
@@ -40,9 +40,7 @@ pub(crate) async fn scale(
         let BucketAccess { bucket, .. } = BucketAccess::to(&query.bucket, allowed, &intake)?;
         return Ok(Json(bucket.slots().await?.into()));
     }
-    let all = intake.buckets().all();
-    let theirs: Vec<_> =
-        all.values().filter(|bucket| allowed.caller.may_use(bucket.name().as_str())).cloned().collect();
+    let theirs = intake.buckets().among(|name| allowed.caller.may_use(name));
     Ok(Json(Slots::most_of(theirs).await?.into()))
 }
 

@@ -65,7 +65,6 @@ operations! {
     OfBucket: UnknownBucket, Unsupported;
     /// Changing a bucket, without a body.
     OfOperation: UnknownBucket, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfScale: UnknownBucket, Unsupported, BadQuery;
     OfList: UnknownBucket, Unsupported, BadQuery;
     OfJob: UnknownBucket, UnknownJob, Unsupported;
     OfCancel: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, InFlight,

@@ -2,6 +2,7 @@
 
 use dripfeed_auth::{Caller, Scope};
 use dripfeed_bucket::{Bucket, KnownSchedule};
+use dripfeed_job::Priority;
 use dripfeed_job::schedule::ScheduleId;
 
 use super::definition::Definition;
@@ -30,6 +31,12 @@ pub(super) async fn shown(
 ) -> Result<Schedule, Problem> {
     let (_, known) = bucket.schedule(id).await?;
     known.and_then(|known| Schedule::of(intake, bucket, caller, known)).ok_or_else(Problem::unknown_schedule)
+}
+
+/// The highest priority that the schedule's jobs may have now. None: the key that defined it may submit no more.
+pub(super) fn highest_priority(intake: &Intake, bucket: &Bucket, definition: &Definition) -> Option<Priority> {
+    let (keys, owner) = (intake.keys(), definition.caller.as_deref());
+    keys.may_submit(owner, bucket.name().as_str()).then(|| keys.highest_priority(owner))
 }
 
 /// What submits jobs takes this scope besides.

@@ -6,6 +6,7 @@ use dripfeed_bucket::{Bucket, BucketError, DueSchedules, KnownSchedule, RefusalR
 use dripfeed_job::schedule::{Overlap, Step};
 
 use super::definition::Definition;
+use super::owned;
 use crate::intake::Intake;
 use crate::metrics::TickOutcome;
 use crate::submit::priority::lowered;
@@ -88,11 +89,7 @@ enum Ticks {
 /// None: they stay due. The definition can't be read, or the caller that defined it may not submit any more.
 fn ticks(intake: &Intake, bucket: &Bucket, schedule: &KnownSchedule, now_ms: u64) -> Option<Ticks> {
     let definition = Definition::stored(&schedule.definition)?;
-    let owner = definition.caller.as_deref();
-    if !intake.keys().may_submit(owner, bucket.name().as_str()) {
-        return None;
-    }
-    let highest = intake.keys().highest_priority(owner);
+    let highest = owned::highest_priority(intake, bucket, &definition)?;
     let job_for = |tick| lowered(highest, bucket, definition.job_for(tick));
     let steps = definition.policy.steps(&definition.timetable, schedule.next_ms?, now_ms);
     let may_overlap = definition.policy.overlap == Overlap::Allow;

@@ -36,11 +36,10 @@ pub(crate) async fn run_schedule(
 ) -> Result<Response, Problem> {
     owned::check_may_submit(&caller)?;
     let (now_ms, _, definition) = owned::find(&bucket, &id).await?;
-    if !intake.keys().may_submit(definition.caller.as_deref(), bucket.name().as_str()) {
+    let Some(highest) = owned::highest_priority(&intake, &bucket, &definition) else {
         let detail = "the key that defined the schedule may not submit to the bucket any more: define it again";
         return Err(Problem::new(Code::Forbidden, detail));
-    }
-    let highest = intake.keys().highest_priority(definition.caller.as_deref());
+    };
     let job = lowered(highest, &bucket, definition.job_for(now_ms));
     let response = admit(&intake, &bucket, job, Origin::default(), None).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} run")).await;
