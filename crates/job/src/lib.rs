@@ -4,6 +4,7 @@
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
 //! a random draw receives it.
 
+pub mod chain;
 pub mod fingerprint;
 pub mod forward;
 pub mod group;
@@ -18,6 +19,7 @@ pub mod submission;
 mod units;
 mod wire;
 
+pub use chain::{Chain, OutcomeTargets};
 pub use group::Group;
 pub use names::{BucketName, JobId};
 pub use outcome::answer::{UpstreamAnswer, Verdict};

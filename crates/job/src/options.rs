@@ -7,6 +7,7 @@ use http::Method;
 use jiff::Timestamp;
 use thiserror::Error;
 
+use crate::chain::OutcomeTargets;
 use crate::group::Group;
 use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
@@ -29,6 +30,7 @@ pub enum OptionName {
     Path,
     Priority,
     Group,
+    OnOutcome,
     Retries,
     Timeout,
 }
@@ -46,6 +48,7 @@ impl OptionName {
             "dripfeed-path" => Self::Path,
             "dripfeed-priority" => Self::Priority,
             "dripfeed-group" => Self::Group,
+            "dripfeed-on-outcome" => Self::OnOutcome,
             "dripfeed-retries" => Self::Retries,
             "dripfeed-timeout" => Self::Timeout,
             _ => return None,
@@ -64,6 +67,7 @@ impl OptionName {
             "path" => Self::Path,
             "priority" => Self::Priority,
             "group" => Self::Group,
+            "on_outcome" => Self::OnOutcome,
             "retries" => Self::Retries,
             "timeout" => Self::Timeout,
             _ => return None,
@@ -86,6 +90,9 @@ impl OptionName {
             Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
             Self::Priority => submission.priority = Some(text.parse::<Priority>().map_err(OptionError::of)?),
             Self::Group => submission.group = Some(text.parse::<Group>().map_err(OptionError::of)?),
+            Self::OnOutcome => {
+                submission.chain.targets = Some(text.parse::<OutcomeTargets>().map_err(OptionError::of)?);
+            }
             Self::Retries => submission.retries = Some(retries(text)?),
             Self::Timeout => submission.timeout = Some(bounded(text, Duration::from_millis(1), LONGEST_TIMEOUT)?),
         }
@@ -157,6 +164,8 @@ mod tests {
         assert_eq!(apply(OptionName::Method, "PUT").map(|s| s.method), Ok(Some(Method::PUT)));
         assert_eq!(apply(OptionName::Priority, "high").map(|s| s.priority), Ok(Some(Priority::High)));
         assert_eq!(apply(OptionName::Group, "eu").map(|s| s.group), Ok("eu".parse().ok()));
+        let chosen = apply(OptionName::OnOutcome, "events").map(|s| s.chain.targets);
+        assert_eq!(chosen, Ok("events".parse().ok()));
         assert_eq!(apply(OptionName::Retries, "0").map(|s| s.retries), Ok(Some(0)));
         assert_eq!(apply(OptionName::Timeout, "1500ms").map(|s| s.timeout), Ok(Some(Duration::from_millis(1500))));
         assert_eq!(apply(OptionName::Path, "a").map(|s| s.path.map(|p| p.to_string())), Ok(Some("/a".to_owned())));
@@ -178,6 +187,7 @@ mod tests {
             (OptionName::Priority, "1"),
             (OptionName::Group, ""),
             (OptionName::Group, "a b"),
+            (OptionName::OnOutcome, "https://example.com/"),
             (OptionName::Retries, "-1"),
             (OptionName::Retries, "1000000000"),
             (OptionName::Timeout, "0s"),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 
+use crate::chain::Chain;
 use crate::forward::ForwardHeaders;
 use crate::group::Group;
 use crate::idempotency::IdempotencyKey;
@@ -28,6 +29,8 @@ pub struct Submission {
     pub priority: Option<Priority>,
     /// Waits for the turns of this group, and not for its caller's.
     pub group: Option<Group>,
+    /// Of the outcome jobs that its end makes.
+    pub chain: Chain,
     /// Not started by then, counted from the admission: the job expires.
     pub expires_in: Option<Duration>,
     /// Attempts after the first. None: the bucket's own number.

@@ -12,6 +12,7 @@ use http::Method;
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::chain::Chain;
 use crate::forward::ForwardHeaders;
 use crate::group::Group;
 use crate::names::JobId;
@@ -28,9 +29,9 @@ pub const FIELDS: [&str; 8] = ["body", "content_type", "method", "path", "header
 /// one attempt. And the first due time and the deadline, ms since the epoch, which Redis writes.
 const OPTIONS: [&str; 3] = ["traceparent", "retries", "timeout"];
 
-/// The same of what says when a job's turn comes: `high` or `low` · group. The checksum doesn't cover it, so that a
-/// replica of an earlier release, which doesn't know it, calls the job.
-const TURNS: [&str; 2] = ["priority", "group"];
+/// The same of what a replica of an earlier release doesn't know: `high` or `low` · group · what is to become of the
+/// outcome. The checksum doesn't cover it, so that such a replica calls the job.
+const UNCOVERED: [&str; 3] = ["priority", "group", "chain"];
 
 /// What the checksum covers, in its order. Where a field is missing, its part is empty.
 const COVERED: [&str; 10] =
@@ -65,6 +66,7 @@ pub struct Job {
     /// None: normal.
     pub priority: Option<Priority>,
     pub group: Option<Group>,
+    pub chain: Chain,
     /// What the entry counts against the bucket's bytes; 0 for a foreign entry, which was never counted.
     pub bytes: u64,
 }
@@ -147,11 +149,12 @@ pub fn encode(submission: &Submission) -> NewEntry {
         submission.retries.map(|retries| retries.to_string()).unwrap_or_default(),
         submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default(),
     ];
-    let turns = [
+    let uncovered = [
         submission.priority.filter(|priority| *priority != Priority::Normal).map(Priority::as_str),
         submission.group.as_ref().map(Group::as_str),
     ];
-    let turns = turns.map(|text| text.unwrap_or_default().to_owned());
+    let [priority, group] = uncovered.map(|text| text.unwrap_or_default().to_owned());
+    let uncovered = [priority, group, submission.chain.to_field()];
     let covered = [&body, &content_type, &method, &path, &headers, &caller].map(FieldValue::as_bytes);
     let sum = checksum(covered.into_iter().chain(options.iter().map(String::as_bytes)).chain([LAYOUT.as_bytes()]));
     NewEntry {
@@ -159,7 +162,7 @@ pub fn encode(submission: &Submission) -> NewEntry {
         options: OPTIONS
             .into_iter()
             .zip(options)
-            .chain(TURNS.into_iter().zip(turns))
+            .chain(UNCOVERED.into_iter().zip(uncovered))
             .filter(|(_, value)| !value.is_empty())
             .collect(),
     }
@@ -203,9 +206,10 @@ pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
         expires_ms: entry.parse("expires", |text| text.parse().ok())?,
         retries: entry.parse("retries", |text| text.parse().ok())?,
         timeout: entry.parse("timeout", |text| text.parse().ok().map(Duration::from_millis))?,
-        // Only its turn goes by these: what somebody else has written there doesn't make it unreadable.
+        // The call doesn't go by these: what somebody else has written there doesn't make it unreadable.
         priority: entry.text("priority").ok().flatten().and_then(|text| text.parse().ok()),
         group: entry.text("group").ok().flatten().and_then(|text| text.parse().ok()),
+        chain: entry.text("chain").ok().flatten().and_then(Chain::from_field).unwrap_or_default(),
         bytes: counted_bytes(fields),
     })
 }
