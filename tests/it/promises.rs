@@ -5,6 +5,7 @@ mod a_higher_priority_goes_first;
 mod a_job_never_leaves_the_stream_before_it_is_settled;
 mod a_removed_bucket_loses_nothing;
 mod accepted_means_kept;
+mod an_outcome_job_is_made_once;
 mod being_throttled_costs_no_attempt;
 mod callers_take_turns;
 mod ended_work_is_bounded;

@@ -24,6 +24,7 @@ pub fn settings(name: &str) -> BucketSettings {
         most_schedules: 1000,
         schedules_bytes: 1 << 20,
         fair: Fair::default(),
+        on_outcome: OnOutcome::default(),
         leak: Leak {
             rate: None,
             burst: 1,

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    Admission, Bucket, BucketSettings, Consumer, Fair, Keep, Kind, Leak, Life, PaceTiers, Settlement, Take,
+    Admission, Bucket, BucketSettings, Consumer, Fair, Keep, Kind, Leak, Life, OnOutcome, PaceTiers, Settlement, Take,
     WhenDeadFull,
 };
 use dripfeed_job::forward::ClientAddress;
@@ -25,6 +25,7 @@ fn settings() -> Result<BucketSettings, Box<dyn Error>> {
         most_schedules: 1000,
         schedules_bytes: 1 << 20,
         fair: Fair::default(),
+        on_outcome: OnOutcome::default(),
         leak: Leak {
             rate: Some("10/s".parse()?),
             burst: 1,

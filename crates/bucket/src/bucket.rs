@@ -141,7 +141,9 @@ impl Bucket {
 
     pub(crate) fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
         self.refuse_unsupported(submission)?;
-        self.redis_bucket.effective_settings().settings.fair.refuse_unsupported(submission)
+        let effective = self.redis_bucket.effective_settings();
+        effective.settings.on_outcome.refuse_unsupported(submission)?;
+        effective.settings.fair.refuse_unsupported(submission)
     }
 
     /// What no bucket of its kind can do.

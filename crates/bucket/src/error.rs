@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dripfeed_job::BucketName;
 use dripfeed_store::StoreError;
 use thiserror::Error;
 
@@ -18,6 +19,11 @@ pub enum BucketError {
     /// Of a bucket whose jobs don't take such turns.
     #[error("fair.by of this bucket is `{by}`: {why}")]
     Turns { by: &'static str, why: &'static str },
+    #[error("on_outcome of this bucket doesn't list `{0}`: choose among its targets, or none")]
+    OutcomeTarget(BucketName),
+    /// Its end would be reported to another bucket, and no more can wait for that.
+    #[error("the outbox of this bucket is full: its outcomes wait until other buckets have room")]
+    OutboxFull,
     #[error(transparent)]
     Cursor(#[from] BadCursor),
     /// A script answered something else than its Rust side reads: a bug, or somebody else's data under our keys.

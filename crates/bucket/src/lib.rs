@@ -4,7 +4,8 @@
 //! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
 //! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes,
 //! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it, `history` keeps its last day.
-//! `schedule` submits jobs at their times. `settings` are configured, or changed at run time. `script` and `kind` have
+//! `schedule` submits jobs at their times, `outbox`
+//! gives other buckets the ends of jobs. `settings` are configured, or changed at run time. `script` and `kind` have
 //! what the scripts share, and what differs between a stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
@@ -18,6 +19,7 @@ mod history;
 mod inspect;
 mod kind;
 mod operate;
+mod outbox;
 mod pace;
 mod schedule;
 mod script;
@@ -60,6 +62,7 @@ pub use operate::audit::AuditEntry;
 pub use operate::cancel::Cancel;
 pub use operate::cancel_many::CancelFilter;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
+pub use outbox::hand_over::{HandedOver, OutcomeCourier};
 pub use pace::PaceTarget;
 pub use schedule::changes::ScheduleChanges;
 pub use schedule::define_schedule::{Defined, NewSchedule, NextTick};
@@ -71,6 +74,7 @@ pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};
 pub use settings::limits::BucketLimits;
 pub use settings::max_share::MaxShare;
+pub use settings::on_outcome::{OnOutcome, OutcomeTarget};
 pub use settings::overrides::Overrides;
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};

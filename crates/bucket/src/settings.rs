@@ -3,6 +3,7 @@
 pub(crate) mod fair;
 pub(crate) mod limits;
 pub(crate) mod max_share;
+pub(crate) mod on_outcome;
 pub(crate) mod overrides;
 pub(crate) mod pace_tiers;
 pub(crate) mod run_time_settings;
@@ -20,6 +21,7 @@ use dripfeed_store::Durability;
 
 use crate::settings::fair::Fair;
 use crate::settings::max_share::MaxShare;
+use crate::settings::on_outcome::OnOutcome;
 use crate::settings::pace_tiers::PaceTiers;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,7 @@ pub struct BucketSettings {
     /// How often a job may be handed out without an end before it is buried as poison; at least 1.
     pub deliveries: u32,
     pub keep: Keep,
+    pub on_outcome: OnOutcome,
     /// What becomes of the address that a proxied request says it came from.
     pub client_address: ClientAddress,
     /// The class that a 202 names.
@@ -91,6 +94,11 @@ impl BucketSettings {
     pub(crate) fn share_of_one(&self) -> [String; 2] {
         let most = |of: u64| self.max_share.map_or_else(|| "0".to_owned(), |share| share.of(of));
         [most(self.capacity), most(self.capacity_bytes)]
+    }
+
+    /// What is kept, and which ends go elsewhere, as scripts that end jobs read it.
+    pub(crate) fn packed_ends(&self) -> String {
+        self.keep.packed() + &self.on_outcome.packed(&self.keep)
     }
 }
 

@@ -18,7 +18,9 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         BucketError::Reply { .. }
         | BucketError::Cursor(_)
         | BucketError::Unsupported(_)
-        | BucketError::Turns { .. } => {
+        | BucketError::Turns { .. }
+        | BucketError::OutcomeTarget(_)
+        | BucketError::OutboxFull => {
             tracing::error!(error = error as &dyn Error, "a bucket can't be read");
             Status::internal("internal error; see the intake's log")
         }

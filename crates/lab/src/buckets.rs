@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Fair, Keep, Kind, Leak, PaceTiers};
+use dripfeed_bucket::{Admission, Bucket, BucketError, BucketSettings, Fair, Keep, Kind, Leak, OnOutcome, PaceTiers};
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Rate, Retry, Submission};
 use dripfeed_store::Durability;
@@ -27,6 +27,7 @@ pub(crate) fn settings(
         most_schedules: 1000,
         schedules_bytes: 1 << 20,
         fair: Fair::default(),
+        on_outcome: OnOutcome::default(),
         leak: Leak {
             rate: Some(rate),
             burst,

@@ -114,6 +114,7 @@ async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_repaired
     run(&["HSET", "dripfeed:{b}:idempotency:jobs", "7-0", "dripfeed:{b}:once:lost"]).await;
     run(&["HINCRBY", tally, "dead_bytes", "5"]).await;
     run(&["HINCRBY", tally, "outcomes_bytes", "-3"]).await;
+    run(&["HINCRBY", tally, "outbox_bytes", "7"]).await;
     run(&["ZREM", "dripfeed:{b}:outcomes:ended", &ended]).await;
     run(&["ZADD", "dripfeed:{b}:outcomes:ended", "1", "9-0"]).await;
     use FindingKind::*;
@@ -124,6 +125,7 @@ async fn what_is_kept_beside_the_jobs_and_of_ended_work_is_examined_and_repaired
         OutcomesNotListed,
         LetterBytesMiscounted,
         OutcomeBytesMiscounted,
+        OutboxBytesMiscounted,
     ];
     assert_eq!(kinds(&bucket, false).await, broken);
     assert_eq!(kinds(&bucket, true).await, broken);

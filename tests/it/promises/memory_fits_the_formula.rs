@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    Bucket, BucketSettings, Defined, FailedCall, Feedback, NewSchedule, NextTick, Replica, Settlement,
+    Bucket, BucketSettings, Defined, FailedCall, Feedback, NewSchedule, NextTick, OnOutcome, OutcomeTarget, Replica,
+    Settlement,
 };
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{Start, Submission};
+use dripfeed_job::{Ending, Start, Submission};
 use dripfeed_tests::buckets::{self, buried, join, open, settle, take};
 use dripfeed_tests::redis_server::TestRedis;
 use futures::future::join_all;
@@ -50,6 +51,28 @@ fn settings() -> BucketSettings {
     settings.keep.dead_bytes = 1 << 20;
     settings.keep.most_idempotency_keys = 500;
     settings
+}
+
+#[tokio::test]
+async fn a_full_outbox_takes_no_more_memory_than_its_settings_say() {
+    const MOST: usize = 300;
+    let redis = TestRedis::start().await;
+    let target = OutcomeTarget { bucket: "events".parse().unwrap(), outcomes: Ending::ALL.to_vec() };
+    let largest = OnOutcome::largest(&settings().keep);
+    let on_outcome = OnOutcome { targets: vec![target], most: MOST as u64, bytes: MOST as u64 * largest };
+    let bucket = open(&redis, BucketSettings { on_outcome, ..settings() }).await;
+    let replica = join(&bucket, "replica").await;
+    let before = used_memory(&redis).await;
+    let answer = AnswerBody { content_type: None, body: "\u{1}".repeat(1000), base64: false, truncated: false };
+    let delivered = Settlement::Complete { status: 200, answer: Some(answer) };
+    for _ in 0..MOST / 50 {
+        submit_all(&bucket, (0..50).map(|_| Submission { caller: Some("c".repeat(64)), ..buckets::job("x") })).await;
+        end(&replica, 50, delivered.clone()).await;
+    }
+    assert_eq!(bucket.census().await.unwrap().pace.reason, "outbox_full");
+    let (taken, most) = (used_memory(&redis).await - before, bucket.settings().most_memory());
+    let without = settings().most_memory();
+    assert!(taken <= most, "{taken} bytes are taken, {most} were to be the most, {without} without the outbox");
 }
 
 #[tokio::test]

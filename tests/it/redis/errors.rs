@@ -7,6 +7,8 @@ mod intake;
 mod limits;
 /// What operators' commands ask, and every role at its start.
 mod operator;
+/// What hands over outcome jobs asks.
+mod outcomes;
 /// What the processor asks, by what makes it ask.
 mod processor;
 
@@ -57,11 +59,12 @@ fn most_lines(seconds: u64) -> usize {
 
 #[test]
 fn no_script_is_forgotten() {
-    let told: BTreeSet<String> = [&intake::SCRIPTS[..], &limits::SCRIPTS, &operator::SCRIPTS, &processor::SCRIPTS]
-        .concat()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let told: BTreeSet<String> =
+        [&intake::SCRIPTS[..], &limits::SCRIPTS, &operator::SCRIPTS, &outcomes::SCRIPTS, &processor::SCRIPTS]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
     assert_eq!(told, sources::scripts());
     // The proxy knows a script by the file of its verb.
     let files: BTreeSet<String> =

@@ -4,10 +4,11 @@
 -- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past
 -- half of their deliveries they are due one after the other.
 --
--- needs: at_maxmemory, constants, keep, record, kind/entry, kind/held
+-- needs: at_maxmemory, constants, keep, outbox, record, kind/entry, kind/held
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 sizes (zset)  11 takes (hash)  12 holders (hash)  13 keyed jobs (hash)
---       14 key ends (zset)  15 notices (zset), then the kind's, as in settle.lua
+--       14 key ends (zset)  15 notices (zset)  16 outbox (stream) where ends go elsewhere, then the kind's, as in
+--       settle.lua
 -- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
 --       3 the most deliveries  4 what is kept (keep.lua)  5 the most jobs to take over in this call; of those that are
 --       buried no more than BATCH_BYTES, or one  6 how many suspects the calls before have found
@@ -15,7 +16,7 @@
 local keys = {
   jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8],
   letters = KEYS[9], sizes = KEYS[10], holders = KEYS[12], keyed_jobs = KEYS[13], key_ends = KEYS[14],
-  notices = KEYS[15], keep = read_keep(ARGV[4]),
+  notices = KEYS[15], keep = read_keep(ARGV[4]), outbox = open_outbox(ARGV[4], KEYS[16]),
 }
 local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[11]
 local consumer, seen, most_deliveries, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])

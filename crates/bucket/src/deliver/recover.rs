@@ -115,8 +115,9 @@ impl RedisBucket {
             keys.key_ends(),
             keys.notices(),
         ];
+        let common = keys.and_outbox(common, &settings.on_outcome);
         let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));
-        call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.keep.packed());
+        call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.packed_ends());
         call.arg(BATCH_JOBS).arg(suspects);
         call
     }

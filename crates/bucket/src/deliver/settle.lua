@@ -1,11 +1,12 @@
 -- Settles a batch of attempts of one replica. One look at its membership fences the batch: a job leaves a living
 -- replica by that replica's own hand alone.
 --
--- needs: at_maxmemory, now, pace, keep, record, kind/entry, kind/held
+-- needs: at_maxmemory, now, pace, keep, outbox, record, kind/entry, kind/held
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 replicas (hash)
 --       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)
 --       9 dead (stream)  10 letters (hash)  11 sizes (zset)  12 holders (hash)  13 keyed jobs (hash)
---       14 key ends (zset)  15 notices (zset), then what the kind keeps of claimed jobs: attempts (hash),
+--       14 key ends (zset)  15 notices (zset)  16 outbox (stream) where ends go elsewhere, then what the kind
+--       keeps of claimed jobs: attempts (hash),
 --       unburied (hash), failed (hash), parked (zset), flows (zset), ranges (zset) | taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean µs of these attempts (0: none was called)
 --       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words
@@ -18,7 +19,7 @@
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9],
   letters = KEYS[10], sizes = KEYS[11], holders = KEYS[12], keyed_jobs = KEYS[13], key_ends = KEYS[14],
-  notices = KEYS[15], keep = read_keep(ARGV[3]),
+  notices = KEYS[15], keep = read_keep(ARGV[3]), outbox = open_outbox(ARGV[3], KEYS[16]),
 }
 local PACE, REPLICAS, BATCHES = KEYS[2], KEYS[5], KEYS[6]
 local consumer, batch, call, is_adaptive = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5] == '1'

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
-use dripfeed_job::{Ending, Outcome};
+use dripfeed_job::{Chain, Ending, Outcome};
 use dripfeed_store::{Call, StoreError};
 
 use crate::deliver::take::Claim;
@@ -17,7 +17,7 @@ use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::pace_constants::{LATE_CALL, REFUSED_CALL};
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
-use crate::settings::{Keep, Leak};
+use crate::settings::{BucketSettings, Keep, Leak};
 
 /// It may cut the speed of the pace, and judges nothing by its plan.
 static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
@@ -257,9 +257,10 @@ impl RedisBucket {
             keys.key_ends(),
             keys.notices(),
         ];
+        let common = keys.and_outbox(common, &settings.on_outcome);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
-        call.arg(settings.keep.packed());
+        call.arg(packed_ends(settings, batch));
         call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && effective.pace.is_some()));
         for ended in batch {
             match &ended.claim.element {
@@ -271,6 +272,17 @@ impl RedisBucket {
         }
         call
     }
+}
+
+/// What is kept and which ends go elsewhere; where some do, also what each job says about that.
+fn packed_ends(settings: &BucketSettings, batch: &[EndedAttempt]) -> String {
+    let mut packed = settings.packed_ends();
+    if !settings.on_outcome.is_empty() {
+        for EndedAttempt { claim, .. } in batch.iter().filter(|ended| ended.claim.chain != Chain::default()) {
+            packed += &format!("\nof {} {}", claim.id, claim.chain.to_field());
+        }
+    }
+    packed
 }
 
 /// `failed`: the attempt as it is kept.

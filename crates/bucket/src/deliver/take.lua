@@ -1,12 +1,12 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, keep, record, kind/take
+-- needs: at_maxmemory, now, budget, pace, keep, outbox, record, kind/take
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
---       13 dead (stream)  14 letters (hash)  15 sizes (zset)  16 notices (zset), then where a pace has its state
---       (string), then the kind's, as in settle.lua
+--       13 dead (stream)  14 letters (hash)  15 sizes (zset)  16 notices (zset)  17 outbox (stream) where ends
+--       go elsewhere, then where a pace has its state (string), then the kind's, as in settle.lua
 -- ARGV  1 version of what is in force (pace.lua)  2 consumer  3 the most jobs wanted
 --       4 plan of the pace ('': none)  5 max in flight (0: none)
 --       6 µs since this replica joined or last asked, by its own clock, which nobody sets
@@ -20,7 +20,7 @@
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
-  notices = KEYS[16], keep = read_keep(ARGV[7]),
+  notices = KEYS[16], keep = read_keep(ARGV[7]), outbox = open_outbox(ARGV[7], KEYS[17]),
 }
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local version, consumer, want = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -31,8 +31,7 @@ local late, undrained = tonumber(ARGV[10]), tonumber(ARGV[11])
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
 -- Nobody waits for this one any more: what it took, nobody would call.
-local given_up = tonumber(redis.call('HGET', TAKES, consumer) or 0)
-if number <= given_up then return { 'idle', 0, '0', 0 } end
+if number <= tonumber(redis.call('HGET', TAKES, consumer) or 0) then return { 'idle', 0, '0', 0 } end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
@@ -60,9 +59,10 @@ if held > 0 and held <= longest_hold * 1000 then return idle(held) end
 -- Nor does what was cut wait for such a clock to grow back.
 if pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
 
-local flying = count_in_flight(keys.jobs)
-if max_in_flight > 0 then
-  local room = max_in_flight - flying
+do
+  local flying = count_in_flight(keys.jobs)
+  if keys.outbox then outcome_room = keys.outbox.room(keys, flying) end
+  local room = math.min(outcome_room, max_in_flight > 0 and max_in_flight - flying or math.huge)
   if room <= 0 then return idle(ROOM_POLL) end
   want = math.min(want, room)
 end

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::{Job, JobId, Unreadable, element, entry};
+use dripfeed_job::{Chain, Job, JobId, Unreadable, element, entry};
 use dripfeed_store::Call;
 
 use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
@@ -54,6 +54,7 @@ pub struct Claim {
     pub(crate) size: usize,
     pub(crate) failures: u32,
     pub(crate) caller: Option<String>,
+    pub(crate) chain: Chain,
     pub(crate) taken_at: Instant,
     /// The same by the Redis clock, in ms.
     pub(crate) taken_ms: u64,
@@ -173,12 +174,12 @@ impl RedisBucket {
             keys.letter_sizes(),
             keys.notices(),
         ];
-        let (all, plan) = effective.pack_pace(common);
+        let (all, plan) = effective.pack_pace(keys.and_outbox(common, &settings.on_outcome));
         let mut call = SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(all, request.consumer));
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(request.before.elapsed() + JITTER));
-        call.arg(settings.keep.packed()).arg(ms_up(settings.leak.max_hold));
+        call.arg(settings.packed_ends()).arg(ms_up(settings.leak.max_hold));
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
         call.arg(settings.fair.weights_of_turns());
         call.with_large_reply()
@@ -236,6 +237,7 @@ fn read_job(
     };
     let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
+    let chain = job.as_ref().map(|job| job.chain.clone()).unwrap_or_default();
     let permit = Permit::new(grant.asked, grant.valid, grant.lateness.clone());
     let claim = Claim {
         id,
@@ -244,6 +246,7 @@ fn read_job(
         size,
         failures,
         caller,
+        chain,
         taken_at: Instant::now(),
         taken_ms,
         guard: open_claims.add(id.to_string().into()),

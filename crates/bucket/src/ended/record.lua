@@ -3,57 +3,63 @@
 -- needs: now, counts, keep, notices, kind/entry, kind/held
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
-local ended_now = {}
+local note_end, publish_ends
+do
+  local ended_now = {}
 
-local function note_end(id)
-  ended_now[#ended_now + 1] = id
-end
+  function note_end(id)
+    ended_now[#ended_now + 1] = id
+  end
 
--- To be called last.
-local function publish_ends(notices)
-  local MOST = 1000
-  if #ended_now > 0 and redis.call('EXISTS', notices) == 1 then
-    for from = 1, #ended_now, MOST do
-      local ids, waited = { unpack(ended_now, from, math.min(#ended_now, from + MOST - 1)) }, {}
-      for i, until_ms in ipairs(redis.call('ZMSCORE', notices, unpack(ids))) do
-        if until_ms then waited[#waited + 1] = ids[i] end
-      end
-      if #waited > 0 then
-        redis.call('ZREM', notices, unpack(waited))
-        publish(notices, 'ended ' .. table.concat(waited, ' '))
+  -- To be called last.
+  function publish_ends(notices)
+    local MOST = 1000
+    if #ended_now > 0 and redis.call('EXISTS', notices) == 1 then
+      for from = 1, #ended_now, MOST do
+        local ids, waited = { unpack(ended_now, from, math.min(#ended_now, from + MOST - 1)) }, {}
+        for i, until_ms in ipairs(redis.call('ZMSCORE', notices, unpack(ids))) do
+          if until_ms then waited[#waited + 1] = ids[i] end
+        end
+        if #waited > 0 then
+          redis.call('ZREM', notices, unpack(waited))
+          publish(notices, 'ended ' .. table.concat(waited, ' '))
+        end
       end
     end
+    ended_now = {}
   end
-  ended_now = {}
 end
 
 local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
 
--- The latest failed attempts of a job, with one more.
-local function with_failed(keep, before, attempt)
-  local lines = {}
-  for line in string.gmatch(before or '', '[^\n]+') do lines[#lines + 1] = line end
-  lines[#lines + 1] = attempt
-  return table.concat(lines, '\n', math.max(1, #lines - keep.failed + 1))
-end
+local keep_failed, failed_lines
+do
+  -- The latest failed attempts of a job, with one more.
+  local function with_failed(keep, before, attempt)
+    local lines = {}
+    for line in string.gmatch(before or '', '[^\n]+') do lines[#lines + 1] = line end
+    lines[#lines + 1] = attempt
+    return table.concat(lines, '\n', math.max(1, #lines - keep.failed + 1))
+  end
 
--- Of a job that stays in the bucket.
-local function keep_failed(keys, id, attempt)
-  write_failed(id, with_failed(keys.keep, failed_of(id), attempt), keys.keep.most_failed)
-end
+  -- Of a job that stays in the bucket.
+  function keep_failed(keys, id, attempt)
+    write_failed(id, with_failed(keys.keep, failed_of(id), attempt), keys.keep.most_failed)
+  end
 
--- Behind a record: what was kept of the job's failed attempts, and the last one, where it ended the job. It is
--- forgotten with the record.
-local function failed_lines(keys, id, attempt)
-  local failed = failed_of(id)
-  if failed then forget_failed(id) end
-  if attempt then failed = with_failed(keys.keep, failed, attempt) end
-  return failed and '\n' .. failed or ''
+  -- Behind a record: what was kept of the job's failed attempts, and the last one, where it ended the job. It is
+  -- forgotten with the record.
+  function failed_lines(keys, id, attempt)
+    local failed = failed_of(id)
+    if failed then forget_failed(id) end
+    if attempt then failed = with_failed(keys.keep, failed, attempt) end
+    return failed and '\n' .. failed or ''
+  end
 end
 
 -- Call it after the job has left the bucket, which gets back its bytes and its caller's place; `record_exits` writes
--- it. `caller` and `attempt`, the failed one that ended the job, may be nil.
-local function record(keys, id, outcome, result, size, caller, attempt)
+-- it. `caller`, `attempt`, the failed one that ended the job, and `chain`, as its entry has it, may be nil.
+local function record(keys, id, outcome, result, size, caller, attempt, chain)
   local text, n = whole(now_ms) .. ' ' .. outcome .. failed_lines(keys, id, attempt), 2 * recorded.jobs
   recorded.outcomes[n + 1], recorded.outcomes[n + 2] = id, text
   recorded.ids[recorded.jobs + 1] = id
@@ -61,6 +67,7 @@ local function record(keys, id, outcome, result, size, caller, attempt)
   recorded.jobs, recorded.bytes = recorded.jobs + 1, recorded.bytes + #text
   note_end(id)
   end_key(keys, id)
+  if keys.outbox then keys.outbox.note(id, outcome, result, chain) end
   if size > 0 then
     recorded.freed = recorded.freed + size
     count_held(caller, -1, -size)
@@ -74,14 +81,14 @@ end
 
 -- `deliveries`: to replicas that died with the job, each of which may have called; `throttled`: whether a call was,
 -- which counts as no attempt and yet was made.
-local function record_expired(keys, id, deliveries, throttled, size, caller)
+local function record_expired(keys, id, deliveries, throttled, size, caller, chain)
   local attempts, reason = 0, 'not started before its deadline'
   if deliveries > 0 then
     attempts, reason = deliveries, 'its deadline passed after a replica had died with it'
   elseif throttled then
     attempts, reason = 1, 'its deadline passed while its upstream throttled it'
   end
-  record(keys, id, outcome_of('expired', reason, attempts, caller), 'expired', size, caller)
+  record(keys, id, outcome_of('expired', reason, attempts, caller), 'expired', size, caller, nil, chain)
 end
 
 -- The record of what somebody else has added, too large to be handed out. It isn't kept: that would take as long.
@@ -108,6 +115,7 @@ local function record_exits(keys)
   write_holders(keys.holders)
   meter_count(keys.meter, 'settled', jobs)
   meter_count(keys.meter, 'leak', jobs)
+  if keys.outbox then keys.outbox.write(keys) end
   publish_ends(keys.notices)
   count_bytes(keys, 'outcomes_bytes', recorded.bytes)
   forget_outcomes(keys, jobs)
@@ -126,7 +134,7 @@ local function letter_of(job, entry, outcome, reason, attempt)
   for i = 1, math.min(#own, 2 * MOST_FIELDS) do fields[#fields + 1] = own[i] end
   return {
     job = job, id = id, outcome = outcome, fields = fields, bytes = letter_bytes(fields),
-    is_whole = #entry > 0, counted = counted_bytes(entry), caller = caller_of(entry),
+    is_whole = #entry > 0, counted = counted_bytes(entry), caller = caller_of(entry), chain = field(entry, 'chain'),
     attempt = attempt ~= '' and attempt or nil,
   }
 end
@@ -140,7 +148,7 @@ local function bury(keys, letter)
     index_letter(keys, buried, letter.bytes, letter.id)
     count_bytes(keys, 'dead_bytes', letter.bytes)
   end
-  record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller, letter.attempt)
+  record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller, letter.attempt, letter.chain)
 end
 
 -- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether
@@ -167,4 +175,5 @@ local function check_types(keys)
   redis.call('HLEN', keys.keyed_jobs)
   redis.call('ZCARD', keys.key_ends)
   redis.call('ZCARD', keys.ended)
+  if keys.outbox then keys.outbox.check() end
 end

@@ -70,6 +70,7 @@ impl Bucket {
             timeout: died.timeout,
             priority: died.priority,
             group: died.group,
+            chain: died.chain,
             ..Submission::default()
         };
         let mut edited = entry::encode(&edited);

@@ -2,18 +2,18 @@
 --
 -- needs: now, pace, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
---       8 standby (hash), where a pace has its state (string), then the kind's: parked (zset), flows (zset), ranges
---       (zset) | the list of each taker, takers (hash)
+--       8 standby (hash)  9 outbox (stream) where ends go elsewhere, then where a pace has its state (string), then the
+--       kind's: parked (zset), flows (zset), ranges (zset) | the list of each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
---       3 ms within which a parked job is due soon
+--       3 ms within which a parked job is due soon  4 '1' where ends go elsewhere
 -- Result  { 'changed', … }
 --         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or
 --           -1, µs until there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, … of members, of those on standby and of all who hold jobs },
---           { tally, … }, { meter, … }, 1 when paused }
+--           { tally, … }, { meter, … }, 1 when paused, outcome jobs that wait }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local METER, TALLY, DEAD, REPLICAS, STANDBY = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8]
-local version, plan = ARGV[1], ARGV[2]
+local version, plan, has_outbox = ARGV[1], ARGV[2], ARGV[4] == '1'
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 
@@ -39,4 +39,5 @@ return {
   whole(now_us), level, parked, count_due(whole(now_ms + tonumber(ARGV[3]))), pending, redis.call('XLEN', DEAD),
   oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why,
   consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
+  has_outbox and redis.call('XLEN', KEYS[9]) or 0,
 }

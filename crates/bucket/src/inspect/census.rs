@@ -65,6 +65,12 @@ pub struct Census {
     /// Dead letters that were deleted for others or for their age, and that were replayed, since the bucket began.
     pub dead_dropped: u64,
     pub dead_replayed: u64,
+    /// Outcome jobs that wait for their bucket.
+    pub outbox: u64,
+    /// Outcome jobs that their buckets have accepted, since the bucket began.
+    pub outbox_handed_over: u64,
+    /// Ends of which no outcome job was made, because the chain was too long.
+    pub outbox_chains: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +81,7 @@ pub struct Pace {
     pub effective_per_s: Option<f64>,
     /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for
     /// longer), `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `dead_full` (no dead
-    /// letter may go for another), `no_rate`.
+    /// letter may go for another), `outbox_full` (no more outcome jobs may wait for their bucket), `no_rate`.
     pub reason: &'static str,
     /// Until the upstream's wish to wait is over.
     pub throttled_for: Option<Duration>,
@@ -122,7 +128,8 @@ impl RedisBucket {
             keys.replicas(),
             keys.standby(),
         ];
-        let (mut all, plan) = effective.pack_pace(common);
+        let on_outcome = &effective.settings.on_outcome;
+        let (mut all, plan) = effective.pack_pace(keys.and_outbox(common, on_outcome));
         match self.kind {
             Kind::Stream => all.extend(keys.in_order()),
             Kind::List => {
@@ -131,7 +138,7 @@ impl RedisBucket {
             }
         }
         let mut call = SCRIPTS.of(self.kind).on(&all);
-        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis());
+        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis()).arg(u8::from(!on_outcome.is_empty()));
         call
     }
 }
@@ -149,6 +156,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let paused = reply.count()? == 1;
+    let outbox = reply.count()?;
 
     let count = |name: &str| tally.get(name).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
     let total = |name: &str| u64::try_from(count(name)).unwrap_or(0);
@@ -161,6 +169,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let (effective_per_s, reason) = match (&target, throttled_for) {
         _ if paused => (Some(0.0), "paused"),
         _ if settings.keep.is_held_by(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),
+        _ if settings.on_outcome.is_full(outbox, total("outbox_bytes"), &settings.keep) => (Some(0.0), "outbox_full"),
         (_, Some(_)) => (Some(0.0), "held"),
         (Some(_), None) if next_token > USED_UP => (Some(0.0), "used_up"),
         (Some(target), None) if settings.leak.adaptive && speed < PACE_WHOLE => {
@@ -196,6 +205,9 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         dead_bytes: total("dead_bytes"),
         dead_dropped: total("dead_dropped"),
         dead_replayed: total("replayed"),
+        outbox,
+        outbox_handed_over: total("outbox_handed_over"),
+        outbox_chains: total("outbox_chains"),
     })
 }
 

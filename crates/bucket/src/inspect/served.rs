@@ -60,6 +60,7 @@ pub struct StrandedJobs {
     pub place: BucketPlace,
     /// The key that they are in.
     pub key: String,
+    /// Outcome jobs that wait for their bucket, too.
     pub jobs: u64,
 }
 
@@ -112,7 +113,7 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
     for text in silent_places(store, configured).await? {
         // Somebody else may have written it.
         let Ok(place) = text.parse::<BucketPlace>() else { continue };
-        let jobs = level_at(store, &place).await?;
+        let jobs = left_at(store, &place).await?;
         if jobs > 0 {
             stranded.push(StrandedJobs { key: place.jobs_key(store), place, jobs });
         } else {
@@ -157,7 +158,7 @@ pub async fn noted_places(store: &Store) -> Result<Vec<NotedPlace>, BucketError>
 /// When Redis can't be asked.
 pub async fn release_place(store: &Store, place: &BucketPlace) -> Result<(), BucketError> {
     let buckets = InstallationKeys::new(store.prefix()).buckets;
-    let is_empty = level_at(store, place).await? == 0;
+    let is_empty = left_at(store, place).await? == 0;
     let mut release = if is_empty { redis::cmd("HDEL") } else { redis::cmd("HSET") };
     release.arg(buckets).arg(place.to_string());
     if !is_empty {
@@ -202,6 +203,12 @@ pub async fn level_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketE
             if held > 0 && is_list_elsewhere(store, place).await? { waiting } else { waiting + held }
         }
     })
+}
+
+/// How many jobs are there, and outcome jobs that wait for their bucket.
+async fn left_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketError> {
+    let outbox = or_none(store.command(redis::cmd("XLEN").arg(place.keys(store).outbox())).await)?;
+    Ok(level_at(store, place).await? + outbox)
 }
 
 /// Whether another list bucket of this name is served: what replicas hold is its own then, or will be when they die.

@@ -89,7 +89,7 @@ impl Bucket {
 /// recover it.
 fn callable(census: &Census) -> u64 {
     let pace = &census.pace;
-    let stopped = matches!(pace.reason, "paused" | "dead_full");
+    let stopped = matches!(pace.reason, "paused" | "dead_full" | "outbox_full");
     let waits = pace.throttled_for.unwrap_or_default().max(pace.next_call) > SOON;
     if stopped || waits { census.in_flight } else { census.in_flight + census.waiting + census.due_soon }
 }

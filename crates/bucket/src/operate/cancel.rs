@@ -27,7 +27,8 @@ impl Bucket {
     /// Ends a job that isn't in flight. A list bucket is looked through for it.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; when its end goes to another bucket and the
+    /// outbox is full.
     pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
         loop {
             if self.redis_bucket.cancel_where_it_waits(id).await? {
@@ -50,11 +51,13 @@ impl RedisBucket {
         let (settings, keys) = (self.settings(), &self.keys);
         let mut scan = ListScan::of_jobs(keys);
         while let Some(at) = scan.at() {
-            let mut call = SCRIPTS.of(self.kind).on(&keys.to_cancel());
-            call.arg(id.to_string()).arg(settings.keep.packed()).arg(at);
+            let mut call = SCRIPTS.of(self.kind).on(&keys.to_cancel(&settings.on_outcome));
+            call.arg(id.to_string()).arg(settings.packed_ends()).arg(at);
             let mut reply = Reply::new("cancel", self.store.run_durably(&call).await?)?;
-            if reply.text()? == "cancelled" {
-                return Ok(true);
+            match reply.text()?.as_str() {
+                "cancelled" => return Ok(true),
+                "outbox_full" => return Err(BucketError::OutboxFull),
+                _ => {}
             }
             scan.looked(&mut reply)?;
         }

@@ -14,6 +14,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
+use crate::settings::on_outcome::OnOutcome;
 
 static SCRIPTS: Scripts = Scripts::of_kinds(
     "cancel_many",
@@ -91,7 +92,7 @@ impl RedisBucket {
 
     /// With the arguments that both kinds have.
     fn cancel_call(&self, filter: &CancelFilter, last: &str) -> Call<'static> {
-        let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel());
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel(&OnOutcome::default()));
         call.arg(self.settings().keep.packed()).arg(filter.caller.as_deref().unwrap_or_default());
         call.arg(filter.older_than.map_or_else(String::new, |age| ms_up(age).to_string())).arg(last);
         call

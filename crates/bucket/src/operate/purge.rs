@@ -4,6 +4,7 @@ use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
 use crate::script::scripts::Scripts;
+use crate::settings::on_outcome::OnOutcome;
 
 static SCRIPTS: Scripts =
     Scripts::of_kinds("purge", include_str!("../kind/stream/purge.lua"), include_str!("../kind/list/purge.lua"));
@@ -19,7 +20,7 @@ impl Bucket {
         let mut purged = 0;
         let (mut last, mut after) = (String::new(), String::new());
         loop {
-            let mut call = SCRIPTS.of(self.redis_bucket.kind).on(&keys.to_cancel());
+            let mut call = SCRIPTS.of(self.redis_bucket.kind).on(&keys.to_cancel(&OnOutcome::default()));
             call.arg(&last).arg(BATCH_JOBS).arg(settings.keep.packed()).arg(&after);
             let (count, rest, passed): (u64, String, String) = self.redis_bucket.store.run_durably(&call).await?;
             purged += count;

@@ -3,6 +3,7 @@
 use dripfeed_job::BucketName;
 
 use crate::settings::Kind;
+use crate::settings::on_outcome::OnOutcome;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
@@ -119,6 +120,24 @@ impl Keys {
         self.of("outcomes:ended")
     }
 
+    /// Stream: outcome jobs that wait for their bucket. And the channel on which the first is announced.
+    pub(crate) fn outbox(&self) -> String {
+        self.of("outbox")
+    }
+
+    /// String with a TTL: name of the process that hands them over.
+    pub(crate) fn outbox_lease(&self) -> String {
+        self.of("outbox:lease")
+    }
+
+    /// `keys`, then where the jobs for outcomes wait; nothing where no end goes anywhere.
+    pub(crate) fn and_outbox(&self, mut keys: Vec<String>, on_outcome: &OnOutcome) -> Vec<String> {
+        if !on_outcome.is_empty() {
+            keys.push(self.outbox());
+        }
+        keys
+    }
+
     /// Zset: job id → ms until which somebody waits for its end. And the channel of messages (notices.lua).
     pub(crate) fn notices(&self) -> String {
         self.of("notices")
@@ -166,8 +185,8 @@ impl Keys {
     }
 
     /// What the scripts of cancel and purge read and write, in the order of their KEYS.
-    pub(crate) fn to_cancel(&self) -> Vec<String> {
-        self.and_parked(vec![
+    pub(crate) fn to_cancel(&self, on_outcome: &OnOutcome) -> Vec<String> {
+        let common = vec![
             self.jobs(),
             self.meter(),
             self.tally(),
@@ -177,7 +196,8 @@ impl Keys {
             self.keyed_jobs(),
             self.key_ends(),
             self.notices(),
-        ])
+        ];
+        self.and_parked(self.and_outbox(common, on_outcome))
     }
 
     /// `keys`, then what the kind keeps of the jobs that `consumer` holds.

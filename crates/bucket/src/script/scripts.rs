@@ -48,6 +48,7 @@ const FRAGMENTS: &Fragments = &[
     ("notices", include_str!("notices.lua")),
     ("now", include_str!("now.lua")),
     ("order", include_str!("../ended/order.lua")),
+    ("outbox", include_str!("../outbox/outbox.lua")),
     ("pace", include_str!("../pace.lua")),
     ("pace_constants", PACE_CONSTANTS),
     ("record", include_str!("../ended/record.lua")),

@@ -15,6 +15,8 @@ const JOB_OF_A_LIST: u64 = 512;
 const OUTCOME: u64 = 320;
 /// As a job of a stream, and its place in the index.
 const LETTER: u64 = 5 << 10;
+/// As a job of a stream: one that waits longer than others keeps its node.
+const OUTCOME_JOB: u64 = 5 << 10;
 /// The name of 255 bytes, with its caller's id and the bucket's, twice; the value; the places in hash or zset.
 const IDEMPOTENCY_KEY: u64 = 1280;
 /// Its state, its next tick, and its places in two hashes and a zset.
@@ -43,6 +45,10 @@ impl BucketSettings {
             Kind::List => JOB_OF_A_LIST,
         };
         let keep = &self.keep;
+        let [outbox_bytes, most_outbox] = match &self.on_outcome {
+            on_outcome if on_outcome.is_empty() => [0, 0],
+            on_outcome => [on_outcome.bytes, on_outcome.most],
+        };
         [
             stored(self.capacity_bytes),
             each(self.capacity, job),
@@ -52,6 +58,8 @@ impl BucketSettings {
             stored(keep.dead_bytes.saturating_add(LARGEST.min(self.capacity_bytes))),
             each(keep.most_dead, LETTER),
             each(keep.most_idempotency_keys, IDEMPOTENCY_KEY),
+            stored(outbox_bytes),
+            each(most_outbox, OUTCOME_JOB),
             stored(self.schedules_bytes),
             each(self.most_schedules, SCHEDULE),
             BUCKET,

@@ -28,13 +28,14 @@ pub enum FindingKind {
     LetterBytesMiscounted,
     OutcomesNotListed,
     OutcomeBytesMiscounted,
+    OutboxBytesMiscounted,
     Lost,
 }
 
 /// Its word in scripts, what it means, and what repairing does (None: nothing can).
 type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
 
-const MEANINGS: [Meaning; 17] = [
+const MEANINGS: [Meaning; 18] = [
     (
         FindingKind::Stranded,
         "stranded",
@@ -129,6 +130,12 @@ const MEANINGS: [Meaning; 17] = [
         FindingKind::OutcomeBytesMiscounted,
         "outcome_bytes_miscounted",
         "the count of bytes of the outcomes differs from what they are",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::OutboxBytesMiscounted,
+        "outbox_bytes_miscounted",
+        "the count of bytes of the outcome jobs that wait differs from what they are",
         Some("counts again"),
     ),
     (

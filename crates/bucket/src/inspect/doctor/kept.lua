@@ -1,17 +1,18 @@
--- Reports what the bytes of dead letters, or of outcomes, are counted as, and counts them again when asked to, if none
+-- Reports what the bytes of dead letters, outcomes or the outbox are counted as, and counts them again when asked to, if none
 -- has come or gone since they were counted.
 --
 -- needs: at_maxmemory, now
--- KEYS  1 tally (hash)  2 the dead letters (stream) | the outcomes (hash)
+-- KEYS  1 tally (hash)  2 the dead letters, or the outbox (stream) | the outcomes (hash)
 -- ARGV  1 the name of the counter in the tally  2 the moment at which they were counted ('': they weren't)
 --       3 the bytes that they count
 -- Result  { this moment: the same text as long as none comes or goes, bytes as they are counted, 1 when they were
 --       written }
 local TALLY, KEPT = KEYS[1], KEYS[2]
 local counter, counted_at, bytes = ARGV[1], ARGV[2], ARGV[3]
-local moment = whole(redis.call(counter == 'dead_bytes' and 'XLEN' or 'HLEN', KEPT))
+local moment = whole(redis.call(counter == 'outcomes_bytes' and 'HLEN' or 'XLEN', KEPT))
 -- None comes without one of these growing.
-for _, ended in ipairs(redis.call('HMGET', TALLY, 'delivered', 'dead', 'expired', 'cancelled')) do
+local ends = { 'delivered', 'dead', 'expired', 'cancelled', 'outbox_handed_over' }
+for _, ended in ipairs(redis.call('HMGET', TALLY, unpack(ends))) do
   moment = moment .. ' ' .. (ended or '0')
 end
 local unchanged = moment == counted_at

@@ -28,15 +28,17 @@ const MEMBERS: usize = 5;
 pub(super) enum KeptRecords {
     Letters,
     Outcomes,
+    Outbox,
 }
 
 impl KeptRecords {
-    pub(super) const ALL: [Self; 2] = [Self::Letters, Self::Outcomes];
+    pub(super) const ALL: [Self; 3] = [Self::Letters, Self::Outcomes, Self::Outbox];
 
     pub(super) const fn unchecked(self) -> &'static str {
         match self {
             Self::Letters => "what the dead letters count in bytes: work ended while they were counted",
             Self::Outcomes => "what the outcomes count in bytes: work ended while they were counted",
+            Self::Outbox => "what the outbox counts in bytes: outcome jobs came or went while they were counted",
         }
     }
 
@@ -45,6 +47,7 @@ impl KeptRecords {
         match self {
             Self::Letters => "dead_bytes",
             Self::Outcomes => "outcomes_bytes",
+            Self::Outbox => "outbox_bytes",
         }
     }
 
@@ -52,6 +55,7 @@ impl KeptRecords {
         match self {
             Self::Letters => FindingKind::LetterBytesMiscounted,
             Self::Outcomes => FindingKind::OutcomeBytesMiscounted,
+            Self::Outbox => FindingKind::OutboxBytesMiscounted,
         }
     }
 }
@@ -112,6 +116,7 @@ impl RedisBucket {
             let bytes = match kept {
                 KeptRecords::Letters => self.examine_buried(false, &mut Findings::default()).await?.values().sum(),
                 KeptRecords::Outcomes => self.bytes_of_outcomes().await?,
+                KeptRecords::Outbox => self.bytes_of_outbox().await?,
             };
             let after = self.counted(kept, "", 0).await?;
             if before.moment != after.moment {
@@ -133,11 +138,25 @@ impl RedisBucket {
         let place = match kept {
             KeptRecords::Letters => keys.dead(),
             KeptRecords::Outcomes => keys.outcomes(),
+            KeptRecords::Outbox => keys.outbox(),
         };
         let mut call = COUNTED.on(&[keys.tally(), place]);
         call.arg(kept.counter()).arg(moment).arg(bytes);
         let mut reply = Reply::new("kept", self.store.run::<Value>(&call).await?)?;
         Ok(CountedBytes { moment: reply.text()?, bytes: reply.count()? })
+    }
+
+    /// Of the names and values of its entries.
+    async fn bytes_of_outbox(&self) -> Result<u64, BucketError> {
+        let (mut bytes, mut from) = (0, "-".to_owned());
+        loop {
+            let mut range = redis::cmd("XRANGE");
+            range.arg(self.keys.outbox()).arg(&from).arg("+").arg("COUNT").arg(OUTCOMES);
+            let page: Vec<(String, Vec<Vec<u8>>)> = self.store.command(&range).await?;
+            let Some((last, _)) = page.last() else { return Ok(bytes) };
+            from = format!("({last}");
+            bytes += page.iter().flat_map(|(_, fields)| fields).map(|text| text.len() as u64).sum::<u64>();
+        }
     }
 
     async fn bytes_of_outcomes(&self) -> Result<u64, BucketError> {

@@ -1,24 +1,39 @@
 -- Cancels a job that waits or is parked.
 --
--- needs: at_maxmemory, constants, keep, record, kind/entry, kind/leave, kind/pending
+-- needs: at_maxmemory, constants, keep, outbox, record, kind/entry, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), parked (zset), flows (zset),
---       ranges (zset)
+--       9 notices (zset)  10 outbox (stream) where ends go elsewhere, then attempts (hash), unburied (hash),
+--       failed (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 id  2 what is kept (keep.lua)  3 0, which only a list has a use for
--- Result  { 'cancelled' } | { 'elsewhere', -1, 0 }: in flight, ended or unknown
+-- Result  { 'cancelled' } | { 'outbox_full' } | { 'elsewhere', -1, 0 }: in flight, ended or unknown
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[2]),
+  outbox = open_outbox(ARGV[2], KEYS[10]),
 }
 local id = ARGV[1]
+
+-- By those who take.
+local function count_in_flight(jobs)
+  local pending, parked = redis.pcall('XPENDING', jobs, GROUP), 0
+  if pending.err then return 0 end
+  for _, consumer in ipairs(pending[4] or {}) do
+    if consumer[1] == PARKED_OWNER then parked = tonumber(consumer[2]) end
+  end
+  return pending[1] - parked
+end
 
 local found = redis.call('XRANGE', JOBS, id, id)[1]
 if not found then return { 'elsewhere', -1, 0 } end
 local owner = owner_of(JOBS, id)
 if owner and owner ~= PARKED_OWNER then return { 'elsewhere', -1, 0 } end
+if keys.outbox and keys.outbox.has_targets('cancelled') and keys.outbox.room(keys, count_in_flight(JOBS)) <= 0 then
+  return { 'outbox_full' }
+end
 local failures = tonumber(leave(id) or 0)
 local caller = caller_of(found[2])
-record(keys, id, outcome_of('cancelled', nil, failures, caller), 'cancelled', counted_bytes(found[2]), caller)
+local outcome, chain = outcome_of('cancelled', nil, failures, caller), field(found[2], 'chain')
+record(keys, id, outcome, 'cancelled', counted_bytes(found[2]), caller, nil, chain)
 record_exits(keys)
 return { 'cancelled' }

@@ -1,6 +1,6 @@
 -- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
 -- time has not come is parked on the way.
--- needs: now, budget, keep, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/by_turns
+-- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/by_turns
 
 -- All else stays inside: a script has no room for more than 200 names.
 local count_in_flight, hand_out
@@ -47,7 +47,7 @@ do
     for i, id in ipairs(due) do
       if not records[i] then
         others[#others + 1] = id
-      elseif may_read() and not dead_is_full(keys) then
+      elseif may_read() and #taken + expired + put_aside + buried < outcome_room and not dead_is_full(keys) then
         local reason = cjson.decode(records[i]).reason
         local letter = letter_of(id, entry_of(keys.jobs, id), records[i], type(reason) == 'string' and reason or '')
         count_read(letter.fields)

@@ -53,6 +53,7 @@ impl Mover {
             timeout: job.timeout,
             priority: job.priority,
             group: job.group,
+            chain: job.chain,
         };
         MovePlan::Move(Box::new(submission), deadline_ms)
     }

@@ -8,6 +8,7 @@ use super::leaving::MovePosition;
 use crate::admission::{RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::script::scripts::Scripts;
+use crate::settings::on_outcome::OnOutcome;
 
 static MOVED: Scripts = Scripts::new("moved", include_str!("../moved.lua"));
 
@@ -51,7 +52,7 @@ impl Mover {
             return Ok(());
         }
         let settings = self.redis_bucket.settings();
-        let mut call = MOVED.of(self.redis_bucket.kind).on(&self.redis_bucket.keys.to_cancel());
+        let mut call = MOVED.of(self.redis_bucket.kind).on(&self.redis_bucket.keys.to_cancel(&OnOutcome::default()));
         call.arg(settings.keep.packed()).arg(self.into.name().as_str());
         call.arg(match &self.position {
             MovePosition::Id(_) => 0,

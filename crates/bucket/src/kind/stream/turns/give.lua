@@ -1,5 +1,5 @@
 -- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
--- needs: constants, now, budget, record, kind/entry, kind/held, kind/sort_in
+-- needs: constants, now, budget, outbox, record, kind/entry, kind/held, kind/sort_in
 
 -- Jobs { id, fields, failed attempts }…; how many expired, and how many were parked or ended otherwise.
 local taken, expired, put_aside = {}, 0, 0
@@ -9,7 +9,8 @@ local chosen = 0
 local level_at_first
 
 local function goes_on(want)
-  return #taken + chosen < want and expired + put_aside < BATCH_JOBS and may_read()
+  local ended = expired + put_aside
+  return #taken + chosen < want and ended < BATCH_JOBS and #taken + chosen + ended < outcome_room and may_read()
 end
 
 local at_once
@@ -21,7 +22,8 @@ do
   function at_once(keys, want)
     if largest == false then largest = largest_entry(keys, level_at_first) end
     local room = largest and math.floor((BATCH_BYTES - bytes_read) / largest) or 1
-    return math.max(1, math.min(room, want - #taken - chosen, BATCH_JOBS - expired - put_aside))
+    local left = math.min(BATCH_JOBS, outcome_room - #taken - chosen) - expired - put_aside
+    return math.max(1, math.min(room, want - #taken - chosen, left))
   end
 end
 
@@ -49,7 +51,8 @@ local function is_callable(keys, id, entry, counted, deliveries)
   if not deadline or deadline > now_ms or tonumber(counted or 0) > 0 then return true end
   local handed_out = deliveries()
   remove(keys, id)
-  record_expired(keys, id, handed_out, counted, counted_bytes(entry), caller_of(entry))
+  local chain = field(entry, 'chain')
+  record_expired(keys, id, handed_out, counted, counted_bytes(entry), caller_of(entry), chain)
   expired = expired + 1
   return false
 end

@@ -1,0 +1,136 @@
+//! Which ends of jobs other buckets are given a job for, and how many of these jobs wait for it at most.
+
+use dripfeed_job::chain::NO_TARGET;
+use dripfeed_job::{BucketName, Chain, Ending, OutcomeTargets, Submission};
+
+use crate::error::BucketError;
+use crate::settings::Keep;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnOutcome {
+    /// None twice. Empty: no end goes anywhere.
+    pub targets: Vec<OutcomeTarget>,
+    /// The most outcome jobs that wait for their bucket.
+    pub most: u64,
+    /// The most bytes of them together.
+    pub bytes: u64,
+}
+
+/// A bucket that gets a job for each end of such a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeTarget {
+    pub bucket: BucketName,
+    /// At least one.
+    pub outcomes: Vec<Ending>,
+}
+
+impl OnOutcome {
+    /// Of an outcome job that waits, besides what the upstream answered: names, id, caller, reason, content type, each
+    /// bounded, and some of their bytes written as six.
+    const MOST_BESIDES: u64 = 4 << 10;
+
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// The most outcome jobs of one end.
+    #[must_use]
+    pub fn most_of_one(&self) -> u64 {
+        let of = |ending: &Ending| self.targets.iter().filter(|target| target.outcomes.contains(ending)).count() as u64;
+        Ending::ALL.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// The most bytes that one takes while it waits.
+    #[must_use]
+    pub const fn largest(keep: &Keep) -> u64 {
+        keep.failed_answer_bytes + Self::MOST_BESIDES
+    }
+
+    /// Whether nothing may be taken until some are handed over. `most`: how many wait, `bytes`: of how many bytes.
+    pub(crate) fn is_full(&self, waiting: u64, bytes: u64, keep: &Keep) -> bool {
+        let of_one = self.most_of_one();
+        let room = self.bytes.saturating_sub(bytes) / (Self::largest(keep) * of_one.max(1));
+        of_one > 0 && (self.most.saturating_sub(waiting) < of_one || room == 0)
+    }
+
+    /// What is wrong with it, in a sentence; None when nothing is. `keep`: of its bucket.
+    #[must_use]
+    pub fn fault(&self, bucket: &BucketName, keep: &Keep) -> Option<String> {
+        let mut names: Vec<&str> = self.targets.iter().map(|target| target.bucket.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Some(format!("the bucket `{}` is named twice: write all of its outcomes together", pair[0]));
+        }
+        if names.contains(&NO_TARGET) {
+            return Some(format!("no bucket `{NO_TARGET}` can be a target: jobs choose none of them by that word"));
+        }
+        if names.len() > OutcomeTargets::MOST {
+            return Some(format!("{} targets are too many: use at most {}", names.len(), OutcomeTargets::MOST));
+        }
+        let largest = self.most_of_one() * Self::largest(keep);
+        if self.most < self.most_of_one() || self.bytes < largest {
+            return Some(format!(
+                "keep.most_outbox and keep.outbox_bytes leave no room for what one job of `{bucket}` makes: use at \
+                 least {} and {largest}B",
+                self.most_of_one()
+            ));
+        }
+        None
+    }
+
+    /// As the scripts read it (outbox.lua), behind what is kept; empty where no end goes anywhere.
+    pub(crate) fn packed(&self, keep: &Keep) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let (most, bytes) = (self.most, self.bytes);
+        let (largest, answer, depth) = (Self::largest(keep), keep.failed_answer_bytes, Chain::MOST_DEPTH);
+        let mut text = format!("\nbounds {most} {bytes} {largest} {answer} {depth}");
+        for OutcomeTarget { bucket, outcomes } in &self.targets {
+            text.push_str(&format!("\nto {bucket}"));
+            outcomes.iter().for_each(|outcome| text.push_str(&format!(" {outcome}")));
+        }
+        text
+    }
+
+    /// What would be ignored.
+    pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
+        let chosen = submission.chain.targets.iter().flat_map(OutcomeTargets::names);
+        let is_listed = |name: &BucketName| self.targets.iter().any(|target| target.bucket == *name);
+        match chosen.into_iter().find(|name| !is_listed(name)) {
+            Some(unknown) => Err(BucketError::OutcomeTarget(unknown.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    fn to(bucket: &str, outcomes: &[Ending]) -> OutcomeTarget {
+        OutcomeTarget { bucket: bucket.parse().unwrap(), outcomes: outcomes.to_vec() }
+    }
+
+    #[test]
+    fn a_job_makes_as_many_as_one_end_has_targets() {
+        let targets = vec![to("a", &[Ending::Dead]), to("b", &[Ending::Delivered, Ending::Dead])];
+        let on_outcome = OnOutcome { targets, most: 10, bytes: 1 << 20 };
+        assert_eq!((on_outcome.most_of_one(), OnOutcome::default().most_of_one()), (2, 0));
+    }
+
+    #[test]
+    fn a_choice_that_the_bucket_does_not_list_is_refused() {
+        let on_outcome = OnOutcome { targets: vec![to("a", &[Ending::Dead])], most: 10, bytes: 1 << 20 };
+        let choosing =
+            |text: &str| Submission { chain: Chain { depth: 0, targets: text.parse().ok() }, ..Submission::default() };
+        for text in ["a", "none"] {
+            assert!(on_outcome.refuse_unsupported(&choosing(text)).is_ok(), "{text}");
+        }
+        assert!(on_outcome.refuse_unsupported(&Submission::default()).is_ok());
+        assert!(on_outcome.refuse_unsupported(&choosing("a,b")).is_err());
+        assert!(OnOutcome::default().refuse_unsupported(&choosing("none")).is_ok());
+    }
+}

@@ -1,0 +1,145 @@
+//! No bound is passed, and nothing is lost where one is reached.
+
+use dripfeed_bucket::*;
+use dripfeed_store::Durability;
+use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take};
+use dripfeed_tests::cluster::TestCluster;
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::until;
+
+use super::{brief, hand_over, is_late, outbox, reported, reporting, to};
+
+const JOBS: usize = 20;
+const MOST: u64 = 5;
+const ROOM: u64 = 3;
+
+/// Takes and settles as much as it may. The most that waited at once.
+async fn work(from: &Bucket, replica: &Replica) -> u64 {
+    let mut most = 0;
+    while let Take::Jobs(jobs) = replica.take(10).await.expect("Redis answers") {
+        for taken in jobs {
+            settle(replica, taken, DELIVERED).await;
+        }
+        most = most.max(from.census().await.expect("Redis answers").outbox);
+    }
+    most
+}
+
+/// Of a source and a full target, until all is through.
+async fn all_is_reported_within_the_bounds(from: &Bucket, events: &Bucket) {
+    let targets = Buckets::new([from.clone(), events.clone()]);
+    let mut ids = Vec::new();
+    for n in 0..JOBS {
+        ids.push(submit(from, job(n.to_string())).await.id.to_string());
+    }
+    let (replica, mut courier) = (join(from, "r").await, OutcomeCourier::new(from.clone()));
+    assert_eq!(work(from, &replica).await, MOST);
+    let census = from.census().await.expect("Redis answers");
+    assert_eq!((census.pace.reason, census.level), ("outbox_full", JOBS as u64 - MOST), "the source has stopped");
+
+    let mut all = Vec::new();
+    while all.len() < JOBS {
+        let end = hand_over(&mut courier, &targets).await;
+        assert!(matches!(end, HandedOver::Waiting(_) | HandedOver::All), "{end:?}");
+        let level = events.census().await.expect("Redis answers").level;
+        assert!((1..=ROOM).contains(&level), "{level} of {ROOM}");
+        all.extend(reported(events).await.into_keys());
+        assert!(work(from, &replica).await <= MOST);
+    }
+    all.sort();
+    ids.sort();
+    assert_eq!(all, ids);
+    let census = from.census().await.expect("Redis answers");
+    assert_eq!((census.level, census.outbox, census.outbox_handed_over), (0, 0, JOBS as u64));
+}
+
+fn events() -> BucketSettings {
+    BucketSettings { capacity: ROOM, ..buckets::settings("events") }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_target_stops_the_source_and_passes_no_bound() {
+    let redis = TestRedis::start().await;
+    let from = buckets::open(&redis, reporting("from", vec![to("events")], MOST)).await;
+    let events = buckets::open(&redis, events()).await;
+    all_is_reported_within_the_bounds(&from, &events).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn also_in_a_cluster_with_the_two_in_different_slots() {
+    let cluster = TestCluster::start(2, 0, "").await;
+    let store = cluster.store(Durability::Everysec).await;
+    let from = Bucket::new(store.clone(), reporting("work", vec![to("events")], MOST));
+    let events = Bucket::new(store, events());
+    let owners = [cluster.owner_of("{work}").await, cluster.owner_of("{events}").await];
+    assert_ne!(owners[0], owners[1], "they are on different nodes");
+    all_is_reported_within_the_bounds(&from, &events).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_take_leaves_room_for_all_that_is_in_flight() {
+    let redis = TestRedis::start().await;
+    let from = buckets::open(&redis, reporting("from", vec![to("a"), to("b")], MOST)).await;
+    for n in 0..JOBS {
+        submit(&from, job(n.to_string())).await;
+    }
+    let replica = join(&from, "r").await;
+    let held = take(&replica, 10).await;
+    assert_eq!(held.len() as u64, MOST / 2, "each end makes two");
+    assert!(matches!(replica.take(10).await.expect("Redis answers"), Take::Idle(_)));
+    let waiting = from.jobs(None, None, 100).await.expect("Redis answers").items;
+    let id = waiting.iter().map(|job| job.id).max().expect("a job waits");
+    assert!(matches!(from.cancel(id).await, Err(BucketError::OutboxFull)), "nor is there room for its end");
+    for taken in held {
+        settle(&replica, taken, DELIVERED).await;
+    }
+    assert_eq!(outbox(&redis, "from").await, MOST - 1);
+    assert!(matches!(replica.take(10).await.expect("Redis answers"), Take::Idle(_)));
+    // What is purged makes none.
+    from.purge().await.expect("Redis answers");
+    assert_eq!(outbox(&redis, "from").await, MOST - 1);
+    assert_eq!(from.cancel(id).await.expect("Redis answers"), Cancel::Ended(dripfeed_job::Ending::Cancelled));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_that_expire_together_pass_no_bound() {
+    let redis = TestRedis::start().await;
+    let from = buckets::open(&redis, reporting("from", vec![to("events")], MOST)).await;
+    for n in 0..JOBS {
+        let id = submit(&from, brief()).await.id;
+        if n == JOBS - 1 {
+            is_late(&redis, id).await;
+        }
+    }
+    let replica = join(&from, "r").await;
+    until("all have expired that may", async || {
+        assert!(matches!(replica.take(10).await.expect("Redis answers"), Take::Idle(_)));
+        assert!(outbox(&redis, "from").await <= MOST);
+        from.census().await.expect("Redis answers").pace.reason == "outbox_full"
+    })
+    .await;
+    assert_eq!(from.census().await.expect("Redis answers").level, JOBS as u64 - MOST);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_maxmemory_what_was_called_is_settled_and_its_outcome_kept() {
+    let redis = TestRedis::start().await;
+    let from = buckets::open(&redis, reporting("from", vec![to("events")], 100)).await;
+    let events = buckets::open(&redis, buckets::settings("events")).await;
+    let targets = Buckets::new([events.clone()]);
+    let (replica, mut courier) = (join(&from, "r").await, OutcomeCourier::new(from.clone()));
+    for n in 0..JOBS {
+        submit(&from, job(n.to_string())).await;
+    }
+    let held = take(&replica, JOBS).await;
+    redis.ask::<String>("CONFIG SET maxmemory 1").await;
+    for taken in held {
+        settle(&replica, taken, DELIVERED).await;
+    }
+    assert_eq!(outbox(&redis, "from").await, JOBS as u64);
+    assert!(matches!(hand_over(&mut courier, &targets).await, HandedOver::Waiting(_)));
+    assert_eq!(outbox(&redis, "from").await, JOBS as u64);
+    redis.ask::<String>("CONFIG SET maxmemory 0").await;
+    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(reported(&events).await.len(), JOBS);
+}
