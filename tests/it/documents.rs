@@ -8,6 +8,7 @@ mod crates;
 /// What KEDA asks, as its manifests say.
 mod keda;
 /// The commands of the operations guide.
+mod on_outcome;
 mod operations;
 /// Files that README.md and SECURITY.md name.
 mod paths;

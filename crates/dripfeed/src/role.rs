@@ -6,6 +6,7 @@ pub(crate) mod drain;
 mod grpc;
 mod history;
 pub(crate) mod intake;
+pub(crate) mod outcomes;
 pub(crate) mod processor;
 mod redis_memory;
 mod redis_monitor;

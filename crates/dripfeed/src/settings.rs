@@ -78,6 +78,7 @@ impl Settings {
         let mut reader = Reader::new(&tree, errors);
         reader.refuse_unknown_sections(&["keys", "redis", "intake", "grpc", "processor", "log", "buckets", "defaults"]);
         let buckets = bucket::read(&mut reader);
+        bucket::check_on_outcome(&mut reader, &buckets);
         let keys = key::read(&mut reader, &buckets);
         let redis = redis::read(&mut reader);
         redis::check_keys(&mut reader, redis.as_ref(), &buckets);

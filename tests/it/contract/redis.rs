@@ -17,6 +17,7 @@ pub(crate) const WORK: &str = r#"
 upstream = "{upstream}"
 max_share = "50%"
 timeout = "60s"
+on_outcome = { bucket = "list", outcomes = ["dead"] }
 [buckets.stream.leak]
 rate = "100/s"
 tiers = [{ kind = "fixed", limit = 1000, period = "1m" }]

@@ -40,6 +40,10 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     if bucket.reason == "dead_full" {
         add("bad", "its dead letters are full, so it stopped calling", "replay or delete dead letters");
     }
+    if bucket.reason == "outbox_full" {
+        let what_to_do = "see whether the buckets of its on_outcome are full, and their upstreams answer";
+        add("bad", "its outbox is full, so it stopped calling", what_to_do);
+    }
     if bucket.replicas == 0 && bucket.level > 0 {
         let waiting = numbers::counted(bucket.level, "job waits", "jobs wait");
         add("bad", &format!("no processor serves it, and {waiting}"), "start one: dripfeed -c FILE processor");

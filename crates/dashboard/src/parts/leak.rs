@@ -22,7 +22,7 @@ impl State {
     pub fn of(bucket: &Row) -> Self {
         match bucket.reason.as_str() {
             "paused" => state("‖", "paused", "look"),
-            "dead_full" => state("■", "stopped", "bad"),
+            "dead_full" | "outbox_full" => state("■", "stopped", "bad"),
             _ if bucket.replicas == 0 && bucket.level > 0 => state("■", "no processor", "bad"),
             "held" => state("◆", "throttled", "look"),
             "used_up" => state("◆", "quota used up", "look"),
@@ -67,6 +67,7 @@ impl Why {
             "refusals" => cut("the upstream refuses calls"),
             "timeouts" => cut("calls time out"),
             "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
+            "outbox_full" => why("Stopped", ": its outcomes wait until other buckets have room.".to_owned()),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
             _ if bucket.replicas.is_empty() => why("No processor", format!(" serves it. Its rate is {target}.")),
             _ => Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) },

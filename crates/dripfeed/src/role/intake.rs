@@ -20,7 +20,7 @@ use super::connect::{self, Connected};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, history, listen, replays, retention};
+use super::{Arguments, FOR_HEALTH, buckets, history, listen, outcomes, replays, retention};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -194,6 +194,7 @@ impl IntakeRole {
         let served = tokio::select! {
             served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
             never = retention::keep(&self.buckets) => match never {},
+            never = outcomes::hand_over(&self.buckets) => match never {},
             never = replays::go_on(&self.buckets) => match never {},
             never = history::keep(&self.buckets) => match never {},
             never = submit_scheduled(&self.intake) => match never {},

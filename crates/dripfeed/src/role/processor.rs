@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::connect::{self, Connected};
 use super::reload::Reloading;
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, listen};
+use super::{Arguments, FOR_HEALTH, buckets, listen, outcomes};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -57,8 +57,11 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let wanted = settings.processor.buckets.clone();
     let lanes = |settings: &Settings| lanes(settings, &wanted, &connected, &buckets);
     let first = lanes(settings);
+    let of_outcomes = Arc::new(Buckets::default());
+    of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
     let reload = |settings: &Settings| {
         served.replace(settings);
+        of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
         processor.reconcile(lanes(settings));
         Ok(())
     };
@@ -71,6 +74,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     tokio::select! {
         () = processor.run(first, stop.clone()) => {}
         () = draining => {}
+        never = outcomes::hand_over(&of_outcomes) => match never {},
         never = reloading.forever(reload) => match never {},
     }
     drained.cancel();

@@ -1,11 +1,12 @@
 //! `[buckets.NAME]`, each laid over `[defaults]`.
 
 mod checks;
+mod on_outcome;
 mod section;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{BucketLimits, BucketSettings, Fair, Keep, Kind, WhenDeadFull};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Fair, Keep, Kind, OnOutcome, WhenDeadFull};
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Retry};
 use dripfeed_processor::Upstream;
@@ -32,6 +33,10 @@ impl ConfiguredBucket {
         BucketSettings { durability, ..self.settings.clone() }
     }
 
+    pub(crate) const fn on_outcome(&self) -> &OnOutcome {
+        &self.settings.on_outcome
+    }
+
     /// The key of the jobs, where it isn't the one that every bucket has.
     pub(crate) fn key(&self) -> Option<&str> {
         self.settings.key.as_deref()
@@ -53,6 +58,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
     }
     buckets
 }
+
+pub(super) use self::on_outcome::check as check_on_outcome;
 
 /// What lies under every bucket. When something is wrong with `[defaults]`, that is reported once, and the buckets are
 /// read as if nobody had changed it.
@@ -80,6 +87,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         refuse_for_list(reader, &path, &section);
     }
     check_key(reader, &place, &section.key);
+    let on_outcome = on_outcome::of(&section);
     let Section { upstream, upstream_ca_file, method, timeout, connect_timeout, headers, headers_file, .. } = section;
     let Section { signing_secret, signing_secret_file, allow_private, max_answer, leak, .. } = section;
     let leak = super::leak::read(reader, &place, leak);
@@ -134,6 +142,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
                 ConfiguredWhenDeadFull::Hold => WhenDeadFull::Hold,
             },
         },
+        on_outcome,
         client_address: match forward_client_address {
             true => ClientAddress::Forwarded,
             false => ClientAddress::Dropped,
@@ -149,6 +158,7 @@ fn for_kind(mut defaults: Json, own: &Json) -> Json {
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
         defaults["fair"] = json!({ "by": "off", "weights": {} });
+        defaults["on_outcome"] = json!([]);
         defaults["keep"]["when_dead_full"] = json!("drop_oldest");
     }
     defaults

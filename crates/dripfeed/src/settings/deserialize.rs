@@ -1,15 +1,46 @@
 //! Quantities as people write them, for `#[serde(deserialize_with = …)]`: each names what it expects.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
 use dripfeed_job::rate::EXACT;
-use dripfeed_job::{duration, size};
+use dripfeed_job::{BucketName, duration, size};
 use ipnet::IpNet;
-use serde::Deserializer;
-use serde::de::{Error, Unexpected, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// A table, or a list of them.
+pub(super) fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    from.deserialize_any(OneOrMany(PhantomData))
+}
+
+/// A bucket's name.
+pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<BucketName, D::Error> {
+    let text = from.deserialize_any(Text("the name of a bucket"))?;
+    text.parse().map_err(Error::custom)
+}
+
+struct OneOrMany<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table or a list of tables")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<T>, A::Error> {
+        Ok(vec![T::deserialize(MapAccessDeserializer::new(map))?])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vec<T>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq))
+    }
+}
 
 /// A whole number of 1 or more.
 pub(super) fn one_or_more<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {

@@ -41,6 +41,8 @@ pub(crate) struct BucketState {
     pub(crate) dead: u64,
     /// Bytes of all dead letters.
     dead_bytes: u64,
+    /// Outcome jobs that wait until their bucket has room.
+    outbox: u64,
     /// Age of the oldest job in the bucket; null when it is empty.
     #[schema(required)]
     oldest_age_ms: Option<u64>,
@@ -68,7 +70,7 @@ struct PaceState {
     effective_per_s: Option<f64>,
     /// The reason for the effective rate: `target`, `held` (throttled by the upstream), `used_up` (a tier's quota is
     /// used up), `refusals` or `timeouts` (the rate was cut for them, and recovers), `paused`, `dead_full` (see
-    /// keep.when_dead_full) or `no_rate`.
+    /// keep.when_dead_full), `outbox_full` (outcomes wait until other buckets have room) or `no_rate`.
     reason: &'static str,
     /// The time left of a throttle that the upstream asked for.
     #[schema(required)]
@@ -97,6 +99,10 @@ struct Totals {
     /// Dead letters deleted to make room, or for their age.
     dead_dropped: u64,
     dead_replayed: u64,
+    /// Outcome jobs that other buckets have accepted.
+    outbox_handed_over: u64,
+    /// Outcomes that went no further, because their chain was too long.
+    outbox_chains: u64,
 }
 
 impl BucketState {
@@ -113,6 +119,8 @@ impl BucketState {
             recovered: census.recovered,
             dead_dropped: census.dead_dropped,
             dead_replayed: census.dead_replayed,
+            outbox_handed_over: census.outbox_handed_over,
+            outbox_chains: census.outbox_chains,
         };
         Self {
             name,
@@ -128,6 +136,7 @@ impl BucketState {
             parked: census.parked,
             dead: census.dead,
             dead_bytes: census.dead_bytes,
+            outbox: census.outbox,
             oldest_age_ms: census.oldest_age.map(ms_up),
             accepted_per_s: census.accepted_per_s,
             refused_per_s: census.refused_per_s,

@@ -91,7 +91,7 @@ struct BucketGauge {
     value: fn(&Census) -> Option<f64>,
 }
 
-const GAUGES: [BucketGauge; 8] = [
+const GAUGES: [BucketGauge; 9] = [
     BucketGauge { name: "bucket_level", help: "Jobs in the bucket", unit: None, value: |c| Some(count(c.level)) },
     BucketGauge {
         name: "bucket_capacity",
@@ -119,6 +119,12 @@ const GAUGES: [BucketGauge; 8] = [
     },
     BucketGauge { name: "dead_letters", help: "Dead letters stored", unit: None, value: |c| Some(count(c.dead)) },
     BucketGauge {
+        name: "outbox_jobs",
+        help: "Outcome jobs that wait until their bucket has room",
+        unit: None,
+        value: |c| Some(count(c.outbox)),
+    },
+    BucketGauge {
         name: "pace_target",
         help: "Configured calls per second",
         unit: None,
@@ -139,7 +145,7 @@ struct BucketCounter {
     value: fn(&Census) -> u64,
 }
 
-const COUNTERS: [BucketCounter; 2] = [
+const COUNTERS: [BucketCounter; 4] = [
     BucketCounter {
         name: "dead_letters_dropped",
         help: "Dead letters deleted to make room, or for their age",
@@ -149,6 +155,16 @@ const COUNTERS: [BucketCounter; 2] = [
         name: "dead_letters_replayed",
         help: "Dead letters that became new jobs",
         value: |c| c.dead_replayed,
+    },
+    BucketCounter {
+        name: "outbox_handed_over",
+        help: "Outcome jobs that other buckets have accepted",
+        value: |c| c.outbox_handed_over,
+    },
+    BucketCounter {
+        name: "outbox_chains_ended",
+        help: "Outcomes that went no further because their chain was too long",
+        value: |c| c.outbox_chains,
     },
 ];
 

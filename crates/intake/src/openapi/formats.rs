@@ -1,6 +1,6 @@
 //! Text formats of the job crate's types, for the API description. Each pattern is defined beside its type.
 
-use dripfeed_job::{duration, group, idempotency, priority, rate, share, size};
+use dripfeed_job::{chain, duration, group, idempotency, priority, rate, share, size};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -29,4 +29,5 @@ formats! {
     IdempotencyKey: idempotency::PATTERN, "order-17";
     Priority: priority::PATTERN, "high";
     Group: group::PATTERN, "tenant-17";
+    OutcomeTargets: chain::PATTERN, "events,mail";
 }

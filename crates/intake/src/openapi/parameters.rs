@@ -69,6 +69,11 @@ pub(crate) struct Options {
     /// Whose turn the job waits for, with `fair.by = "group"`.
     #[param(rename = "Dripfeed-Group", value_type = formats::Group, inline, required = false)]
     group: Option<String>,
+    /// Which targets of the bucket's `on_outcome` are given a job for the end of this one: names with commas between
+    /// them, or `none`; all when left out. Their job's payload is an ended `Job`, as in the list of outcomes, and its
+    /// idempotency key `BUCKET/ID/OUTCOME`.
+    #[param(rename = "Dripfeed-On-Outcome", value_type = formats::OutcomeTargets, inline, required = false)]
+    on_outcome: Option<String>,
     /// Retries after the first attempt.
     #[param(rename = "Dripfeed-Retries", minimum = 0, maximum = 100)]
     retries: Option<u32>,

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::openapi::formats::{Duration, Group, Priority};
+use crate::openapi::formats::{Duration, Group, OutcomeTargets, Priority};
 
 /// The job of each tick: `body`, or `body_base64`.
 #[derive(Deserialize, ToSchema)]
@@ -57,6 +57,8 @@ pub(crate) struct ScheduleJobOptions {
     priority: String,
     #[schema(required = false, value_type = Group, inline)]
     group: String,
+    #[schema(required = false, value_type = OutcomeTargets, inline)]
+    on_outcome: String,
     #[schema(required = false, minimum = 0, maximum = 100)]
     retries: u32,
     #[schema(required = false, value_type = Duration, inline)]

@@ -33,6 +33,10 @@ pub(super) struct Options {
     /// Group whose turn the job waits for, in a bucket with fair.by = "group"
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
+    /// Which targets of the bucket's on_outcome are given this job's outcome: names with commas, or none
+    /// [default: all]
+    #[arg(long, value_name = "BUCKETS")]
+    on_outcome: Option<String>,
     /// Retries after the first attempt
     #[arg(long, value_name = "NUMBER")]
     retries: Option<String>,
@@ -45,7 +49,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn named(&self) -> [(&'static str, Option<&str>); 10] {
+    fn named(&self) -> [(&'static str, Option<&str>); 11] {
         [
             ("idempotency-key", self.idempotency_key.as_deref()),
             ("dripfeed-delay", self.delay.as_deref()),
@@ -55,6 +59,7 @@ impl Options {
             ("dripfeed-path", self.path.as_deref()),
             ("dripfeed-priority", self.priority.as_deref()),
             ("dripfeed-group", self.group.as_deref()),
+            ("dripfeed-on-outcome", self.on_outcome.as_deref()),
             ("dripfeed-retries", self.retries.as_deref()),
             ("dripfeed-timeout", self.timeout.as_deref()),
         ]

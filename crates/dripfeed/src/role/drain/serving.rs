@@ -1,8 +1,9 @@
 //! Serves a bucket with the settings that it had, and admits nothing, until it is empty.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Census};
+use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Buckets, Census};
 use dripfeed_job::Ending;
 use dripfeed_processor::{Connector, Processor, Upstream};
 use dripfeed_store::Durability;
@@ -14,6 +15,7 @@ use super::{Arguments, NotedPlaces, end_schedules, print, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::open_files;
 use crate::role::connect::Connected;
+use crate::role::outcomes;
 use crate::role::served::described;
 use crate::settings::Settings;
 
@@ -41,7 +43,7 @@ pub(super) async fn run(
     let bucket = Bucket::new(store.clone(), configured.settings(connected.durability));
     end_schedules(&bucket).await?;
     let before = bucket.census().await?;
-    if before.level == 0 {
+    if is_empty(&before) {
         return report(arguments, &before, &before, &described(&place, store));
     }
     if before.paused && !arguments.resume {
@@ -49,7 +51,7 @@ pub(super) async fn run(
         return Err(Failure::new(Exit::RefusedForNow, message));
     }
     let noting = NotedPlaces::begin(store, vec![place.clone()]).await?;
-    let after = drain(&bucket, &configured.upstream, settings, stop).await;
+    let after = drain(&bucket, &configured.upstream, settings, connected, stop).await;
     noting.end(&place).await;
     report(arguments, &before, &after?, &described(&place, store))
 }
@@ -59,6 +61,7 @@ async fn drain(
     bucket: &Bucket,
     upstream: &Upstream,
     settings: &Settings,
+    connected: &Connected,
     stop: &CancellationToken,
 ) -> Result<Census, Failure> {
     bucket.resume().await?;
@@ -77,9 +80,19 @@ async fn drain(
         emptied
     };
     let lanes = vec![(bucket.clone(), upstream.clone())];
-    let (emptied, ()) = tokio::join!(emptied, processor.run(lanes, done.clone()));
-    emptied?;
+    let of_outcomes = Arc::new(Buckets::default());
+    of_outcomes.replace(outcomes::involved(settings, connected, &of_outcomes));
+    let drained = async { tokio::join!(emptied, processor.run(lanes, done.clone())).0 };
+    tokio::select! {
+        emptied = drained => emptied?,
+        never = outcomes::hand_over(&of_outcomes) => match never {},
+    }
     Ok(bucket.census().await?)
+}
+
+/// Nor does an outcome wait for its bucket.
+const fn is_empty(census: &Census) -> bool {
+    census.level == 0 && census.outbox == 0
 }
 
 /// Returns when nothing is in it, or at `stop`.
@@ -87,7 +100,7 @@ async fn empty(bucket: &Bucket, stop: &CancellationToken) -> Result<(), Failure>
     let mut line = Instant::now();
     loop {
         match bucket.census().await {
-            Ok(census) if census.level == 0 => return Ok(()),
+            Ok(census) if is_empty(&census) => return Ok(()),
             Ok(census) if line.elapsed() >= BETWEEN_LINES => {
                 line = Instant::now();
                 progress(bucket, &census);
@@ -110,6 +123,10 @@ fn progress(bucket: &Bucket, census: &Census) {
             %bucket, level,
             "no dead letter may go for another: raise keep.most_dead or keep.dead_bytes in the file that is drained \
              with, or set keep.when_dead_full = \"drop_oldest\" there, and drain again"
+        ),
+        "outbox_full" => tracing::warn!(
+            %bucket, level,
+            "its outcomes wait until the buckets of its on_outcome have room: see whether these are served"
         ),
         "paused" => tracing::warn!(%bucket, level, "the bucket is paused: drain again with --resume"),
         _ => tracing::info!(%bucket, level, in_flight, parked, "draining"),

@@ -33,12 +33,14 @@ pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep:
 pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
     let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
     let takes_turns = section.fair.by != FairBy::Off;
-    let refused: [(&[&str], bool, &str); 6] = [
+    let reports = !section.on_outcome.is_empty();
+    let refused: [(&[&str], bool, &str); 7] = [
         (&["fair", "by"], takes_turns, "callers can't take turns in a list"),
         (&["fair", "weights"], true, "callers can't take turns in a list"),
         (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
         (&["retry", "first"], true, "a list has no second attempt"),
         (&["retry", "max"], true, "a list has no second attempt"),
+        (&["on_outcome"], reports, "a list has no outbox for the ends of its jobs"),
         (&["keep", "when_dead_full"], holds, "a list can't keep jobs that wait to be buried"),
     ];
     for (key, not_possible, why) in refused {

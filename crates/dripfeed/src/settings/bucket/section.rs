@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dripfeed_bucket::{FairBy, MaxShare, Weights};
+use dripfeed_job::{BucketName, Ending};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -46,8 +47,18 @@ pub(super) struct Section {
     #[serde(deserialize_with = "deserialize::one_or_more")]
     pub(super) deliveries: u32,
     pub(super) keep: KeepSection,
+    #[serde(deserialize_with = "deserialize::one_or_many")]
+    pub(super) on_outcome: Vec<TargetSection>,
     pub(super) forward_client_address: bool,
     pub(super) limits: Vec<Json>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { bucket = \"events\", outcomes = [\"dead\"] }")]
+pub(super) struct TargetSection {
+    #[serde(deserialize_with = "deserialize::name")]
+    pub(super) bucket: BucketName,
+    pub(super) outcomes: Vec<Ending>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -101,6 +112,10 @@ pub(super) struct KeepSection {
     #[serde(deserialize_with = "deserialize::size")]
     pub(super) dead_bytes: u64,
     pub(super) when_dead_full: ConfiguredWhenDeadFull,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) most_outbox: u64,
+    #[serde(deserialize_with = "deserialize::size")]
+    pub(super) outbox_bytes: u64,
 }
 
 #[derive(Clone, Copy, Deserialize)]

@@ -99,3 +99,36 @@ fn a_body_larger_than_a_script_may_read_is_refused() {
     let more = reported("[intake]\nmax_body = \"4194305B\"");
     assert!(more.contains("intake.max_body: use at most 4MiB"), "{more}");
 }
+
+#[test]
+fn the_targets_of_outcomes_are_other_buckets_with_room() {
+    let with = |on_outcome: &str, more: &str| {
+        reported(&format!(
+            "[buckets.a]\nupstream = \"http://127.0.0.1:1/\"\non_outcome = {on_outcome}\n{more}\n\
+             [buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n[buckets.small]\nupstream = \"http://127.0.0.1:1/\"\n\
+             capacity_bytes = \"5KiB\"\n"
+        ))
+    };
+    let to = |bucket: &str| format!("{{ bucket = \"{bucket}\", outcomes = [\"dead\"] }}");
+    for sound in ["[]", &to("b"), &format!("[{}]", to("b")), &format!("[{}, {}]", to("b"), to("small"))] {
+        let more = if sound.contains("small") { "keep.failed_answer = \"1KiB\"" } else { "" };
+        assert_eq!(with(sound, more), "taken", "{sound}");
+    }
+    for (on_outcome, more, why) in [
+        (to("c"), "", "there is no bucket `c`: add it, or name another one"),
+        (to("a"), "", "a bucket can't be its own target"),
+        (to("none"), "", "no bucket `none` can be a target"),
+        (to("http://b"), "", "buckets.a.on_outcome"),
+        (format!("[{}, {}]", to("b"), to("b")), "", "`b` is named twice"),
+        ("{ bucket = \"b\", outcomes = [] }".to_owned(), "", "no outcomes go to `b`"),
+        ("{ bucket = \"b\", outcomes = [\"lost\"] }".to_owned(), "", "isn't known here: use delivered, dead, expired"),
+        ("{ bucket = \"b\" }".to_owned(), "", "the key `outcomes` is missing"),
+        ("\"b\"".to_owned(), "", "must be a table or a list of tables"),
+        (to("small"), "keep.failed_answer = \"2KiB\"", "`small` has no room for an outcome: raise its capacity_bytes"),
+        (to("b"), "keep.outbox_bytes = \"4KiB\"", "leave no room for what one job of `a` makes"),
+        (to("b"), "kind = \"list\"", "a list has no outbox for the ends of its jobs"),
+    ] {
+        let reported = with(&on_outcome, more);
+        assert!(reported.contains(why), "{on_outcome} {more}: {reported}");
+    }
+}

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 
-use crate::openapi::formats::{Duration, Group, IdempotencyKey, Priority};
+use crate::openapi::formats::{Duration, Group, IdempotencyKey, OutcomeTargets, Priority};
 
 /// At least one item.
 pub(super) struct BatchItems;
@@ -89,6 +89,8 @@ struct BatchOptions {
     priority: String,
     #[schema(required = false, value_type = Group, inline)]
     group: String,
+    #[schema(required = false, value_type = OutcomeTargets, inline)]
+    on_outcome: String,
     #[schema(required = false, minimum = 0, maximum = 100)]
     retries: u32,
     #[schema(required = false, value_type = Duration, inline)]

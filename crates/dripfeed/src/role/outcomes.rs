@@ -1,0 +1,58 @@
+//! Hands over the outcome jobs of buckets, in every role that serves them: one process at a time does it for a bucket.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dripfeed_bucket::{Bucket, Buckets, OutcomeCourier};
+use dripfeed_job::BucketName;
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::buckets;
+use super::connect::Connected;
+use crate::settings::Settings;
+
+/// A bucket that comes with a reload is served within this time.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Those from which ends go elsewhere, and those that they go to.
+pub(crate) fn involved(settings: &Settings, connected: &Connected, running: &Buckets) -> Vec<Bucket> {
+    let targets = |name: &BucketName| settings.buckets.get(name).map(|bucket| bucket.on_outcome().targets.as_slice());
+    let is_source = |name: &BucketName| targets(name).is_some_and(|targets| !targets.is_empty());
+    let is_target =
+        |name: &BucketName| settings.buckets.keys().filter_map(targets).flatten().any(|target| target.bucket == *name);
+    buckets::configured(settings, |name| is_source(name) || is_target(name), connected, running)
+}
+
+/// From those of `buckets` that have `on_outcome`, to whichever of them it names.
+pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
+    // All end with this.
+    let mut couriers = JoinSet::new();
+    let mut running: BTreeMap<BucketName, AbortHandle> = BTreeMap::new();
+    loop {
+        let all = buckets.all();
+        running.retain(|name, courier| {
+            let stays = all.contains_key(name) && !courier.is_finished();
+            if !stays {
+                courier.abort();
+            }
+            stays
+        });
+        while couriers.try_join_next().is_some() {}
+        for (name, bucket) in all.iter().filter(|(_, bucket)| !bucket.settings().on_outcome.is_empty()) {
+            running
+                .entry(name.clone())
+                .or_insert_with(|| couriers.spawn(keep_handing_over(bucket.clone(), Arc::clone(buckets))));
+        }
+        drop(all);
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+async fn keep_handing_over(from: Bucket, buckets: Arc<Buckets>) {
+    let mut courier = OutcomeCourier::new(from);
+    loop {
+        courier.round(&buckets).await;
+    }
+}
