@@ -98,7 +98,7 @@ impl BucketSettings {
 
     /// What is kept, and which ends go elsewhere, as scripts that end jobs read it.
     pub(crate) fn packed_ends(&self) -> String {
-        self.keep.packed() + &self.on_outcome.packed(&self.keep)
+        self.keep.packed() + &self.on_outcome.packed(self.keep.failed_answer_bytes)
     }
 }
 

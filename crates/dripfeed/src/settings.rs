@@ -14,6 +14,7 @@ mod layers;
 mod leak;
 mod limits;
 mod log;
+mod on_outcome;
 mod processor;
 mod read;
 mod redis;
@@ -78,7 +79,7 @@ impl Settings {
         let mut reader = Reader::new(&tree, errors);
         reader.refuse_unknown_sections(&["keys", "redis", "intake", "grpc", "processor", "log", "buckets", "defaults"]);
         let buckets = bucket::read(&mut reader);
-        bucket::check_on_outcome(&mut reader, &buckets);
+        on_outcome::check(&mut reader, &buckets);
         let keys = key::read(&mut reader, &buckets);
         let redis = redis::read(&mut reader);
         redis::check_keys(&mut reader, redis.as_ref(), &buckets);

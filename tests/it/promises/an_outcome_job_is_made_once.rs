@@ -1,5 +1,5 @@
-//! An outcome job is made once: of each end whose kind `on_outcome` names its bucket gets one job, whatever is killed on
-//! the way, and the bounds of both buckets hold.
+//! An outcome job is made once: for each end whose kind `on_outcome` names its bucket gets one job, whatever is killed
+//! on the way, and the bounds of both buckets hold.
 
 mod bounds;
 mod chains;

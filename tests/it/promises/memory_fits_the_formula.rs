@@ -58,7 +58,7 @@ async fn a_full_outbox_takes_no_more_memory_than_its_settings_say() {
     const MOST: usize = 300;
     let redis = TestRedis::start().await;
     let target = OutcomeTarget { bucket: "events".parse().unwrap(), outcomes: Ending::ALL.to_vec() };
-    let largest = OnOutcome::largest(&settings().keep);
+    let largest = OnOutcome::largest(settings().keep.failed_answer_bytes);
     let on_outcome = OnOutcome { targets: vec![target], most: MOST as u64, bytes: MOST as u64 * largest };
     let bucket = open(&redis, BucketSettings { on_outcome, ..settings() }).await;
     let replica = join(&bucket, "replica").await;

@@ -4,7 +4,6 @@ use dripfeed_job::chain::NO_TARGET;
 use dripfeed_job::{BucketName, Chain, Ending, OutcomeTargets, Submission};
 
 use crate::error::BucketError;
-use crate::settings::Keep;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnOutcome {
@@ -41,22 +40,22 @@ impl OnOutcome {
         Ending::ALL.iter().map(of).max().unwrap_or(0)
     }
 
-    /// The most bytes that one takes while it waits.
+    /// The most bytes that one takes while it waits, with this many of the upstream's answer.
     #[must_use]
-    pub const fn largest(keep: &Keep) -> u64 {
-        keep.failed_answer_bytes + Self::MOST_BESIDES
+    pub const fn largest(answer_bytes: u64) -> u64 {
+        answer_bytes + Self::MOST_BESIDES
     }
 
     /// Whether nothing may be taken until some are handed over. `most`: how many wait, `bytes`: of how many bytes.
-    pub(crate) fn is_full(&self, waiting: u64, bytes: u64, keep: &Keep) -> bool {
+    pub(crate) fn is_full(&self, waiting: u64, bytes: u64, answer_bytes: u64) -> bool {
         let of_one = self.most_of_one();
-        let room = self.bytes.saturating_sub(bytes) / (Self::largest(keep) * of_one.max(1));
+        let room = self.bytes.saturating_sub(bytes) / (Self::largest(answer_bytes) * of_one.max(1));
         of_one > 0 && (self.most.saturating_sub(waiting) < of_one || room == 0)
     }
 
-    /// What is wrong with it, in a sentence; None when nothing is. `keep`: of its bucket.
+    /// What is wrong with it, in a sentence; None when nothing is. `answer_bytes`: what is kept of an answer.
     #[must_use]
-    pub fn fault(&self, bucket: &BucketName, keep: &Keep) -> Option<String> {
+    pub fn fault(&self, bucket: &BucketName, answer_bytes: u64) -> Option<String> {
         let mut names: Vec<&str> = self.targets.iter().map(|target| target.bucket.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -68,7 +67,7 @@ impl OnOutcome {
         if names.len() > OutcomeTargets::MOST {
             return Some(format!("{} targets are too many: use at most {}", names.len(), OutcomeTargets::MOST));
         }
-        let largest = self.most_of_one() * Self::largest(keep);
+        let largest = self.most_of_one() * Self::largest(answer_bytes);
         if self.most < self.most_of_one() || self.bytes < largest {
             return Some(format!(
                 "keep.most_outbox and keep.outbox_bytes leave no room for what one job of `{bucket}` makes: use at \
@@ -80,12 +79,12 @@ impl OnOutcome {
     }
 
     /// As the scripts read it (outbox.lua), behind what is kept; empty where no end goes anywhere.
-    pub(crate) fn packed(&self, keep: &Keep) -> String {
+    pub(crate) fn packed(&self, answer_bytes: u64) -> String {
         if self.is_empty() {
             return String::new();
         }
         let (most, bytes) = (self.most, self.bytes);
-        let (largest, answer, depth) = (Self::largest(keep), keep.failed_answer_bytes, Chain::MOST_DEPTH);
+        let (largest, answer, depth) = (Self::largest(answer_bytes), answer_bytes, Chain::MOST_DEPTH);
         let mut text = format!("\nbounds {most} {bytes} {largest} {answer} {depth}");
         for OutcomeTarget { bucket, outcomes } in &self.targets {
             text.push_str(&format!("\nto {bucket}"));

@@ -1,7 +1,6 @@
 //! `[buckets.NAME]`, each laid over `[defaults]`.
 
 mod checks;
-mod on_outcome;
 mod section;
 
 use std::collections::BTreeMap;
@@ -59,8 +58,6 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
     buckets
 }
 
-pub(super) use self::on_outcome::check as check_on_outcome;
-
 /// What lies under every bucket. When something is wrong with `[defaults]`, that is reported once, and the buckets are
 /// read as if nobody had changed it.
 fn sound_defaults(reader: &mut Reader<'_>) -> Json {
@@ -87,7 +84,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         refuse_for_list(reader, &path, &section);
     }
     check_key(reader, &place, &section.key);
-    let on_outcome = on_outcome::of(&section);
+    let on_outcome = section.on_outcome();
     let Section { upstream, upstream_ca_file, method, timeout, connect_timeout, headers, headers_file, .. } = section;
     let Section { signing_secret, signing_secret_file, allow_private, max_answer, leak, .. } = section;
     let leak = super::leak::read(reader, &place, leak);

@@ -1,5 +1,5 @@
--- Reports what the bytes of dead letters, outcomes or the outbox are counted as, and counts them again when asked to, if none
--- has come or gone since they were counted.
+-- Reports what the bytes of dead letters, outcomes or the outbox are counted as, and counts them again when asked to,
+-- if none has come or gone since they were counted.
 --
 -- needs: at_maxmemory, now
 -- KEYS  1 tally (hash)  2 the dead letters, or the outbox (stream) | the outcomes (hash)

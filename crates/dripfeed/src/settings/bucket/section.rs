@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_bucket::{FairBy, MaxShare, Weights};
+use dripfeed_bucket::{FairBy, MaxShare, OnOutcome, OutcomeTarget, Weights};
 use dripfeed_job::{BucketName, Ending};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -51,6 +51,20 @@ pub(super) struct Section {
     pub(super) on_outcome: Vec<TargetSection>,
     pub(super) forward_client_address: bool,
     pub(super) limits: Vec<Json>,
+}
+
+impl Section {
+    pub(super) fn on_outcome(&self) -> OnOutcome {
+        let target = |TargetSection { bucket, outcomes }: &TargetSection| OutcomeTarget {
+            bucket: bucket.clone(),
+            outcomes: outcomes.clone(),
+        };
+        OnOutcome {
+            targets: self.on_outcome.iter().map(target).collect(),
+            most: self.keep.most_outbox,
+            bytes: self.keep.outbox_bytes,
+        }
+    }
 }
 
 #[derive(Deserialize)]

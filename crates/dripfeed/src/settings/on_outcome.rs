@@ -4,34 +4,25 @@ use std::collections::BTreeMap;
 
 use dripfeed_bucket::{OnOutcome, OutcomeTarget};
 use dripfeed_job::{BucketName, size};
+use dripfeed_store::Durability;
 
-use super::ConfiguredBucket;
-use super::section::{Section, TargetSection};
-use crate::settings::read::Reader;
-
-pub(super) fn of(section: &Section) -> OnOutcome {
-    let target = |TargetSection { bucket, outcomes }: &TargetSection| OutcomeTarget {
-        bucket: bucket.clone(),
-        outcomes: outcomes.clone(),
-    };
-    OnOutcome {
-        targets: section.on_outcome.iter().map(target).collect(),
-        most: section.keep.most_outbox,
-        bytes: section.keep.outbox_bytes,
-    }
-}
+use super::bucket::ConfiguredBucket;
+use super::read::Reader;
 
 /// What is wrong with the targets of all buckets, which have to be buckets themselves.
-pub(in crate::settings) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<BucketName, Option<ConfiguredBucket>>) {
+pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<BucketName, Option<ConfiguredBucket>>) {
     for (name, bucket) in buckets {
-        let Some(ConfiguredBucket { settings, .. }) = bucket else { continue };
+        let Some(bucket) = bucket.as_ref().filter(|bucket| !bucket.on_outcome().is_empty()) else { continue };
         let path = ["buckets".into(), name.as_str().into(), "on_outcome".into()];
-        if let Some(fault) = settings.on_outcome.fault(name, &settings.keep) {
+        let settings = bucket.settings(Durability::Process);
+        let answer_bytes = settings.keep.failed_answer_bytes;
+        if let Some(fault) = settings.on_outcome.fault(name, answer_bytes) {
             reader.error(&path, fault);
         }
-        let largest = OnOutcome::largest(&settings.keep);
+        let largest = OnOutcome::largest(answer_bytes);
+        let room = |bucket: &ConfiguredBucket| bucket.settings(Durability::Process).capacity_bytes;
         for OutcomeTarget { bucket: target, outcomes } in &settings.on_outcome.targets {
-            let room = buckets.get(target).map(|target| target.as_ref().map(|target| target.settings.capacity_bytes));
+            let room = buckets.get(target).map(|target| target.as_ref().map(room));
             let message = match room {
                 _ if target == name => "a bucket can't be its own target: name another one".to_owned(),
                 _ if outcomes.is_empty() => format!("no outcomes go to `{target}`: name some, or take it out"),
