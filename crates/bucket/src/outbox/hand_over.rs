@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
@@ -33,6 +33,8 @@ const LEASE: Duration = Duration::from_secs(3);
 const WAIT: Duration = Duration::from_millis(200);
 /// A message is sent when the first comes; one that was lost delays by that.
 const LOOK: Duration = Duration::from_secs(1);
+/// Between two lines about a bucket that isn't configured.
+const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 /// What one round did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub struct OutcomeCourier {
     /// The entry after which the next round begins; empty: with the first.
     after: String,
     news: Bell,
+    /// When the log last had a line about a bucket that isn't there.
+    warned: Option<Instant>,
 }
 
 struct Page {
@@ -64,11 +68,23 @@ struct Page {
     jobs: Vec<OutcomeJob>,
 }
 
+impl Bucket {
+    /// Whether outcome jobs wait for their bucket: also such as were written by other settings than there are now.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn has_outcome_jobs(&self) -> Result<bool, BucketError> {
+        let mut count = redis::cmd("XLEN");
+        count.arg(self.redis_bucket.keys.outbox());
+        Ok(self.redis_bucket.store.command::<u64>(&count).await? > 0)
+    }
+}
+
 impl OutcomeCourier {
     #[must_use]
     pub fn new(from: Bucket) -> Self {
         let news = from.redis_bucket.store.bell(&from.redis_bucket.keys.outbox(), "outcomes");
-        Self { from, name: format!("{:032x}", fastrand::u128(..)), after: String::new(), news }
+        Self { from, name: format!("{:032x}", fastrand::u128(..)), after: String::new(), news, warned: None }
     }
 
     #[must_use]
@@ -137,7 +153,7 @@ impl OutcomeCourier {
                 Some(job) => page.jobs.push(job),
                 None => {
                     let (bucket, entry) = (self.from.name(), &page.last);
-                    tracing::warn!(%bucket, %entry, "This entry of the outbox is no outcome job; delete it");
+                    tracing::debug!(%bucket, %entry, "This entry of the outbox is no outcome job; delete it");
                 }
             }
         }
@@ -145,7 +161,7 @@ impl OutcomeCourier {
     }
 
     /// The entries of those that their buckets have.
-    async fn submit(&self, jobs: Vec<OutcomeJob>, targets: &Buckets, blocked: &mut Blocked) -> Vec<String> {
+    async fn submit(&mut self, jobs: Vec<OutcomeJob>, targets: &Buckets, blocked: &mut Blocked) -> Vec<String> {
         let mut by_bucket: BTreeMap<BucketName, Vec<OutcomeJob>> = BTreeMap::new();
         for job in jobs {
             by_bucket.entry(job.to.clone()).or_default().push(job);
@@ -156,15 +172,22 @@ impl OutcomeCourier {
                 Some(target) => self.submit_to(&target, jobs, blocked, &mut done).await,
                 None => {
                     blocked.block(&to);
-                    let (bucket, waiting) = (self.from.name(), jobs.len());
-                    tracing::warn!(
-                        %bucket, %to, waiting,
-                        "Outcomes wait for a bucket that isn't configured: configure it, or delete them from the outbox"
-                    );
+                    self.warn_of_missing(&to);
                 }
             }
         }
         done
+    }
+
+    fn warn_of_missing(&mut self, to: &BucketName) {
+        if self.warned.is_none_or(|warned| warned.elapsed() >= BETWEEN_LINES) {
+            self.warned = Some(Instant::now());
+            let bucket = self.from.name();
+            tracing::warn!(
+                %bucket, %to,
+                "Outcomes wait for a bucket that isn't configured: configure it, or delete them from the outbox"
+            );
+        }
     }
 
     /// First one and then more at a time: a bucket without room isn't asked for each.

@@ -1,6 +1,6 @@
 //! Hands over the outcome jobs of buckets, in every role that serves them: one process at a time does it for a bucket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +25,12 @@ pub(crate) fn involved(settings: &Settings, connected: &Connected, running: &Buc
     buckets::configured(settings, |name| is_source(name) || is_target(name), connected, running)
 }
 
-/// From those of `buckets` that have `on_outcome`, to whichever of them it names.
+/// From those of `buckets` that have `on_outcome`, or outcome jobs, to whichever of them it names.
 pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
     // All end with this.
     let mut couriers = JoinSet::new();
     let mut running: BTreeMap<BucketName, AbortHandle> = BTreeMap::new();
+    let mut quiet = BTreeSet::new();
     loop {
         let all = buckets.all();
         running.retain(|name, courier| {
@@ -40,14 +41,30 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
             stays
         });
         while couriers.try_join_next().is_some() {}
-        for (name, bucket) in all.iter().filter(|(_, bucket)| !bucket.settings().on_outcome.is_empty()) {
-            running
-                .entry(name.clone())
-                .or_insert_with(|| couriers.spawn(keep_handing_over(bucket.clone(), Arc::clone(buckets))));
+        for (name, bucket) in all.iter() {
+            if running.contains_key(name) || !has_outcomes(bucket, &mut quiet).await {
+                continue;
+            }
+            running.insert(name.clone(), couriers.spawn(keep_handing_over(bucket.clone(), Arc::clone(buckets))));
         }
         drop(all);
         tokio::time::sleep(EVERY).await;
     }
+}
+
+/// Also where earlier settings have left some: that is looked for once. `quiet`: the buckets in which nothing was found.
+async fn has_outcomes(bucket: &Bucket, quiet: &mut BTreeSet<BucketName>) -> bool {
+    if !bucket.settings().on_outcome.is_empty() {
+        return true;
+    }
+    if quiet.contains(bucket.name()) {
+        return false;
+    }
+    let has_some = bucket.has_outcome_jobs().await;
+    if has_some.is_ok() {
+        quiet.insert(bucket.name().clone());
+    }
+    has_some.unwrap_or(false)
 }
 
 async fn keep_handing_over(from: Bucket, buckets: Arc<Buckets>) {

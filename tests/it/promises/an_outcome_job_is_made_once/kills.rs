@@ -2,13 +2,54 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dripfeed_tests::buckets::{self, job};
+use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 use serde_json::Value;
 
+use super::{outbox, reporting, to};
+
 const JOBS: usize = 12;
+
+/// Settles some jobs of a bucket, with its outcomes left in the outbox.
+async fn leave_outcomes(service: &Service) {
+    let work = buckets::open(&service.redis, reporting("work", vec![to("events")], 100)).await;
+    let replica = join(&work, "r").await;
+    for n in 0..JOBS {
+        submit(&work, job(n.to_string())).await;
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+    }
+    replica.leave().await.expect("Redis answers");
+    assert_eq!(outbox(&service.redis, "work").await, JOBS as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_removed_bucket_has_left_is_reported_and_drained() {
+    let work = "[buckets.work]\nupstream = \"http://127.0.0.1:1/\"\n\
+                on_outcome = { bucket = \"events\", outcomes = [\"delivered\"] }\n";
+    let events = "[buckets.events]\nupstream = \"http://127.0.0.1:1/\"\n";
+    let service = Service::new(events).await;
+    leave_outcomes(&service).await;
+    service.silence("work stream ").await;
+    let intake = service.intake().await;
+    until("it is reported", async || intake.log().contains("drain work")).await;
+    service.configure(&format!("{work}{events}"));
+    let (code, said) = service.run(&["drain", "work"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(outbox(&service.redis, "work").await, 0);
+    assert_eq!(service.counts("events").await.accepted, JOBS as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_earlier_settings_have_left_is_handed_over() {
+    let buckets = ["work", "events"].map(|name| format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:1/\"\n"));
+    let service = Service::new(&buckets.concat()).await;
+    leave_outcomes(&service).await;
+    let _intake = service.intake().await;
+    until("all are handed over", async || outbox(&service.redis, "work").await == 0).await;
+    assert_eq!(service.counts("events").await.accepted, JOBS as u64);
+}
 
 /// At each script of the way, before and after it was carried out.
 const STEPS: [&str; 4] = ["settle", "next_outcomes", "admit", "handed_over"];
