@@ -4,3 +4,4 @@
 mod blocked;
 pub(crate) mod hand_over;
 mod outcome_job;
+mod page;

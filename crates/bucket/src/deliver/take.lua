@@ -63,7 +63,8 @@ do
   local flying = count_in_flight(keys.jobs)
   if keys.outbox then outcome_room = keys.outbox.room(keys, flying) end
   local room = math.min(outcome_room, max_in_flight > 0 and max_in_flight - flying or math.huge)
-  if room <= 0 then return idle(ROOM_POLL) end
+  -- Without calls under way nothing but another bucket makes room.
+  if room <= 0 then return idle(flying > 0 and ROOM_POLL or PAUSE_POLL) end
   want = math.min(want, room)
 end
 

@@ -7,30 +7,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_job::BucketName;
-use dripfeed_job::duration::ms_up;
-use dripfeed_store::{Bell, Script};
-use redis::Value;
+use dripfeed_store::Bell;
 
 use super::blocked::Blocked;
 use super::outcome_job::OutcomeJob;
+use super::page::{NextOutcomes, PAGE};
 use crate::admission::admission_request::Origin;
 use crate::admission::{Admission, RefusalReason};
 use crate::bucket::{Bucket, Buckets};
 use crate::error::BucketError;
-use crate::script::reply::Reply;
-use crate::script::scripts::SHARED;
 
-static NEXT: Script = Script::new("next_outcomes", SHARED, include_str!("next_outcomes.lua"));
-static HANDED_OVER: Script = Script::new("handed_over", SHARED, include_str!("handed_over.lua"));
-
-/// Outcome jobs that are read at once: each may be as long as what is kept of an answer.
-const PAGE: usize = 50;
 /// The most pages in one round.
 const PAGES: usize = 20;
-/// For so long no other process hands over.
-const LEASE: Duration = Duration::from_secs(3);
-/// Where nothing says when there is room.
-const WAIT: Duration = Duration::from_millis(200);
+/// The bytes of those that are submitted together: few enough that they don't wait behind large jobs.
+const TOGETHER: usize = 32 << 10;
+/// However soon there may be room.
+const LEAST_WAIT: Duration = Duration::from_millis(200);
 /// A message is sent when the first comes; one that was lost delays by that.
 const LOOK: Duration = Duration::from_secs(1);
 /// Between two lines about a bucket that isn't configured.
@@ -57,34 +49,24 @@ pub struct OutcomeCourier {
     /// The entry after which the next round begins; empty: with the first.
     after: String,
     news: Bell,
+    /// How many are submitted together.
+    at_once: usize,
     /// When the log last had a line about a bucket that isn't there.
     warned: Option<Instant>,
-}
-
-struct Page {
-    /// How many entries were read.
-    read: usize,
-    last: String,
-    jobs: Vec<OutcomeJob>,
-}
-
-impl Bucket {
-    /// Whether outcome jobs wait for their bucket: also such as were written by other settings than there are now.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn has_outcome_jobs(&self) -> Result<bool, BucketError> {
-        let mut count = redis::cmd("XLEN");
-        count.arg(self.redis_bucket.keys.outbox());
-        Ok(self.redis_bucket.store.command::<u64>(&count).await? > 0)
-    }
 }
 
 impl OutcomeCourier {
     #[must_use]
     pub fn new(from: Bucket) -> Self {
         let news = from.redis_bucket.store.bell(&from.redis_bucket.keys.outbox(), "outcomes");
-        Self { from, name: format!("{:032x}", fastrand::u128(..)), after: String::new(), news, warned: None }
+        Self {
+            from,
+            name: format!("{:032x}", fastrand::u128(..)),
+            after: String::new(),
+            news,
+            at_once: 1,
+            warned: None,
+        }
     }
 
     #[must_use]
@@ -104,7 +86,7 @@ impl OutcomeCourier {
             Ok(HandedOver::Some) => {}
             Ok(HandedOver::All) => drop(tokio::time::timeout(LOOK, self.news.rung()).await),
             Ok(HandedOver::Elsewhere) | Err(_) => tokio::time::sleep(LOOK).await,
-            Ok(HandedOver::Waiting(wait)) => tokio::time::sleep(wait.clamp(WAIT, LOOK)).await,
+            Ok(HandedOver::Waiting(wait)) => tokio::time::sleep(wait.clamp(LEAST_WAIT, LOOK)).await,
         }
     }
 
@@ -113,51 +95,26 @@ impl OutcomeCourier {
     /// # Errors
     /// When the Redis of the bucket that they come from can't be reached, refuses, or doesn't answer in time.
     pub async fn hand_over(&mut self, targets: &Buckets) -> Result<HandedOver, BucketError> {
-        let mut blocked = Blocked::default();
+        let (mut blocked, mut handed_over) = (Blocked::default(), 0);
         for _ in 0..PAGES {
-            let page = match self.next_page().await? {
-                Ok(page) => page,
-                Err(none) => return Ok(none),
+            let page = match self.from.next_outcomes(&self.name, &self.after).await? {
+                NextOutcomes::Page(page) => page,
+                NextOutcomes::None => return Ok(HandedOver::All),
+                NextOutcomes::Elsewhere => return Ok(HandedOver::Elsewhere),
             };
             let done = self.submit(page.jobs, targets, &mut blocked).await;
-            self.remove(&done).await?;
+            self.from.remove_outcomes(&done).await?;
+            handed_over += done.len();
             self.after = page.last;
             let on_outcome = &self.from.settings().on_outcome;
             let is_end = page.read < PAGE;
             if is_end || blocked.has_all(on_outcome.targets.iter().map(|target| target.bucket.clone())) {
                 self.after.clear();
-                let some = is_end && done.len() == page.read;
-                let wait = blocked.retry_after().unwrap_or(WAIT);
-                return Ok(if some { HandedOver::Some } else { HandedOver::Waiting(wait) });
+                let is_all = is_end && page.read > 0 && done.len() == page.read;
+                return Ok(if is_all { HandedOver::Some } else { waiting(&blocked) });
             }
         }
-        Ok(HandedOver::Some)
-    }
-
-    async fn next_page(&self) -> Result<Result<Page, HandedOver>, BucketError> {
-        let (store, keys) = (&self.from.redis_bucket.store, &self.from.redis_bucket.keys);
-        let mut call = NEXT.on(&[keys.outbox(), keys.outbox_lease()]);
-        call.arg(&self.name).arg(ms_up(LEASE)).arg(&self.after).arg(PAGE);
-        let mut reply = Reply::new("next_outcomes", store.run::<Value>(&call.with_large_reply()).await?)?;
-        let waiting = reply.count()?;
-        if reply.text()? != "1" {
-            return Ok(Err(if waiting == 0 { HandedOver::All } else { HandedOver::Elsewhere }));
-        }
-        let mut page = Page { read: 0, last: String::new(), jobs: Vec::new() };
-        while !reply.is_empty() {
-            let mut entry = reply.array()?;
-            let (id, fields) = (entry.text()?, entry.array()?.pairs()?);
-            page.read += 1;
-            page.last.clone_from(&id);
-            match OutcomeJob::read(self.from.name(), id, &fields) {
-                Some(job) => page.jobs.push(job),
-                None => {
-                    let (bucket, entry) = (self.from.name(), &page.last);
-                    tracing::debug!(%bucket, %entry, "This entry of the outbox is no outcome job; delete it");
-                }
-            }
-        }
-        Ok(Ok(page))
+        Ok(if handed_over > 0 { HandedOver::Some } else { waiting(&blocked) })
     }
 
     /// The entries of those that their buckets have.
@@ -190,13 +147,21 @@ impl OutcomeCourier {
         }
     }
 
-    /// First one and then more at a time: a bucket without room isn't asked for each.
-    async fn submit_to(&self, to: &Bucket, jobs: Vec<OutcomeJob>, blocked: &mut Blocked, done: &mut Vec<String>) {
-        let (mut jobs, mut at_once) = (jobs.into_iter().peekable(), 1);
+    /// After a refusal first one and then more at a time: a bucket without room isn't asked for each.
+    async fn submit_to(&mut self, to: &Bucket, jobs: Vec<OutcomeJob>, blocked: &mut Blocked, done: &mut Vec<String>) {
+        let mut jobs = jobs.into_iter().peekable();
         while jobs.peek().is_some() {
-            let some: Vec<OutcomeJob> = jobs.by_ref().filter(|job| !blocked.blocks(job)).take(at_once).collect();
-            at_once *= 2;
-            let submissions = some.iter().map(OutcomeJob::submission).collect();
+            let (mut some, mut submissions, mut bytes) = (Vec::new(), Vec::new(), 0);
+            while some.len() < self.at_once && bytes < TOGETHER {
+                let Some(job) = jobs.next() else { break };
+                if !blocked.blocks(&job) {
+                    let submission = job.submission();
+                    bytes += submission.body.len();
+                    submissions.push(submission);
+                    some.push(job);
+                }
+            }
+            self.at_once = PAGE.min(2 * self.at_once);
             let judged = to.judge_many(submissions, Arc::new(Origin::default())).await;
             for (job, judged) in some.into_iter().zip(judged) {
                 match judged.map(|judged| judged.admission) {
@@ -206,7 +171,10 @@ impl OutcomeCourier {
                         tracing::warn!(%bucket, %to, "An outcome's idempotency key names another job: it was kept");
                         done.push(job.entry);
                     }
-                    Ok(Admission::Refused(refused)) => blocked.refused(&job, &refused),
+                    Ok(Admission::Refused(refused)) => {
+                        self.at_once = 1;
+                        blocked.refused(&job, &refused);
+                    }
                     Err(error) => {
                         let (bucket, to) = (self.from.name(), to.name());
                         tracing::debug!(%bucket, %to, error = &error as &dyn std::error::Error, "An outcome waits");
@@ -216,15 +184,9 @@ impl OutcomeCourier {
             }
         }
     }
+}
 
-    async fn remove(&self, done: &[String]) -> Result<(), BucketError> {
-        if done.is_empty() {
-            return Ok(());
-        }
-        let (store, keys) = (&self.from.redis_bucket.store, &self.from.redis_bucket.keys);
-        let mut call = HANDED_OVER.on(&[keys.outbox(), keys.tally()]);
-        call.arg(done);
-        store.run::<u64>(&call).await?;
-        Ok(())
-    }
+/// Until the first may have room; where nothing says when, until the next look.
+fn waiting(blocked: &Blocked) -> HandedOver {
+    HandedOver::Waiting(blocked.retry_after().unwrap_or(LOOK))
 }

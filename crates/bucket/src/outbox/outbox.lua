@@ -69,30 +69,34 @@ local function open_outbox(text, key)
     return math.floor(left / most_of_one) - in_flight
   end
 
-  function outbox.has_targets(result)
-    return targets[result] ~= nil
-  end
-
   -- Raises the error of a key that holds another type.
   function outbox.check()
     redis.call('XLEN', key)
   end
 
-  -- `chain`: what the job says about it, as its entry has it; nil: as this script was given it, or nothing.
-  function outbox.note(id, record, result, chain)
+  -- The targets of such an end, and how long the chain is. `chain`: what the job says about it, as its entry has it;
+  -- nil: as this script was given it, or nothing.
+  function outbox.targets_of(id, result, chain)
     local depth, chosen = string.match(chain or chains[id] or '', '^(%d+) (%S+)$')
-    depth, chosen = tonumber(depth or 0), chosen or '*'
+    local names = {}
     for _, target in ipairs(targets[result] or {}) do
-      if chosen == '*' or string.find(',' .. chosen .. ',', ',' .. target .. ',', 1, true) then
-        if depth < most_depth then
-          noted[#noted + 1] = {
-            'to', target, 'job', id, 'ended', whole(now_ms), 'depth', whole(depth + 1),
-            'outcome', cut(record, result),
-          }
-        else
-          ended_chains = ended_chains + 1
-        end
+      if not chosen or chosen == '*' or string.find(',' .. chosen .. ',', ',' .. target .. ',', 1, true) then
+        names[#names + 1] = target
       end
+    end
+    return names, tonumber(depth or 0)
+  end
+
+  function outbox.note(id, record, result, chain)
+    local names, depth = outbox.targets_of(id, result, chain)
+    if depth >= most_depth then
+      ended_chains = ended_chains + #names
+      return
+    end
+    for _, target in ipairs(names) do
+      noted[#noted + 1] = {
+        'to', target, 'job', id, 'ended', whole(now_ms), 'depth', whole(depth + 1), 'outcome', cut(record, result),
+      }
     end
   end
 

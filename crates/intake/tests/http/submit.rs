@@ -4,6 +4,8 @@ mod batches;
 mod groups;
 /// Invalid options, in every form.
 mod options;
+/// Targets of outcomes that a job chooses.
+mod outcome_targets;
 /// Large requests, and those of many parts.
 mod parsing;
 /// Priorities, and how high a key's jobs may be.

@@ -28,12 +28,13 @@ local found = redis.call('XRANGE', JOBS, id, id)[1]
 if not found then return { 'elsewhere', -1, 0 } end
 local owner = owner_of(JOBS, id)
 if owner and owner ~= PARKED_OWNER then return { 'elsewhere', -1, 0 } end
-if keys.outbox and keys.outbox.has_targets('cancelled') and keys.outbox.room(keys, count_in_flight(JOBS)) <= 0 then
-  return { 'outbox_full' }
+local chain = field(found[2], 'chain')
+if keys.outbox and #keys.outbox.targets_of(id, 'cancelled', chain) > 0 then
+  if keys.outbox.room(keys, count_in_flight(JOBS)) <= 0 then return { 'outbox_full' } end
 end
 local failures = tonumber(leave(id) or 0)
 local caller = caller_of(found[2])
-local outcome, chain = outcome_of('cancelled', nil, failures, caller), field(found[2], 'chain')
+local outcome = outcome_of('cancelled', nil, failures, caller)
 record(keys, id, outcome, 'cancelled', counted_bytes(found[2]), caller, nil, chain)
 record_exits(keys)
 return { 'cancelled' }

@@ -1,0 +1,87 @@
+//! What waits in the outbox, a part at a time.
+
+use std::time::Duration;
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_store::Script;
+use redis::Value;
+
+use super::outcome_job::OutcomeJob;
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::reply::Reply;
+use crate::script::scripts::SHARED;
+
+static NEXT: Script = Script::new("next_outcomes", SHARED, include_str!("next_outcomes.lua"));
+static HANDED_OVER: Script = Script::new("handed_over", SHARED, include_str!("handed_over.lua"));
+
+/// Outcome jobs that are read at once: each may be as long as what is kept of an answer.
+pub(super) const PAGE: usize = 50;
+/// For so long no other process hands over.
+const LEASE: Duration = Duration::from_secs(3);
+
+pub(super) enum NextOutcomes {
+    None,
+    /// Another process hands over.
+    Elsewhere,
+    Page(Page),
+}
+
+pub(super) struct Page {
+    /// How many entries were read.
+    pub(super) read: usize,
+    /// The last of them; empty: none was.
+    pub(super) last: String,
+    pub(super) jobs: Vec<OutcomeJob>,
+}
+
+impl Bucket {
+    /// Whether outcome jobs wait for their bucket: also such as were written by other settings than there are now.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn has_outcome_jobs(&self) -> Result<bool, BucketError> {
+        let mut count = redis::cmd("XLEN");
+        count.arg(self.redis_bucket.keys.outbox());
+        Ok(self.redis_bucket.store.command::<u64>(&count).await? > 0)
+    }
+
+    /// Those behind the entry `after`, for the process of this name.
+    pub(super) async fn next_outcomes(&self, name: &str, after: &str) -> Result<NextOutcomes, BucketError> {
+        let (store, keys) = (&self.redis_bucket.store, &self.redis_bucket.keys);
+        let mut call = NEXT.on(&[keys.outbox(), keys.outbox_lease()]);
+        call.arg(name).arg(ms_up(LEASE)).arg(after).arg(PAGE);
+        let mut reply = Reply::new("next_outcomes", store.run::<Value>(&call.with_large_reply()).await?)?;
+        let waiting = reply.count()?;
+        if reply.text()? != "1" {
+            return Ok(if waiting == 0 { NextOutcomes::None } else { NextOutcomes::Elsewhere });
+        }
+        let mut page = Page { read: 0, last: String::new(), jobs: Vec::new() };
+        while !reply.is_empty() {
+            let mut entry = reply.array()?;
+            let (id, fields) = (entry.text()?, entry.array()?.pairs()?);
+            page.read += 1;
+            page.last.clone_from(&id);
+            match OutcomeJob::read(self.name(), id, &fields) {
+                Some(job) => page.jobs.push(job),
+                None => {
+                    let (bucket, entry) = (self.name(), &page.last);
+                    tracing::debug!(%bucket, %entry, "This entry of the outbox is no outcome job; delete it");
+                }
+            }
+        }
+        Ok(NextOutcomes::Page(page))
+    }
+
+    /// Their buckets have them.
+    pub(super) async fn remove_outcomes(&self, entries: &[String]) -> Result<(), BucketError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let (store, keys) = (&self.redis_bucket.store, &self.redis_bucket.keys);
+        let mut call = HANDED_OVER.on(&[keys.outbox(), keys.tally()]);
+        call.arg(entries);
+        store.run::<u64>(&call).await?;
+        Ok(())
+    }
+}
