@@ -16,10 +16,17 @@ impl Log {
     /// Starts the log of this process. Once: a second one is silent.
     pub(crate) fn start(settings: &LogSettings) -> Self {
         let (filter, handle) = reload::Layer::new(settings.level.filter());
-        let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let lines = match settings.format {
-            LogFormat::Human => fmt::layer().with_writer(io::stderr).with_ansi(colours).with_target(false).boxed(),
-            LogFormat::Json => fmt::layer().json().flatten_event(true).with_writer(io::stderr).boxed(),
+        let on_terminal = io::stderr().is_terminal();
+        let colours = on_terminal && std::env::var_os("NO_COLOR").is_none();
+        let human = match settings.format {
+            LogFormat::Auto => on_terminal,
+            LogFormat::Human => true,
+            LogFormat::Json => false,
+        };
+        let lines = if human {
+            fmt::layer().with_writer(io::stderr).with_ansi(colours).with_target(false).boxed()
+        } else {
+            fmt::layer().json().flatten_event(true).with_writer(io::stderr).boxed()
         };
         // Fails where there is a log already, as in tests.
         let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();

@@ -12,6 +12,8 @@ mod grpc;
 mod intake;
 /// The experiments with limiters.
 mod lab;
+/// What a role says, and in which form.
+mod logs;
 /// The operator's commands against a running intake, and against none.
 mod operate;
 /// Starting the executable and reading what it says.
