@@ -25,6 +25,9 @@ OPERATOR_MODELS_VERSION := 6.0.0
 KEDA_MODELS_VERSION := 2.0.0
 DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_MODELS_VERSION)
 
+PROMETHEUS_CLIENT_VERSION := 0.26.0
+METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/python
+
 BENCH_PEERS := $(TARGET)/bench-peers/installed
 
 TYPOS_VERSION := 1.52.0
@@ -141,7 +144,7 @@ check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compo
 	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
 
 .PHONY: deploy-check
-deploy-check: check-compose promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) ## Check alerts, dashboard, chart, KEDA manifests, units
+deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check alerts, dashboard, metrics, chart, KEDA manifests, units
 	cargo build --locked --workspace
 	promtool check rules config/alerts/dripfeed.yml
 	promtool test rules config/alerts/dripfeed_test.yml
@@ -149,6 +152,7 @@ deploy-check: check-compose promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_M
 	@cp config/deploy/prometheus.yml $(TARGET)/deploy && cp config/alerts/dripfeed.yml $(TARGET)/deploy/alerts
 	promtool check config $(TARGET)/deploy/prometheus.yml
 	$(DEPLOY_PYTHON) tests/deploy/queries.py
+	$(METRICS_PYTHON) tests/deploy/metrics.py $(TARGET)/debug/dripfeed
 	$(DEPLOY_PYTHON) tests/deploy/chart.py $(TARGET)/debug/dripfeed $(TARGET)/deploy
 	node tests/deploy/custom_resources.mjs $(TARGET)/deploy/custom_resources.json $(DEPLOY_MODELS)
 	tests/deploy/units $(TARGET)/debug/dripfeed $(TARGET)/deploy
@@ -212,6 +216,9 @@ $(PAGE_PYTHON):
 $(DEPLOY_PYTHON):
 	@$(call python_tool,helm-python-sdk,$(HELM_VERSION))
 	@$(TARGET)/helm-python-sdk-$(HELM_VERSION)/bin/pip install --quiet kubernetes-validate==$(KUBERNETES_VALIDATE_VERSION)
+
+$(METRICS_PYTHON):
+	@$(call python_tool,prometheus-client,$(PROMETHEUS_CLIENT_VERSION))
 
 $(DEPLOY_MODELS): | npm
 	@npm install --silent --no-audit --no-fund --prefix $@ \
