@@ -74,6 +74,12 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 	cargo build --locked --workspace
 	DRIPFEED=$(abspath $(TARGET))/debug/dripfeed SCREENSHOTS=$(TARGET)/screenshots $(PAGE_PYTHON) tests/page/screenshots.py $(ARGS)
 
+# Apart from `make test`, whose builds have no exporter.
+.PHONY: trace-test
+trace-test: redis ## Test traces, over a receiver of OTLP
+	cargo build --locked --workspace --features dripfeed/otlp
+	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
 torture: redis ## Run the fault suite at its long volume; the report goes to tests/torture-report.md and .json
@@ -113,13 +119,13 @@ lab: redis ## Run published limiters and ours side by side: a table, and charts 
 # the report.
 .PHONY: bench
 bench: redis ## Measure dripfeed beside a minimal queue, in a quarter of an hour; ARGS=quick: in three minutes
-	cargo build --locked --profile dist --package dripfeed --package dripfeed-bench
+	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
 	@exec $(TARGET)/dist/bench $(ARGS)
 
 # Apart from `make bench`, for what it installs: Node, BullMQ and fastify from npm, and nginx.
 .PHONY: bench-peers
 bench-peers: redis $(BENCH_PEERS) ## Measure BullMQ with fastify, and nginx, beside dripfeed and the floor; ARGS=quick
-	cargo build --locked --profile dist --package dripfeed --package dripfeed-bench
+	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
 	@exec $(TARGET)/dist/bench peers $(ARGS)
 
 .PHONY: lint

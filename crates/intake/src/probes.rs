@@ -16,7 +16,8 @@ use crate::request::access::Allowed;
 
 /// All three, without a key, for a separate port.
 pub fn router(exporter: MetricsExporter) -> Router {
-    let metrics = get(async |State(exporter): State<MetricsExporter>, headers: HeaderMap| export(&exporter, &headers).await);
+    let metrics =
+        get(async |State(exporter): State<MetricsExporter>, headers: HeaderMap| export(&exporter, &headers).await);
     let health = health(exporter.health().clone());
     Router::new().route("/metrics", metrics).with_state(exporter).merge(health)
 }

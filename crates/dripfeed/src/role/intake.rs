@@ -26,7 +26,7 @@ use crate::memory;
 use crate::open_files;
 use crate::service_manager;
 use crate::settings::{DashboardPlace, Layers, Settings};
-use crate::telemetry::Log;
+use crate::telemetry::{Log, Traces};
 
 /// Runs until SIGTERM.
 ///
@@ -60,6 +60,7 @@ pub(crate) struct IntakeRole {
     grpc: GrpcSettings,
     dashboard: DashboardPlace,
     redaction: Redaction,
+    traces: Traces,
     /// Routes to play with, in `dripfeed dev` alone.
     playground: Option<Router>,
     /// Where others than this machine reach it.
@@ -121,6 +122,8 @@ impl IntakeRole {
             exporter.clone(),
             RedisServers::new(connected.store.clone(), settings.redis.durability),
         );
+        let traces = Traces::start(settings.trace.as_ref(), "intake")?;
+        let intake = intake.traced(traces.tracer());
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {
@@ -153,6 +156,7 @@ impl IntakeRole {
                 grpc,
                 dashboard: settings.intake.dashboard,
                 redaction: settings.intake.redaction.clone(),
+                traces,
                 playground: None,
                 open_to_others,
             },
@@ -199,6 +203,7 @@ impl IntakeRole {
             never = submit_scheduled(&self.intake) => match never {},
         };
         self.services.close().await;
+        self.traces.end().await;
         served?;
         tracing::info!("the intake has ended");
         Ok(())

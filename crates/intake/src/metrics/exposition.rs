@@ -94,11 +94,17 @@ mod tests {
             ("application/openmetrics-text;q=0.5,text/plain", PrometheusText),
             ("application/openmetrics-text;q=0.05,text/plain;q=0.1", PrometheusText),
             ("application/openmetrics-text;q=nonsense", PrometheusText),
-            ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
-              text/plain;version=0.0.4;q=0.5,*/*;q=0.1", OpenMetrics),
-            ("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,\
+            (
+                "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+              text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                OpenMetrics,
+            ),
+            (
+                "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,\
               application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
-              text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1", OpenMetrics),
+              text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+                OpenMetrics,
+            ),
         ] {
             let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_str(accept).unwrap())]);
             assert_eq!(Exposition::wanted(&headers), wanted, "{accept}");

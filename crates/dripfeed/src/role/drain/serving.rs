@@ -16,6 +16,7 @@ use crate::open_files;
 use crate::role::connect::Connected;
 use crate::role::served::described;
 use crate::settings::Settings;
+use crate::telemetry::Traces;
 
 const LOOK: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
@@ -69,7 +70,9 @@ async fn drain(
     let concurrency = bucket.settings().leak.concurrency;
     open_files::raise_for("the concurrency of the bucket", usize::try_from(concurrency).unwrap_or(usize::MAX));
     let connector = Connector::new().map_err(anyhow::Error::from)?;
-    let processor = Processor::new(settings.processor.settings.clone(), connector, &mut crate::role::registry());
+    let traces = Traces::start(settings.trace.as_ref(), "drain")?;
+    let (of_processor, mut registry) = (settings.processor.settings.clone(), crate::role::registry());
+    let processor = Processor::new(of_processor, connector, traces.tracer(), &mut registry);
     let done = stop.child_token();
     let emptied = async {
         let emptied = empty(bucket, &done).await;
@@ -78,6 +81,7 @@ async fn drain(
     };
     let lanes = vec![(bucket.clone(), upstream.clone())];
     let (emptied, ()) = tokio::join!(emptied, processor.run(lanes, done.clone()));
+    traces.end().await;
     emptied?;
     Ok(bucket.census().await?)
 }
