@@ -21,7 +21,7 @@ fn processor(folder: &TempDir, redis: &str, format: Option<&str>) -> std::proces
 #[tokio::test]
 async fn a_log_that_nobody_reads_in_a_terminal_is_json_with_ids_as_fields() {
     let (folder, redis) = redis(&[]).await;
-    let running = Running::start(&mut processor(&folder, &redis.url().to_string(), None));
+    let running = Running::start(&mut processor(&folder, &redis.url(), None));
     let line = running.says(JOINED);
     let line: Json = serde_json::from_str(&line).unwrap();
     assert_eq!((&line["level"], &line["message"], &line["bucket"]), (&"INFO".into(), &JOINED.into(), &"one".into()));
@@ -33,7 +33,7 @@ async fn a_log_that_nobody_reads_in_a_terminal_is_json_with_ids_as_fields() {
 #[tokio::test]
 async fn a_log_in_a_terminal_is_for_people() {
     let (folder, redis) = redis(&[]).await;
-    let terminal = Terminal::start(&mut processor(&folder, &redis.url().to_string(), None));
+    let terminal = Terminal::start(&mut processor(&folder, &redis.url(), None));
     terminal.shows("bucket=one");
     terminal.signal(nix::sys::signal::Signal::SIGTERM);
     redis.stop().await.unwrap();
@@ -42,10 +42,10 @@ async fn a_log_in_a_terminal_is_for_people() {
 #[tokio::test]
 async fn a_format_that_is_set_holds_wherever_the_log_goes() {
     let (folder, redis) = redis(&[]).await;
-    let running = Running::start(&mut processor(&folder, &redis.url().to_string(), Some("human")));
+    let running = Running::start(&mut processor(&folder, &redis.url(), Some("human")));
     assert!(running.says(JOINED).contains("bucket=one"));
     assert_eq!(running.end(), Some(0));
-    let terminal = Terminal::start(&mut processor(&folder, &redis.url().to_string(), Some("json")));
+    let terminal = Terminal::start(&mut processor(&folder, &redis.url(), Some("json")));
     terminal.shows(r#""bucket":"one""#);
     terminal.signal(nix::sys::signal::Signal::SIGTERM);
     redis.stop().await.unwrap();
