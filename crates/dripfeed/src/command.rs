@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod dead;
 mod doctor;
+mod export;
 mod history;
 mod job;
 mod jobs;
@@ -15,6 +16,7 @@ mod lab;
 mod listing;
 mod man;
 mod openapi;
+mod outcomes;
 mod pause;
 mod purge;
 mod push;
@@ -50,11 +52,13 @@ pub(crate) enum Command {
     Top(top::Arguments),
     /// Show what happened in a bucket over the last minutes, hour or day
     History(history::Arguments),
-    /// List the jobs of a bucket, or cancel many
+    /// List or export the jobs of a bucket, or cancel many
     Jobs(jobs::Arguments),
     /// Show a job, or cancel it
     Job(job::Arguments),
-    /// List, replay or delete the dead letters of a bucket
+    /// List or export how the jobs of a bucket ended
+    Outcomes(outcomes::Arguments),
+    /// List, export, replay or delete the dead letters of a bucket
     Dead(dead::Arguments),
     /// List, define, pause, run or delete the schedules of a bucket
     Schedule(schedule::Arguments),
@@ -99,6 +103,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::History(arguments) => history::run(&arguments).await,
         Command::Jobs(arguments) => jobs::run(&arguments).await,
         Command::Job(arguments) => job::run(&arguments).await,
+        Command::Outcomes(arguments) => outcomes::run(&arguments).await,
         Command::Dead(arguments) => dead::run(&arguments).await,
         Command::Schedule(arguments) => schedule::run(arguments).await,
         Command::Pause(arguments) => pause::pause(&arguments).await,

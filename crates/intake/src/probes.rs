@@ -46,7 +46,8 @@ pub(crate) async fn readyz(State(health): State<Health>) -> Result<&'static str,
     Ok("ready\n")
 }
 
-/// This process's metrics as Prometheus text, or as OpenMetrics where `Accept` names it. With keys configured it requires one with scope `read` for all buckets.
+/// This process's metrics as Prometheus text, or as OpenMetrics where `Accept` names it. With keys configured it
+/// requires one with scope `read` for all buckets.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, description = "The metrics", content(
         (String = "text/plain"), (String = "application/openmetrics-text"),

@@ -1,13 +1,14 @@
 //! One attempt at a job, once it is claimed: call → decide → settle.
 
+mod settle;
 mod spans;
 
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
-use dripfeed_bucket::{BucketSettings, Claim, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settled, Settlement};
-use dripfeed_job::{Ending, Job, Retry, Verdict};
-use dripfeed_trace::{ActiveSpan, TraceContext};
+use dripfeed_bucket::{BucketSettings, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settlement};
+use dripfeed_job::{Job, Retry, Verdict};
+use dripfeed_trace::ActiveSpan;
 use futures::FutureExt;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -31,7 +32,7 @@ pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: Claimed
         Err(unreadable) => (uncalled(&unreadable), Feedback::default()),
     };
     drop(span);
-    settle(context, replica, claim, settlement, feedback, trace).await;
+    settle::settle(context, replica, claim, settlement, feedback, trace).await;
 }
 
 async fn attempt(
@@ -145,63 +146,6 @@ async fn unbroken<T>(attempt: impl Future<Output = T>) -> Option<T> {
 /// For what can't be sent at all.
 fn uncalled(why: &dyn Error) -> Settlement {
     Settlement::Bury { reason: why.to_string(), status: None, answer: None, called: false }
-}
-
-async fn settle(
-    context: &LaneContext,
-    replica: &Replica,
-    claim: Claim,
-    settlement: Settlement,
-    feedback: Feedback,
-    attempted: Option<TraceContext>,
-) {
-    let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
-    let mut span = attempted.and_then(|attempt| spans::settlement(context.tracer(), attempt, &settlement));
-    let trace = attempted.map(|attempt| attempt.trace);
-    let trace_id = trace.map(tracing::field::display);
-    let is_retry = matches!(settlement, Settlement::Retry { .. });
-    let ending = match &settlement {
-        Settlement::Complete { .. } => Some(Ending::Delivered),
-        Settlement::Bury { reason, .. } => {
-            tracing::warn!(%bucket, %job, attempt, reason, trace_id, "A job is dead");
-            Some(Ending::Dead)
-        }
-        Settlement::Retry { after } => {
-            tracing::debug!(%bucket, %job, attempt, ?after, trace_id, "An attempt failed; the job is parked until the next");
-            None
-        }
-        Settlement::Throttled { wait } => {
-            tracing::debug!(%bucket, %job, ?wait, trace_id, "The upstream asks everyone to wait");
-            None
-        }
-        Settlement::Requeue => None,
-    };
-    match replica.settle_with(claim, settlement, feedback).await {
-        Ok(Settled::Recorded) => {
-            if let Some(ending) = ending {
-                context.metrics().ended(job, ending, trace);
-            }
-            if is_retry {
-                context.metrics().retried();
-            }
-        }
-        Ok(Settled::Fenced) => {
-            fail(span.as_mut(), "another replica has the job");
-            // The lane reports it once for all of them.
-            tracing::debug!(%bucket, %job, trace_id, "This replica had been declared dead; another one has the job");
-        }
-        Err(error) => {
-            fail(span.as_mut(), &error.to_string());
-            let error = &error as &dyn Error;
-            tracing::error!(%bucket, %job, error, trace_id, "An attempt's end could not be recorded; the job comes back");
-        }
-    }
-}
-
-fn fail(span: Option<&mut ActiveSpan>, why: &str) {
-    if let Some(span) = span {
-        span.fail(why);
-    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use axum::Router;
 use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
-use dripfeed_dashboard::{Dashboard, Redaction, SessionSecret};
+use dripfeed_dashboard::{Dashboard, SessionSecret};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
 use dripfeed_intake::{Front, Intake, RedisServers, probes, submit_scheduled};
+use dripfeed_job::redaction::Redaction;
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -155,7 +156,7 @@ impl IntakeRole {
                 exporter,
                 grpc,
                 dashboard: settings.intake.dashboard,
-                redaction: settings.intake.redaction.clone(),
+                redaction: settings.intake.settings.redaction.clone(),
                 traces,
                 playground: None,
                 open_to_others,
