@@ -97,7 +97,7 @@ fn bar(about: Option<u64>) -> ProgressBar {
     bar
 }
 
-/// False: whoever reads has stopped, which is no error.
+/// False: the reader has stopped, which is no error.
 fn has_room(written: io::Result<()>) -> Result<bool, Failure> {
     match written {
         Ok(()) => Ok(true),

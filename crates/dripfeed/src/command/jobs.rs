@@ -2,6 +2,7 @@
 
 mod cancel;
 mod export;
+pub(super) mod outcomes;
 
 use clap::{Args, Subcommand};
 use dripfeed_job::{BucketName, JobState};

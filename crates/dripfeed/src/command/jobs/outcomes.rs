@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use dripfeed_job::{BucketName, Ending};
 
-use super::export::{self, CsvColumn, ExportArgs, Exported};
-use super::listing::print_pages;
 use crate::client::ConnectionArgs;
+use crate::command::export::{self, CsvColumn, ExportArgs, Exported};
+use crate::command::listing::print_pages;
 use crate::exit::Failure;
 use crate::output::{Column, shown};
 
@@ -78,7 +78,7 @@ const CSV: [CsvColumn; 11] = [
     ("truncated", "/outcome/truncated"),
 ];
 
-pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {
+pub(crate) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {
     let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/outcomes"));
     match command {
         None => print_pages(server.list(&path, &[], 100), &COLUMNS, connection.output).await,
