@@ -29,7 +29,7 @@ pub struct Processor {
 }
 
 struct Inner {
-    settings: ProcessorSettings,
+    settings: Arc<ProcessorSettings>,
     name: ConsumerName,
     connector: Connector,
     metrics: Metrics,
@@ -47,7 +47,7 @@ impl Processor {
         let inner = Inner {
             name: ConsumerName::new(settings.name.as_deref()),
             metrics: Metrics::register(registry, settings.histograms_by_bucket),
-            settings,
+            settings: Arc::new(settings),
             connector,
             tracer,
             lanes: Mutex::new(Some(BTreeMap::new())),
@@ -112,7 +112,7 @@ impl Inner {
         let metrics = self.metrics.of(bucket.name());
         let (route, tracer) = (Route::new(&self.connector, upstream), self.tracer.clone());
         let context = Arc::new(LaneContext::new(bucket, route, metrics, tracer));
-        let lane = Lane::new(Arc::clone(&context), self.name.clone(), self.settings.clone());
+        let lane = Lane::new(Arc::clone(&context), self.name.clone(), Arc::clone(&self.settings));
         let inner = Arc::clone(self);
         self.tasks.spawn(async move {
             keep_running(lane).await;

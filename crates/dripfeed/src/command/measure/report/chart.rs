@@ -53,7 +53,7 @@ fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> 
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 16))
         .margin(16)
-        .x_label_area_size(28)
+        .x_label_area_size(40)
         .y_label_area_size(64)
         .build_cartesian_2d(0.0..slots.minutes(), 0.0..most(all.iter().map(|(_, points, _)| points)))?;
     chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
@@ -76,7 +76,7 @@ fn latencies(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Erro
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 16))
         .margin(16)
-        .x_label_area_size(28)
+        .x_label_area_size(40)
         .y_label_area_size(64)
         .build_cartesian_2d(0.0..slots.minutes(), 0.0..most(all.iter().map(|(_, points, _)| points)))?;
     chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
