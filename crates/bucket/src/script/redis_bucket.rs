@@ -43,6 +43,8 @@ pub(crate) struct EffectiveSettings {
     pub(crate) settings: BucketSettings,
     /// What lets calls pass. None: as fast as the upstream answers.
     pub(crate) pace: Option<Plan>,
+    /// What each caller may (bounds.lua). Empty: as much as its turns let through.
+    pub(crate) bounds: String,
     /// Where the state of the pace is.
     pace_key: String,
     configured_limits: BucketLimits,
@@ -58,6 +60,7 @@ impl EffectiveSettings {
             settings: configured.clone(),
             configured: Arc::new(configured),
             pace: None,
+            bounds: String::new(),
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
@@ -69,7 +72,14 @@ impl EffectiveSettings {
     fn applied(self) -> Self {
         let (settings, limits) = self.overrides.over(&self.configured, &self.configured_limits);
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
-        Self { settings, pace, limits, ..self }
+        let bounds = settings.fair.packed_bounds();
+        Self { settings, pace, bounds, limits, ..self }
+    }
+
+    /// Whether calls may begin only so long after they were granted.
+    pub(crate) fn is_paced(&self) -> bool {
+        let fair = &self.settings.fair;
+        self.pace.is_some() || !self.bounds.is_empty() && fair.bounds.has_rate(&fair.flows)
     }
 
     /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.

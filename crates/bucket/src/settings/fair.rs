@@ -9,12 +9,26 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
 use crate::error::BucketError;
+use crate::settings::flow_bounds::{FlowBounds, NamedFlows};
+
+/// How many callers, or groups, may be named: each take reads them.
+pub(crate) const MOST_NAMED: usize = 100;
+pub(crate) const MOST_WEIGHT: u16 = 1000;
+/// Of a name, in bytes: as long as an entry has one.
+const LONGEST_NAME: usize = 256;
+
+pub(crate) fn name_fault(name: &str) -> Option<String> {
+    let is_sound = (1..=LONGEST_NAME).contains(&name.len());
+    (!is_sound).then(|| format!("a caller's name has 1 to {LONGEST_NAME} bytes"))
+}
 
 /// Turns between those that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fair {
     pub by: FairBy,
     pub weights: Weights,
+    pub bounds: FlowBounds,
+    pub flows: NamedFlows,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -45,26 +59,20 @@ impl FairBy {
 pub struct Weights(Arc<BTreeMap<String, u16>>);
 
 impl Weights {
-    /// Each take reads them.
-    const MOST_CALLERS: usize = 100;
-    const MOST: u16 = 1000;
-    /// Of a name, in bytes: as long as an entry has one.
-    const LONGEST: usize = 256;
-
     /// # Errors
     /// What is wrong, in words.
     pub fn new(weights: BTreeMap<String, u64>) -> Result<Self, String> {
-        if weights.len() > Self::MOST_CALLERS {
-            return Err(format!("{} callers: use at most {}", weights.len(), Self::MOST_CALLERS));
+        if weights.len() > MOST_NAMED {
+            return Err(format!("{} callers: use at most {MOST_NAMED}", weights.len()));
         }
         let mut read = BTreeMap::new();
         for (caller, weight) in weights {
-            if caller.is_empty() || caller.len() > Self::LONGEST {
-                return Err(format!("a caller's name has 1 to {} bytes", Self::LONGEST));
+            if let Some(fault) = name_fault(&caller) {
+                return Err(fault);
             }
-            let sound = u16::try_from(weight).ok().filter(|weight| (1..=Self::MOST).contains(weight));
+            let sound = u16::try_from(weight).ok().filter(|weight| (1..=MOST_WEIGHT).contains(weight));
             let Some(weight) = sound else {
-                return Err(format!("the weight {weight} of `{caller}` isn't from 1 to {}", Self::MOST));
+                return Err(format!("the weight {weight} of `{caller}` isn't from 1 to {MOST_WEIGHT}"));
             };
             read.insert(caller, weight);
         }
@@ -91,9 +99,26 @@ impl Fair {
     /// The weights as the scripts take them (flows.lua); empty where nobody takes turns.
     pub(crate) fn weights_of_turns(&self) -> String {
         match self.by {
-            FairBy::Caller | FairBy::Group => self.weights.to_json().to_string(),
+            FairBy::Caller | FairBy::Group => {
+                let named = self.flows.weights().map(|(name, weight)| (name.clone(), Json::from(weight)));
+                let mut weights = self.weights.to_json();
+                if let Json::Object(weights) = &mut weights {
+                    weights.extend(named);
+                }
+                weights.to_string()
+            }
             FairBy::Off => String::new(),
         }
+    }
+
+    /// What each may, as the scripts take it (bounds.lua); empty where nobody is bounded.
+    pub(crate) fn packed_bounds(&self) -> String {
+        if self.by == FairBy::Off { String::new() } else { self.bounds.pack(&self.flows) }
+    }
+
+    #[must_use]
+    pub(crate) fn weight_of(&self, name: &str) -> u16 {
+        self.flows.of(name).and_then(|flow| flow.weight).unwrap_or_else(|| self.weights.of(name))
     }
 
     /// What would be ignored.

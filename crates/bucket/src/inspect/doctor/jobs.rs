@@ -46,8 +46,8 @@ impl RedisBucket {
         let keys = &self.keys;
         let (mut count, mut after) = (JobCounts::default(), String::new());
         loop {
-            let [parked, flows, ranges] = keys.in_order();
-            let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.replicas(), parked, flows, ranges]);
+            let known = [keys.jobs(), keys.replicas()].into_iter().chain(keys.in_order()).collect::<Vec<_>>();
+            let mut call = SCRIPTS.of(Kind::Stream).on(&known);
             call.arg(&after).arg(u8::from(repair));
             let mut reply = Reply::new("examine", self.store.run::<Value>(&call).await?)?;
             after = reply.text()?;

@@ -2,7 +2,8 @@
 -- to.
 --
 -- needs: at_maxmemory, constants, now, budget, kind/entry, kind/pending, kind/flows, kind/in_range
--- KEYS  1 jobs (stream)  2 replicas (hash), then parked (zset), flows (zset), ranges (zset)
+-- KEYS  1 jobs (stream)  2 replicas (hash), then throttled (zset), flow-state (hash), parked (zset),
+--       flows (zset), ranges (zset)
 -- ARGV  1 the id after which to begin ('' for the first)  2 '1' to repair
 -- Result  { the id after which to go on or '' at the end, { finding, an example }…, { id, bytes that it counts, caller
 --       or '' }… }

@@ -7,7 +7,7 @@ const JOBS: &str = "POST /v1/buckets/b/jobs";
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 async fn stage() -> Stage {
-    let fair = Fair { by: FairBy::Group, weights: Weights::default() };
+    let fair = Fair { by: FairBy::Group, ..Fair::default() };
     let list = BucketSettings { kind: Kind::List, ..settings("list") };
     Stage::with(vec![BucketSettings { fair, ..settings("b") }, settings("other"), list], Vec::new(), &[]).await
 }
