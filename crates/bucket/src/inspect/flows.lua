@@ -59,7 +59,7 @@ local function in_flight_of(number)
   if not clock then return '' end
   local owner = whole((number - 1) % flow_state.numbers + 1)
   local state = flow_state.read(redis.call('HGET', flow_state.hash, owner))
-  return state and state.in_flight or 0
+  return state and whole(state.in_flight) or '0'
 end
 
 -- By the Redis clock, from µs of the clock of flows.
