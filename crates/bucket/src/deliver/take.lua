@@ -26,14 +26,16 @@ local keys = {
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local version, consumer, want = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local plan, max_in_flight, elapsed = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local longest_hold, number = tonumber(ARGV[8]), tonumber(ARGV[9])
+local longest_hold = tonumber(ARGV[8])
 local late, undrained = tonumber(ARGV[10]), tonumber(ARGV[11])
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
--- Nobody waits for this one any more: what it took, nobody would call.
-local given_up = tonumber(redis.call('HGET', TAKES, consumer) or 0)
-if number <= given_up then return { 'idle', 0, '0', 0 } end
+-- Nobody waits for this one any more: what it took, nobody would call. (A script has no room for more than 200 names.)
+do
+  local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
+  if number <= given_up then return { 'idle', 0, '0', 0 } end
+end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end

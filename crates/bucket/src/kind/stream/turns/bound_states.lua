@@ -2,9 +2,10 @@
 -- leaky bucket: a call adds one, `limit` drain in each `period`, and there is room for `burst`.
 -- needs: now, kind/flow_state
 
--- { look, count, take, put_out, write }. `settings` as open_bounds takes them; `clock`, `lost` as in flow_state.lua;
+-- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `settings` as
+-- open_bounds takes them; `clock`, `lost` as in flow_state.lua;
 -- `undrained`: for how many µs what is granted now doesn't drain (permit.rs).
-local function open_bound_states(settings, clock, lost, undrained)
+function flow_state.open_states(settings, clock, lost, undrained)
   -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost. Sums of
   -- tokens are exact but for as much as EXACT. The most fields of the hash: one who isn't known waits at it.
   local LOOK_AGAIN, EXACT, MOST_FIELDS, FORGOTTEN_AT_ONCE = 10000000, 0.000000001, 100000, 10

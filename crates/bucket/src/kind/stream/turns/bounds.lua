@@ -21,7 +21,7 @@ do
     end
     for i, text in ipairs(redis.call('HMGET', flow_state.hash, unpack(owners))) do
       local rank, state = ranks[i], flow_state.read(text)
-      local begin = begin_of(rank, first)
+      local begin = flow_state.begin_of(rank, first)
       local at, before = string.match(state and state.out or '', ' ' .. rank .. ':([^: ]+):([^: ]+)')
       at, before = tonumber(at or begin), tonumber(before or begin)
       -- Where the times began again meanwhile, it is as far behind the first one as it was.
@@ -93,7 +93,7 @@ do
     end
     clock = math.floor(clock)
     redis.call('HSET', flow_state.hash, 'clock', table.concat({ whole(clock), whole(now_us), print, whole(lost) }, ' '))
-    local states = open_bound_states(cjson.decode(text), clock, lost, undrained)
+    local states = flow_state.open_states(cjson.decode(text), clock, lost, undrained)
     local bounds = { states = states }
 
     -- Whether all jobs that were in flight before are counted: before that, nothing is handed out. `consumers`:

@@ -80,7 +80,7 @@ local function read_range(range)
   return string.match(range, '^(%S+) (%S+) (%d+)$')
 end
 
-local end_run, note_again, note_new, forget_runs, first_flows, begin_of, write_runs
+local end_run, note_again, note_new, forget_runs, first_flows, write_runs
 do
   -- By how much less than a call a newcomer comes behind the one before it.
   local LATER = 0.000001
@@ -137,7 +137,7 @@ do
   end
 
   -- When a newcomer of this rank begins: at the time of the first one; else where the rank begins. `flows` as below.
-  function begin_of(rank, flows)
+  function flow_state.begin_of(rank, flows)
     local origin, next_origin, from, to = bounds_of(rank)
     local first = tonumber(flows[1] == UNSORTED and flows[4] or flows[1] ~= UNSORTED and flows[2] or nil)
     if not first or first >= next_origin then return origin end
@@ -168,7 +168,7 @@ do
       if not is_named[run.flow] then
         is_named[run.flow] = true
         local rank = run.flow.rank
-        begin[rank] = begin[rank] or begin_of(rank, flows)
+        begin[rank] = begin[rank] or flow_state.begin_of(rank, flows)
         names[#names + 1] = string.format('%.17g', begin[rank] + (before + #names / 2) * LATER)
         names[#names + 1] = run.flow.name
       end
