@@ -88,7 +88,8 @@ async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
             assert_eq!(taken, ["a", "a", "b"]);
         }
         "fair.flows" => {
-            change(json!({ "a": { "paused": true }, "b": { "rate": "1/366d", "burst": 2 }, "c": { "weight": 2 } })).await;
+            change(json!({ "a": { "paused": true }, "b": { "rate": "1/366d", "burst": 2 }, "c": { "weight": 2 } }))
+                .await;
             let mut taken = taken_of(&other, &replica, &["a", "b", "b", "b", "c", "c", "c", "d", "d"], 5).await;
             taken.sort();
             assert_eq!(taken, ["b", "b", "c", "c", "d"]);

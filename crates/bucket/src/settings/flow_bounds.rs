@@ -133,7 +133,8 @@ impl FlowBounds {
         if self.rate.is_none() && self.max_in_flight.is_none() && named.bounds().next().is_none() {
             return String::new();
         }
-        let of: Map<_, _> = named.0.iter().map(|(name, flow)| (name.clone(), flow.over(self).packed(flow.paused))).collect();
+        let of: Map<_, _> =
+            named.0.iter().map(|(name, flow)| (name.clone(), flow.over(self).packed(flow.paused))).collect();
         json!({ "each": self.packed(false), "of": of }).to_string()
     }
 

@@ -101,9 +101,7 @@ impl SettingKind {
             Self::Weights(set) => {
                 value(json).map(|weights: Weights| SettingValue::new(weights.to_json(), weights, set))?
             }
-            Self::Flows(set) => {
-                value(json).map(|flows: NamedFlows| SettingValue::new(flows.to_json(), flows, set))?
-            }
+            Self::Flows(set) => value(json).map(|flows: NamedFlows| SettingValue::new(flows.to_json(), flows, set))?,
             Self::PaceTiers(set) => {
                 let tiers = PaceTiers::read(place, value(json)?)?;
                 SettingValue::new(Json::from(tiers.written()), tiers, set)
