@@ -1,5 +1,7 @@
 //! The pace: tiers that all must let a call pass before a job is taken for it, decided by the rules of limits.
 
+mod bounds;
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::{Rate, duration};
@@ -53,7 +55,7 @@ fn tiers(leak: &Leak) -> Vec<Tier> {
 /// are closer together than their tokens. The burst keeps room for that (permit.rs). With a burst of 1 there is no room
 /// to keep; and where a token comes so seldom that lateness is nothing to it, none is kept. Windows need none: they
 /// count when calls are made.
-pub(crate) fn with_room_for_late(tier: &Tier) -> Tier {
+fn with_room_for_late(tier: &Tier) -> Tier {
     let dripfeed_limit::TierKind::Bucket { burst } = *tier.kind() else { return tier.clone() };
     let (late, period) = (u128::from(tier.limit()) * PROMPT.as_micros(), tier.period().as_micros());
     let late = if late * 100 < period { 0 } else { late.div_ceil(period) };

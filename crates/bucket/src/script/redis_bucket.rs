@@ -78,8 +78,7 @@ impl EffectiveSettings {
 
     /// Whether calls may begin only so long after they were granted.
     pub(crate) fn is_paced(&self) -> bool {
-        let fair = &self.settings.fair;
-        self.pace.is_some() || !self.bounds.is_empty() && fair.bounds.has_rate(&fair.flows)
+        self.pace.is_some() || !self.bounds.is_empty() && self.settings.fair.has_rate()
     }
 
     /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.

@@ -9,18 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
 use crate::error::BucketError;
-use crate::settings::flow_bounds::{FlowBounds, NamedFlows};
-
-/// How many callers, or groups, may be named: each take reads them.
-pub(crate) const MOST_NAMED: usize = 100;
-pub(crate) const MOST_WEIGHT: u16 = 1000;
-/// Of a name, in bytes: as long as an entry has one.
-const LONGEST_NAME: usize = 256;
-
-pub(crate) fn name_fault(name: &str) -> Option<String> {
-    let is_sound = (1..=LONGEST_NAME).contains(&name.len());
-    (!is_sound).then(|| format!("a caller's name has 1 to {LONGEST_NAME} bytes"))
-}
+use crate::settings::flow_bounds::{FlowBounds, MOST_NAMED, MOST_WEIGHT, NamedFlows, name_fault};
 
 /// Turns between those that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,11 +98,6 @@ impl Fair {
             }
             FairBy::Off => String::new(),
         }
-    }
-
-    /// What each may, as the scripts take it (bounds.lua); empty where nobody is bounded.
-    pub(crate) fn packed_bounds(&self) -> String {
-        if self.by == FairBy::Off { String::new() } else { self.bounds.pack(&self.flows) }
     }
 
     #[must_use]

@@ -5,14 +5,20 @@ use std::sync::Arc;
 
 use dripfeed_job::Rate;
 use dripfeed_job::rate::EXACT;
-use dripfeed_limit::Tier;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
-use crate::pace::with_room_for_late;
-use crate::settings::Leak;
-use crate::settings::fair::{MOST_NAMED, MOST_WEIGHT, name_fault};
+/// How many callers, or groups, may be named: each take reads them.
+pub(crate) const MOST_NAMED: usize = 100;
+pub(crate) const MOST_WEIGHT: u16 = 1000;
+/// Of a name, in bytes: as long as an entry has one.
+const LONGEST_NAME: usize = 256;
+
+pub(crate) fn name_fault(name: &str) -> Option<String> {
+    let is_sound = (1..=LONGEST_NAME).contains(&name.len());
+    (!is_sound).then(|| format!("a caller's name has 1 to {LONGEST_NAME} bytes"))
+}
 
 /// What holds for each, unless it is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +84,8 @@ impl NamedFlows {
         self.0.iter().map(|(name, flow)| (name.clone(), flow.to_json())).collect()
     }
 
-    fn bounds(&self) -> impl Iterator<Item = (&String, &NamedFlow)> {
-        self.0.iter().filter(|(_, flow)| flow.paused || flow.rate.is_some() || flow.max_in_flight.is_some())
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &NamedFlow)> {
+        self.0.iter()
     }
 }
 
@@ -90,7 +96,7 @@ impl<'de> Deserialize<'de> for NamedFlows {
 }
 
 impl NamedFlow {
-    fn over(&self, each: &FlowBounds) -> FlowBounds {
+    pub(crate) fn over(&self, each: &FlowBounds) -> FlowBounds {
         FlowBounds {
             rate: self.rate.or(each.rate),
             burst: self.burst.unwrap_or(each.burst),
@@ -107,53 +113,6 @@ impl NamedFlow {
             ("paused", self.paused.then_some(Json::from(true))),
         ];
         members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect::<Map<_, _>>().into()
-    }
-}
-
-impl FlowBounds {
-    /// What is wrong with rates and bursts, in a sentence; None when nothing is.
-    #[must_use]
-    pub fn fault(&self, named: &NamedFlows) -> Option<String> {
-        let of_each = Leak::fault(self.rate, self.burst);
-        of_each.or_else(|| {
-            named.0.iter().find_map(|(name, flow)| {
-                let bounds = flow.over(self);
-                Leak::fault(bounds.rate, bounds.burst).map(|fault| format!("`{name}`: {fault}"))
-            })
-        })
-    }
-
-    /// Whether anybody may be called only so fast.
-    pub(crate) fn has_rate(&self, named: &NamedFlows) -> bool {
-        self.rate.is_some() || named.0.values().any(|flow| flow.rate.is_some())
-    }
-
-    /// As the scripts take them (bounds.lua); empty where nobody is bounded.
-    pub(crate) fn pack(&self, named: &NamedFlows) -> String {
-        if self.rate.is_none() && self.max_in_flight.is_none() && named.bounds().next().is_none() {
-            return String::new();
-        }
-        let of: Map<_, _> =
-            named.0.iter().map(|(name, flow)| (name.clone(), flow.over(self).packed(flow.paused))).collect();
-        json!({ "each": self.packed(false), "of": of }).to_string()
-    }
-
-    fn packed(&self, paused: bool) -> Json {
-        let mut packed = Map::new();
-        if let Some(rate) = self.rate {
-            // A call begins a little after it was granted, as for the pace.
-            let tier = with_room_for_late(&Tier::of_rate(rate, self.burst));
-            packed.insert("limit".to_owned(), rate.limit().into());
-            packed.insert("period".to_owned(), rate.period_us().into());
-            packed.insert("burst".to_owned(), tier.most().into());
-        }
-        if let Some(most) = self.max_in_flight {
-            packed.insert("most".to_owned(), most.into());
-        }
-        if paused {
-            packed.insert("paused".to_owned(), true.into());
-        }
-        packed.into()
     }
 }
 
@@ -178,22 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn what_one_does_not_set_is_as_for_each() {
-        let named = read(r#"{"shop": {"rate": "1/s", "weight": 4}, "mail": {"paused": true}}"#).unwrap_or_default();
-        let each = FlowBounds { max_in_flight: Some(2), ..FlowBounds::default() };
-        let packed: Json = each.pack(&named).parse().unwrap_or_default();
-        let shop = json!({ "limit": 1, "period": 1_000_000, "burst": 1, "most": 2 });
-        let of = json!({ "shop": shop, "mail": { "most": 2, "paused": true } });
-        assert_eq!(packed, json!({ "each": { "most": 2 }, "of": of }));
-        assert_eq!(read(&named.to_json().to_string()), Ok(named.clone()));
-        assert!(each.has_rate(&named));
+    fn what_is_read_is_shown() {
+        let text = r#"{"mail":{"paused":true},"shop":{"burst":2,"max_in_flight":3,"rate":"1/s","weight":4}}"#;
+        let named = read(text).unwrap_or_default();
+        assert_eq!(named.to_json().to_string(), text);
         assert_eq!(named.weights().map(|(name, weight)| (name.as_str(), weight)).collect::<Vec<_>>(), [("shop", 4)]);
-    }
-
-    #[test]
-    fn where_nobody_is_bounded_the_scripts_are_given_nothing() {
-        let named = read(r#"{"shop": {"weight": 4}}"#).unwrap_or_default();
-        assert_eq!(FlowBounds::default().pack(&named), "");
     }
 
     #[test]
@@ -208,9 +156,5 @@ mod tests {
         ] {
             assert!(read(text).is_err(), "{text}");
         }
-        let most = FlowBounds { burst: 1 << 52, ..FlowBounds::default() };
-        let named = read(r#"{"shop": {"rate": "1/d"}}"#).unwrap_or_default();
-        assert_eq!(most.fault(&NamedFlows::default()), None);
-        assert!(most.fault(&named).is_some_and(|fault| fault.starts_with("`shop`: ")));
     }
 }

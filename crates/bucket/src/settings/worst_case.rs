@@ -47,7 +47,7 @@ impl BucketSettings {
             Kind::Stream => JOB_OF_A_STREAM + TURN,
             Kind::List => JOB_OF_A_LIST,
         };
-        let is_bounded = !self.fair.packed_bounds().is_empty();
+        let is_bounded = self.fair.is_bounded();
         let (turn, states) = if is_bounded { (BOUNDED_TURN, MOST_FLOW_STATES) } else { (0, 0) };
         let keep = &self.keep;
         [

@@ -40,7 +40,7 @@ pub(crate) async fn change(
 
 fn check_bursts_of_each_fit(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let (BucketSettings { fair, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
-    fair.bounds.fault(&fair.flows).map_or(Ok(()), |fault| Err(Problem::bad_member("fair.burst", &fault)))
+    fair.fault().map_or(Ok(()), |fault| Err(Problem::bad_member("fair.burst", &fault)))
 }
 
 /// Rate and burst must fit, whichever of them is changed.

@@ -60,7 +60,7 @@ async fn commands(redis: &TestRedis) -> BTreeMap<String, u64> {
     stats.lines().filter_map(calls).filter(|(name, _)| name != "info").collect()
 }
 
-/// What it takes to call a job beside so many that are throttled and have jobs.
+/// What it takes to call a job beside this number of callers that are throttled and have jobs.
 async fn cost_beside(throttled: usize) -> BTreeMap<String, u64> {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, &[("fair.rate", json!("1/h"))]).await;

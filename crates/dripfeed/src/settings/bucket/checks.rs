@@ -32,7 +32,7 @@ pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep:
 
 /// One line of all jobs has nobody of whom more could be asked than of others.
 pub(super) fn check_fair(reader: &mut Reader<'_>, place: &SectionPath<'_>, fair: &Fair) {
-    if let Some(fault) = fair.bounds.fault(&fair.flows) {
+    if let Some(fault) = fair.fault() {
         reader.error(&place.of(reader.tree, &["fair".into(), "burst".into()]), fault);
     }
     let is_bounded = fair.bounds != FlowBounds::default() || fair.flows != NamedFlows::default();

@@ -1,4 +1,4 @@
-use dripfeed_bucket::{BucketSettings, Fair, FairBy, Kind, Weights};
+use dripfeed_bucket::{BucketSettings, Fair, FairBy, Kind};
 use serde_json::json;
 
 use crate::stage::{Stage, settings};

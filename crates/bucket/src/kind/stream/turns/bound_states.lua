@@ -111,7 +111,7 @@ function flow_state.open_states(settings, clock, lost, undrained)
     flow.bound.is_changed = flow.bound.is_changed or not flow.bound.is_new
   end
 
-  -- A few states of those who have their burst, found by chance: twice as many are looked at as may come.
+  -- A few states of callers whose burst is whole, found by chance.
   local function forget()
     local sample, gone = redis.call('HRANDFIELD', flow_state.hash, FORGOTTEN_AT_ONCE, 'WITHVALUES'), {}
     for i = 1, #sample, 2 do

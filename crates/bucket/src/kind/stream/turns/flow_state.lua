@@ -1,5 +1,5 @@
--- Stream kind: what is known of callers, or groups, while any of them may be called only so often, or only so many times
--- at once (`flows` in the hash of the pace is '1' then; 'counting' before; 'lost': what there was is gone). Two keys:
+-- Stream kind: what is known of callers, or groups, while some have a rate limit or a limit of concurrent calls (`flows`
+-- in the hash of the pace is '1' then; 'counting' before; 'lost': what there was is gone). Two keys:
 --   throttled   zset: flow → µs of the clock below at which it may be called again. Meanwhile it isn't among `flows`
 --   flow-state  hash, with
 --     clock     `now wall print lost`: µs of a clock that runs no faster than time passes, whatever becomes of the
@@ -18,7 +18,7 @@ local flow_state = {
 
 -- { in_flight, debt: calls that haven't drained, at: the clock at which they were counted, full: the clock at which
 -- they will have drained, waits: whether it is throttled until one of its calls ends, out: text, of each rank whose
--- flow is throttled ` rank:its virtual time:that of the first flow then` }; nil where there is none.
+-- flow is throttled ` rank:its virtual time:that of the first flow then` }; nil for another text.
 function flow_state.read(text)
   local in_flight, debt, at, full, waits, out = string.match(text or '', '^(%d+) (%S+) (%d+) (%d+) ([01])(.*)$')
   if not in_flight then return nil end

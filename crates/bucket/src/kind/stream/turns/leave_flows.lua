@@ -1,4 +1,4 @@
--- Stream kind: jobs that are in flight no more, for callers that may be called only so many times at once.
+-- Stream kind: jobs that are in flight no more, where calls of each caller are counted.
 -- needs: notices, kind/flow_state
 
 -- Of all these jobs, none of which any replica has now; those that weren't counted change nothing.
