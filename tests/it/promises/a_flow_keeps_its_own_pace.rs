@@ -1,6 +1,6 @@
-//! A flow keeps its own pace: in any window w a caller, or group, gets at most rate · w + burst calls, and never has more
-//! in flight than it may, over replicas, crashes, late replies, clock steps and changes at run time. The others are
-//! called as if it weren't there.
+//! A flow keeps its own pace: in any window w a caller, or group, gets at most rate · w + burst calls, and never has
+//! more in flight than it may, over replicas, crashes, late replies, clock steps and changes at run time. The others
+//! are called as if it weren't there.
 
 mod changes;
 mod clocks;

@@ -6,8 +6,8 @@
 --       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)
 --       9 dead (stream)  10 letters (hash)  11 sizes (zset)  12 holders (hash)  13 keyed jobs (hash)
 --       14 key ends (zset)  15 notices (zset), then what the kind keeps of claimed jobs: attempts (hash),
---       unburied (hash), failed (hash), throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset) |
---       taken (list), takers (hash)
+--       unburied (hash), failed (hash), throttled (zset), flow-state (hash), parked (zset), flows (zset),
+--       ranges (zset) | taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean µs of these attempts (0: none was called)
 --       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words
 --       of the verb, ms to hold the bucket, how the upstream took the call ('answered', REFUSED_CALL or LATE_CALL, ''

@@ -1,6 +1,6 @@
-//! Random histories: whatever happens to a bucket, its replicas and its settings, nobody gets more than it may, no job is
-//! outside, each ends once, and what is known of the callers fits to what is under way. `PROPTEST_CASES` sets the number
-//! of histories.
+//! Random histories: whatever happens to a bucket, its replicas and its settings, nobody gets more than it may, no job
+//! is outside, each ends once, and what is known of the callers fits to what is under way. `PROPTEST_CASES` sets the
+//! number of histories.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

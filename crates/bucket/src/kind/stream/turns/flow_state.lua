@@ -1,13 +1,13 @@
--- Stream kind: what is known of callers, or groups, while some have a rate limit or a limit of concurrent calls (`flows`
--- in the hash of the pace is '1' then; 'counting' before; 'lost': what there was is gone). Two keys:
+-- Stream kind: what is known of callers, or groups, while some have a rate limit or a limit of concurrent calls. (Then
+-- `flows` in the hash of the pace is '1'; 'counting' before; 'lost': what there was is gone.) Two keys:
 --   throttled   zset: flow → µs of the clock below at which it may be called again. Meanwhile it isn't among `flows`
 --   flow-state  hash, with
 --     clock     `now wall print lost`: µs of a clock that runs no faster than time passes, whatever becomes of the
---               Redis clock, which said `wall` then; of which settings; since when a caller that nothing is known of has
---               earned its burst (0: always)
+--               Redis clock, which said `wall` then; of which settings; since when a caller that nothing is known of
+--               has earned its burst (0: always)
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
--- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bounds.lua).
+-- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bound_states.lua).
 -- needs: now
 
 local flow_state = {
