@@ -6,6 +6,7 @@ mod changes;
 mod clocks;
 mod histories;
 mod in_flight;
+mod processes;
 mod rate;
 
 use std::collections::BTreeMap;
