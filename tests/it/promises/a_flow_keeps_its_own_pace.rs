@@ -4,6 +4,7 @@
 
 mod changes;
 mod clocks;
+mod doctor;
 mod histories;
 mod in_flight;
 mod processes;
