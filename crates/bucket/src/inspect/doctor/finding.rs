@@ -18,6 +18,7 @@ pub enum FindingKind {
     HeldByNoMember,
     DueButNotParked,
     HeldMiscounted,
+    CallsMiscounted,
     AttemptsOfNothing,
     RecordOfNothing,
     IdempotencyKeyOfNothing,
@@ -34,7 +35,7 @@ pub enum FindingKind {
 /// Its word in scripts, what it means, and what repairing does (None: nothing can).
 type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
 
-const MEANINGS: [Meaning; 17] = [
+const MEANINGS: [Meaning; 18] = [
     (
         FindingKind::Stranded,
         "stranded",
@@ -69,6 +70,12 @@ const MEANINGS: [Meaning; 17] = [
         FindingKind::HeldMiscounted,
         "held_miscounted",
         "replicas of a list bucket that hold more or fewer jobs than are counted",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::CallsMiscounted,
+        "calls_miscounted",
+        "calls under way that aren't counted for their callers, or are counted and aren't under way",
         Some("counts again"),
     ),
     (
