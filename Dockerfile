@@ -9,7 +9,7 @@ COPY . .
 # in the same step. Locked, because compose may build the image for two services at once.
 RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     --mount=type=cache,target=/src/target,sharing=locked \
-    cargo build --locked --profile dist --package dripfeed \
+    cargo build --locked --profile dist --package dripfeed --features otlp \
  && install -D target/dist/dripfeed /out/dripfeed
 
 # Slim and not distroless: the health check is a bash script, and a shell is at hand when something is wrong.

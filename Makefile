@@ -25,6 +25,9 @@ OPERATOR_MODELS_VERSION := 6.0.0
 KEDA_MODELS_VERSION := 2.0.0
 DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_MODELS_VERSION)
 
+PROMETHEUS_CLIENT_VERSION := 0.26.0
+METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/python
+
 BENCH_PEERS := $(TARGET)/bench-peers/installed
 
 CARGO_DEB_VERSION := 3.8.0
@@ -77,6 +80,12 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 	cargo build --locked --workspace
 	DRIPFEED=$(abspath $(TARGET))/debug/dripfeed SCREENSHOTS=$(TARGET)/screenshots $(PAGE_PYTHON) tests/page/screenshots.py $(ARGS)
 
+# Apart from `make test`, whose builds have no exporter.
+.PHONY: trace-test
+trace-test: redis ## Test traces, over a receiver of OTLP
+	cargo build --locked --workspace --features dripfeed/otlp
+	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
 torture: redis ## Run the fault suite at its long volume; the report goes to tests/torture-report.md and .json
@@ -116,13 +125,13 @@ lab: redis ## Run published limiters and ours side by side: a table, and charts 
 # the report.
 .PHONY: bench
 bench: redis ## Measure dripfeed beside a minimal queue, in a quarter of an hour; ARGS=quick: in three minutes
-	cargo build --locked --profile dist --package dripfeed --package dripfeed-bench
+	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
 	@exec $(TARGET)/dist/bench $(ARGS)
 
 # Apart from `make bench`, for what it installs: Node, BullMQ and fastify from npm, and nginx.
 .PHONY: bench-peers
 bench-peers: redis $(BENCH_PEERS) ## Measure BullMQ with fastify, and nginx, beside dripfeed and the floor; ARGS=quick
-	cargo build --locked --profile dist --package dripfeed --package dripfeed-bench
+	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
 	@exec $(TARGET)/dist/bench peers $(ARGS)
 
 .PHONY: lint
@@ -147,7 +156,7 @@ check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compo
 	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
 
 .PHONY: deploy-check
-deploy-check: check-compose promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) ## Check alerts, dashboard, chart, KEDA manifests, units
+deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check alerts, dashboard, metrics, chart, KEDA manifests, units
 	cargo build --locked --workspace
 	promtool check rules config/alerts/dripfeed.yml
 	promtool test rules config/alerts/dripfeed_test.yml
@@ -155,6 +164,7 @@ deploy-check: check-compose promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_M
 	@cp config/deploy/prometheus.yml $(TARGET)/deploy && cp config/alerts/dripfeed.yml $(TARGET)/deploy/alerts
 	promtool check config $(TARGET)/deploy/prometheus.yml
 	$(DEPLOY_PYTHON) tests/deploy/queries.py
+	$(METRICS_PYTHON) tests/deploy/metrics.py $(TARGET)/debug/dripfeed
 	$(DEPLOY_PYTHON) tests/deploy/chart.py $(TARGET)/debug/dripfeed $(TARGET)/deploy
 	node tests/deploy/custom_resources.mjs $(TARGET)/deploy/custom_resources.json $(DEPLOY_MODELS)
 	tests/deploy/units $(TARGET)/debug/dripfeed $(TARGET)/deploy
@@ -166,7 +176,7 @@ publish-check: ## Pack every crate as for the registry
 
 .PHONY: deb
 deb: $(CARGO_DEB) ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
-	cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed
+	cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed --features dripfeed/otlp
 	@rm -rf $(TARGET)/package $(TARGET)/debian && mkdir -p $(TARGET)/package
 	$(PACKAGED) man $(TARGET)/package/man
 	$(PACKAGED) completions bash >$(TARGET)/package/dripfeed.bash
@@ -244,6 +254,9 @@ $(PAGE_PYTHON):
 $(DEPLOY_PYTHON):
 	@$(call python_tool,helm-python-sdk,$(HELM_VERSION))
 	@$(TARGET)/helm-python-sdk-$(HELM_VERSION)/bin/pip install --quiet kubernetes-validate==$(KUBERNETES_VALIDATE_VERSION)
+
+$(METRICS_PYTHON):
+	@$(call python_tool,prometheus-client,$(PROMETHEUS_CLIENT_VERSION))
 
 $(DEPLOY_MODELS): | npm
 	@npm install --silent --no-audit --no-fund --prefix $@ \

@@ -45,5 +45,6 @@ fn settings() -> IntakeSettings {
         max_waits_per_caller: 100,
         max_event_streams: 100,
         max_event_streams_per_caller: 100,
+        redaction: dripfeed_job::redaction::Redaction::default(),
     }
 }

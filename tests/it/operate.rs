@@ -2,6 +2,7 @@
 
 mod doctor;
 mod edited_replay;
+mod export;
 mod installation;
 /// Real payloads, pushed through a small bucket.
 mod push;

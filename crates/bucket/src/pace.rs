@@ -1,5 +1,7 @@
 //! The pace: tiers that all must let a call pass before a job is taken for it, decided by the rules of limits.
 
+mod bounds;
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::{Rate, duration};

@@ -1,6 +1,7 @@
 //! What a bucket is set to: plain data, read and checked by the executable.
 
 pub(crate) mod fair;
+pub(crate) mod flow_bounds;
 pub(crate) mod limits;
 pub(crate) mod max_share;
 pub(crate) mod on_outcome;

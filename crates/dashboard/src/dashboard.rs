@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::Router;
 
 use crate::model::bucket::Bucket;
-use crate::redaction::Redaction;
 use crate::web::api::{Api, escaped};
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 use crate::web::session::{SessionSecret, Sessions};
+use dripfeed_job::redaction::Redaction;
 
 /// The page. Cheap to clone.
 #[derive(Clone)]

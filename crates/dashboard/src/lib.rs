@@ -23,10 +23,8 @@ mod live;
 mod model;
 mod pages;
 mod parts;
-mod redaction;
 mod router;
 mod web;
 
 pub use dashboard::Dashboard;
-pub use redaction::Redaction;
 pub use web::session::SessionSecret;

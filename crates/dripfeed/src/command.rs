@@ -7,13 +7,13 @@ mod completions;
 mod config;
 mod dead;
 mod doctor;
-mod history;
+mod export;
 mod job;
 mod jobs;
 mod key;
-mod lab;
 mod listing;
 mod man;
+mod measure;
 mod openapi;
 mod pause;
 mod purge;
@@ -23,6 +23,8 @@ mod set;
 
 use clap::Subcommand;
 
+use self::jobs::outcomes;
+use self::measure::{bench, history, lab, report};
 use crate::exit::Failure;
 use crate::settings::Layers;
 use crate::{dev, role, top};
@@ -50,11 +52,15 @@ pub(crate) enum Command {
     Top(top::Arguments),
     /// Show what happened in a bucket over the last minutes, hour or day
     History(history::Arguments),
-    /// List the jobs of a bucket, or cancel many
+    /// Sum up a window: what came in, how it ended, and how long it took
+    Report(report::Arguments),
+    /// List or export the jobs of a bucket, or cancel many
     Jobs(jobs::Arguments),
     /// Show a job, or cancel it
     Job(job::Arguments),
-    /// List, replay or delete the dead letters of a bucket
+    /// List or export how the jobs of a bucket ended
+    Outcomes(outcomes::Arguments),
+    /// List, export, replay or delete the dead letters of a bucket
     Dead(dead::Arguments),
     /// List, define, pause, run or delete the schedules of a bucket
     Schedule(schedule::Arguments),
@@ -66,6 +72,8 @@ pub(crate) enum Command {
     Purge(purge::Arguments),
     /// Change settings of a running bucket
     Set(set::Arguments),
+    /// Submit jobs at a given rate, and measure what a caller sees
+    Bench(bench::Arguments),
     /// Check the buckets' invariants in Redis, and repair them
     Doctor(doctor::Arguments),
     /// Compare published rate limiters with ours under load
@@ -97,14 +105,17 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Buckets(arguments) => buckets::run(&arguments).await,
         Command::Top(arguments) => top::run(arguments).await,
         Command::History(arguments) => history::run(&arguments).await,
+        Command::Report(arguments) => report::run(&arguments).await,
         Command::Jobs(arguments) => jobs::run(&arguments).await,
         Command::Job(arguments) => job::run(&arguments).await,
+        Command::Outcomes(arguments) => outcomes::run(&arguments).await,
         Command::Dead(arguments) => dead::run(&arguments).await,
         Command::Schedule(arguments) => schedule::run(arguments).await,
         Command::Pause(arguments) => pause::pause(&arguments).await,
         Command::Resume(arguments) => pause::resume(&arguments).await,
         Command::Purge(arguments) => purge::run(&arguments).await,
         Command::Set(arguments) => set::run(&arguments).await,
+        Command::Bench(arguments) => bench::run(&arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &layers).await,
         Command::Lab(arguments) => lab::run(&arguments).await,
         Command::Key(arguments) => key::run(&arguments),

@@ -21,6 +21,7 @@ mod redis;
 mod render;
 mod secret;
 mod selector;
+mod trace;
 mod tree;
 mod upstream;
 
@@ -40,6 +41,7 @@ pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use self::processor::ProcessorRole;
 pub(crate) use self::render::RenderedSetting;
 pub(crate) use self::secret::read_secret;
+pub(crate) use self::trace::TraceSettings;
 
 use self::read::Reader;
 use self::tree::Tree;
@@ -52,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) grpc: Option<GrpcPort>,
     pub(crate) processor: ProcessorRole,
     pub(crate) log: LogSettings,
+    /// None: off.
+    pub(crate) trace: Option<TraceSettings>,
     pub(crate) keys: Vec<ApiKey>,
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
@@ -77,7 +81,17 @@ impl Settings {
     /// None comes with an error.
     fn of(tree: Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<Self> {
         let mut reader = Reader::new(&tree, errors);
-        reader.refuse_unknown_sections(&["keys", "redis", "intake", "grpc", "processor", "log", "buckets", "defaults"]);
+        reader.refuse_unknown_sections(&[
+            "keys",
+            "redis",
+            "intake",
+            "grpc",
+            "processor",
+            "log",
+            "trace",
+            "buckets",
+            "defaults",
+        ]);
         let buckets = bucket::read(&mut reader);
         on_outcome::check(&mut reader, &buckets);
         let keys = key::read(&mut reader, &buckets);
@@ -87,6 +101,7 @@ impl Settings {
         let grpc = grpc::read(&mut reader, anyone_may_call);
         let processor = processor::read(&mut reader, redis.as_ref(), &buckets);
         let log = log::read(&mut reader);
+        let trace = trace::read(&mut reader);
         let buckets = buckets.into_iter().filter_map(|(name, bucket)| Some((name, bucket?))).collect();
         Some(Self {
             redis: redis?,
@@ -94,6 +109,7 @@ impl Settings {
             grpc: grpc?,
             processor: processor?,
             log: log?,
+            trace: trace?,
             keys,
             buckets,
             anyone_may_call,
@@ -117,7 +133,7 @@ impl Settings {
             }
             section
         };
-        ["redis", "intake", "grpc", "processor"]
+        ["redis", "intake", "grpc", "processor", "trace"]
             .into_iter()
             .filter(|name| told(self, name) != told(other, name))
             .collect()

@@ -1,34 +1,9 @@
-//! Logs: for people or for machines, always on standard error.
+//! What a process reports of its work: logs, and traces. Its metrics are those of the roles.
 
-use std::io::{self, IsTerminal as _};
+mod log;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod traces;
 
-use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
-use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
-
-use crate::settings::{LogFormat, LogLevel, LogSettings};
-
-/// Changes the level of the running log.
-#[derive(Clone, Debug)]
-pub(crate) struct Log(reload::Handle<EnvFilter, Registry>);
-
-impl Log {
-    /// Starts the log of this process. Once: a second one is silent.
-    pub(crate) fn start(settings: &LogSettings) -> Self {
-        let (filter, handle) = reload::Layer::new(settings.level.filter());
-        let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let lines = match settings.format {
-            LogFormat::Human => fmt::layer().with_writer(io::stderr).with_ansi(colours).with_target(false).boxed(),
-            LogFormat::Json => fmt::layer().json().flatten_event(true).with_writer(io::stderr).boxed(),
-        };
-        // Fails where there is a log already, as in tests.
-        let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
-        Self(handle)
-    }
-
-    pub(crate) fn set_level(&self, level: &LogLevel) {
-        if let Err(error) = self.0.reload(level.filter()) {
-            tracing::error!(%error, "The log level can't be changed");
-        }
-    }
-}
+pub(crate) use self::log::Log;
+pub(crate) use self::traces::Traces;

@@ -6,6 +6,7 @@ use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::{Buckets, INSTALLATION};
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
+use dripfeed_trace::Tracer;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::installation::redis_servers::RedisServers;
@@ -18,7 +19,7 @@ use crate::shares::wait_limit::WaitLimit;
 
 /// The HTTP API. Cheap to clone.
 #[derive(Clone)]
-pub struct Intake(Arc<IntakeState>);
+pub struct Intake(Arc<IntakeState>, Tracer);
 
 struct IntakeState {
     settings: IntakeSettings,
@@ -52,7 +53,7 @@ impl Intake {
         let waits = WaitLimit::new(settings.max_waits, settings.max_waits_per_caller);
         let streams = WaitLimit::new(settings.max_event_streams, settings.max_event_streams_per_caller);
         let readings = Readings::new(Arc::clone(&buckets));
-        Self(Arc::new(IntakeState {
+        let state = Arc::new(IntakeState {
             settings,
             keys,
             buckets,
@@ -66,7 +67,18 @@ impl Intake {
             readings,
             redis,
             examining: Mutex::default(),
-        }))
+        });
+        Self(state, Tracer::default())
+    }
+
+    /// Exports spans of its submissions.
+    #[must_use]
+    pub fn traced(self, tracer: Tracer) -> Self {
+        Self(self.0, tracer)
+    }
+
+    pub(crate) const fn tracer(&self) -> &Tracer {
+        &self.1
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {

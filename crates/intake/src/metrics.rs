@@ -1,10 +1,12 @@
-//! The metrics of an intake, and their export as OpenMetrics text.
+//! The metrics of an intake, and their export.
 
 mod bucket_gauges;
 mod exporter;
+mod exposition;
 mod intake_metrics;
 mod limit_metrics;
 mod limit_verdicts;
+mod prometheus_text;
 
 pub use self::bucket_gauges::BucketGauges;
 pub use self::exporter::MetricsExporter;

@@ -6,6 +6,7 @@ use axum::response::Response;
 use axum::routing::get;
 use dripfeed_auth::Read;
 use dripfeed_http::Health;
+use http::HeaderMap;
 
 use crate::intake::Intake;
 use crate::metrics::MetricsExporter;
@@ -15,7 +16,8 @@ use crate::request::access::Allowed;
 
 /// All three, without a key, for a separate port.
 pub fn router(exporter: MetricsExporter) -> Router {
-    let metrics = get(async |State(exporter): State<MetricsExporter>| export(&exporter).await);
+    let metrics =
+        get(async |State(exporter): State<MetricsExporter>, headers: HeaderMap| export(&exporter, &headers).await);
     let health = health(exporter.health().clone());
     Router::new().route("/metrics", metrics).with_state(exporter).merge(health)
 }
@@ -44,22 +46,26 @@ pub(crate) async fn readyz(State(health): State<Health>) -> Result<&'static str,
     Ok("ready\n")
 }
 
-/// This process's metrics as OpenMetrics text. With keys configured it requires one with scope `read` for all buckets.
+/// This process's metrics as Prometheus text, or as OpenMetrics where `Accept` names it. With keys configured it
+/// requires one with scope `read` for all buckets.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
-    (status = 200, description = "OpenMetrics", content_type = "application/openmetrics-text", body = String),
+    (status = 200, description = "The metrics", content(
+        (String = "text/plain"), (String = "application/openmetrics-text"),
+    )),
     responses::OfMetrics,
 ))]
 pub(crate) async fn metrics(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     // The labels name every bucket.
     if !caller.may_use_all_buckets() {
         return Err(Problem::new(Code::Forbidden, "metrics cover all buckets, and this key is restricted to some"));
     }
-    export(intake.exporter()).await
+    export(intake.exporter(), &headers).await
 }
 
-async fn export(exporter: &MetricsExporter) -> Result<Response, Problem> {
-    exporter.export().await.map_err(|_| Problem::internal())
+async fn export(exporter: &MetricsExporter, headers: &HeaderMap) -> Result<Response, Problem> {
+    exporter.export(headers).await.map_err(|_| Problem::internal())
 }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use dripfeed_auth::Hosts;
+use dripfeed_job::redaction::Redaction;
 
 /// The intake's settings: plain data, parsed and validated by the executable.
 #[derive(Clone, Debug)]
@@ -35,4 +36,6 @@ pub struct IntakeSettings {
     /// Open streams of events, in total and per caller.
     pub max_event_streams: usize,
     pub max_event_streams_per_caller: usize,
+    /// Masked in lists where `redacted` asks for it.
+    pub redaction: Redaction,
 }

@@ -11,4 +11,5 @@ pub(crate) mod proxy;
 pub(crate) mod ratelimit_fields;
 pub(crate) mod receipt;
 pub(crate) mod single;
+mod span;
 pub(crate) mod sync_wait;

@@ -14,6 +14,7 @@ pub mod options;
 pub mod outcome;
 pub mod path;
 pub mod priority;
+pub mod redaction;
 pub mod schedule;
 pub mod submission;
 mod units;

@@ -1,10 +1,14 @@
 //! One attempt at a job, once it is claimed: call → decide → settle.
 
+mod settle;
+mod spans;
+
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
 
-use dripfeed_bucket::{BucketSettings, Claim, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settled, Settlement};
-use dripfeed_job::{Ending, Job, Retry, Verdict};
+use dripfeed_bucket::{BucketSettings, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settlement};
+use dripfeed_job::{Job, Retry, Verdict};
+use dripfeed_trace::ActiveSpan;
 use futures::FutureExt;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -16,23 +20,33 @@ use crate::lane_context::LaneContext;
 /// Takes one job to the end of this attempt.
 pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: ClaimedJob) {
     let ClaimedJob { claim, permit, job } = taken;
-    context.metrics().taken(claim.id());
+    let mut span = job.as_ref().ok().and_then(|job| spans::begin(context, &claim, job));
+    let trace = span.as_ref().map(ActiveSpan::context);
+    context.metrics().taken(claim.id(), trace.map(|context| context.trace));
     let (settlement, feedback) = match job {
         Ok(job) => {
             let (begun, failures) = (Instant::now(), claim.failures());
-            let ended = unbroken(attempt(context, &job, failures, permit)).await;
-            ended.unwrap_or_else(|| judged(context, CallResult::panicked(), &job, failures, begun))
+            let ended = unbroken(attempt(context, &job, failures, permit, span.as_mut())).await;
+            ended.unwrap_or_else(|| judged(context, CallResult::panicked(), &job, failures, begun, span.as_mut()))
         }
         Err(unreadable) => (uncalled(&unreadable), Feedback::default()),
     };
-    settle(context, replica, claim, settlement, feedback).await;
+    drop(span);
+    settle::settle(context, replica, claim, settlement, feedback, trace).await;
 }
 
-async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit) -> (Settlement, Feedback) {
+async fn attempt(
+    context: &LaneContext,
+    job: &Job,
+    failures: u32,
+    permit: Permit,
+    span: Option<&mut ActiveSpan>,
+) -> (Settlement, Feedback) {
     let route = context.route();
     let bucket = context.bucket().settings();
     let (attempt, upstream) = (failures.saturating_add(1), route.upstream());
-    let request = match request::build(job, attempt, &bucket.name, upstream, Timestamp::now()) {
+    let traced = span.as_ref().map(|span| span.context());
+    let request = match request::build(job, attempt, &bucket.name, upstream, Timestamp::now(), traced) {
         Ok(request) => request,
         Err(unsendable) => return (uncalled(&unsendable), Feedback::default()),
     };
@@ -52,7 +66,7 @@ async fn attempt(context: &LaneContext, job: &Job, failures: u32, permit: Permit
     match called {
         Ok(called) => {
             context.shortage().passed();
-            judged(context, called, job, failures, begun)
+            judged(context, called, job, failures, begun, span)
         }
         Err(shortage) => {
             context.shortage().met(&shortage);
@@ -67,8 +81,11 @@ fn judged(
     job: &Job,
     failures: u32,
     begun: Instant,
+    span: Option<&mut ActiveSpan>,
 ) -> (Settlement, Feedback) {
-    context.metrics().attempted(called.class, called.answer.status(), begun.elapsed());
+    let trace = span.as_ref().map(|span| span.context().trace);
+    context.metrics().attempted(called.class, called.answer.status(), begun.elapsed(), trace);
+    spans::answered(span, &called);
     let feedback = feedback(&called);
     (decide(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
 }
@@ -129,45 +146,6 @@ async fn unbroken<T>(attempt: impl Future<Output = T>) -> Option<T> {
 /// For what can't be sent at all.
 fn uncalled(why: &dyn Error) -> Settlement {
     Settlement::Bury { reason: why.to_string(), status: None, answer: None, called: false }
-}
-
-async fn settle(context: &LaneContext, replica: &Replica, claim: Claim, settlement: Settlement, feedback: Feedback) {
-    let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
-    let is_retry = matches!(settlement, Settlement::Retry { .. });
-    let ending = match &settlement {
-        Settlement::Complete { .. } => Some(Ending::Delivered),
-        Settlement::Bury { reason, .. } => {
-            tracing::warn!(%bucket, %job, attempt, reason, "A job is dead");
-            Some(Ending::Dead)
-        }
-        Settlement::Retry { after } => {
-            tracing::debug!(%bucket, %job, attempt, ?after, "An attempt failed; the job is parked until the next");
-            None
-        }
-        Settlement::Throttled { wait } => {
-            tracing::debug!(%bucket, %job, ?wait, "The upstream asks everyone to wait");
-            None
-        }
-        Settlement::Requeue => None,
-    };
-    match replica.settle_with(claim, settlement, feedback).await {
-        Ok(Settled::Recorded) => {
-            if let Some(ending) = ending {
-                context.metrics().ended(job, ending);
-            }
-            if is_retry {
-                context.metrics().retried();
-            }
-        }
-        Ok(Settled::Fenced) => {
-            // The lane reports it once for all of them.
-            tracing::debug!(%bucket, %job, "This replica had been declared dead; another one has the job");
-        }
-        Err(error) => {
-            let error = &error as &dyn Error;
-            tracing::error!(%bucket, %job, error, "An attempt's end could not be recorded; the job comes back");
-        }
-    }
 }
 
 #[cfg(test)]

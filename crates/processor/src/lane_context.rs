@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use dripfeed_bucket::Bucket;
+use dripfeed_trace::Tracer;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::LaneMetrics;
@@ -18,6 +19,7 @@ pub(crate) struct LaneContext {
     metrics: LaneMetrics,
     shortage: ShortageBackoff,
     standby: StandbyState,
+    tracer: Tracer,
     stop: CancellationToken,
     /// The drain is over.
     out_of_time: CancellationToken,
@@ -44,11 +46,11 @@ impl Route {
 }
 
 impl LaneContext {
-    pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics) -> Self {
+    pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics, tracer: Tracer) -> Self {
         let (stop, out_of_time) = (CancellationToken::new(), CancellationToken::new());
         let shortage = ShortageBackoff::none_yet(bucket.name().clone());
         let standby = StandbyState::default();
-        Self { bucket, route: ArcSwap::from_pointee(route), metrics, shortage, standby, stop, out_of_time }
+        Self { bucket, route: ArcSwap::from_pointee(route), metrics, shortage, standby, tracer, stop, out_of_time }
     }
 
     pub(crate) const fn bucket(&self) -> &Bucket {
@@ -65,6 +67,10 @@ impl LaneContext {
 
     pub(crate) const fn standby(&self) -> &StandbyState {
         &self.standby
+    }
+
+    pub(crate) const fn tracer(&self) -> &Tracer {
+        &self.tracer
     }
 
     pub(crate) fn route(&self) -> Arc<Route> {

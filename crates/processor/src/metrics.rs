@@ -4,10 +4,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dripfeed_bucket::{CallStats, Recovery};
 use dripfeed_job::{BucketName, Ending, JobId};
+use dripfeed_trace::TraceId;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::exemplar::HistogramWithExemplars;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::call::CLASSES;
@@ -31,6 +32,20 @@ struct OutcomeLabels {
 struct ClassLabels {
     bucket: String,
     class: &'static str,
+}
+
+/// Of an exemplar.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct TraceLabel {
+    trace_id: String,
+}
+
+/// Whose exemplars are the latest sampled jobs.
+type Histogram = HistogramWithExemplars<TraceLabel>;
+
+fn observe(histogram: &Histogram, took: Duration, trace: Option<TraceId>) {
+    let exemplar = trace.map(|trace| TraceLabel { trace_id: trace.to_string() });
+    histogram.observe(took.as_secs_f64(), exemplar, None);
 }
 
 /// The metrics of all lanes.
@@ -153,15 +168,15 @@ impl LaneMetrics {
         &self.seen
     }
 
-    pub(crate) fn taken(&self, id: JobId) {
+    pub(crate) fn taken(&self, id: JobId, trace: Option<TraceId>) {
         let waited = since_admission(id);
-        self.waited.observe(waited.as_secs_f64());
+        observe(&self.waited, waited, trace);
         self.seen.note(|calls| calls.waited(waited));
     }
 
-    pub(crate) fn attempted(&self, class: &'static str, status: Option<u16>, took: Duration) {
+    pub(crate) fn attempted(&self, class: &'static str, status: Option<u16>, took: Duration, trace: Option<TraceId>) {
         self.all.attempts.get_or_create(&ClassLabels { bucket: self.bucket.clone(), class }).inc();
-        self.attempt_took.observe(took.as_secs_f64());
+        observe(&self.attempt_took, took, trace);
         self.seen.note(|calls| calls.answered(status, took));
     }
 
@@ -171,10 +186,10 @@ impl LaneMetrics {
     }
 
     /// A job's end is recorded.
-    pub(crate) fn ended(&self, id: JobId, ending: Ending) {
+    pub(crate) fn ended(&self, id: JobId, ending: Ending, trace: Option<TraceId>) {
         if ending == Ending::Delivered {
             let took = since_admission(id);
-            self.job_took.observe(took.as_secs_f64());
+            observe(&self.job_took, took, trace);
             self.seen.note(|calls| calls.delivered(took));
         }
         self.count(ending, 1);
@@ -209,12 +224,14 @@ fn since_admission(id: JobId) -> Duration {
 
 /// From a fast local service to one at the default time limit and beyond.
 fn of_calls() -> Histogram {
-    Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0])
+    HistogramWithExemplars::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0].into_iter())
 }
 
 /// From a job that finds an empty bucket to one that waits through an outage of its upstream.
 fn of_jobs() -> Histogram {
-    Histogram::new([0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 43_200.0])
+    HistogramWithExemplars::new(
+        [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 43_200.0].into_iter(),
+    )
 }
 
 #[cfg(test)]
@@ -227,7 +244,7 @@ mod tests {
         let mut registry = Registry::with_prefix("dripfeed");
         let metrics = Metrics::register(&mut registry, false);
         for bucket in ["feed", "mail"] {
-            metrics.of(&bucket.parse().unwrap()).taken(JobId::new(u64::MAX, 0));
+            metrics.of(&bucket.parse().unwrap()).taken(JobId::new(u64::MAX, 0), None);
         }
         metrics.forget(&"mail".parse().unwrap());
         let mut text = String::new();
@@ -240,9 +257,9 @@ mod tests {
         let mut registry = Registry::with_prefix("dripfeed");
         let (metrics, bucket) = (Metrics::register(&mut registry, true), "feed".parse().unwrap());
         let lane = metrics.of(&bucket);
-        lane.taken(JobId::new(u64::MAX, 0));
-        lane.attempted("2xx", Some(200), Duration::from_millis(20));
-        lane.ended(JobId::new(0, 0), Ending::Delivered);
+        lane.taken(JobId::new(u64::MAX, 0), None);
+        lane.attempted("2xx", Some(200), Duration::from_millis(20), None);
+        lane.ended(JobId::new(0, 0), Ending::Delivered, None);
         lane.expired(3);
         lane.recovered(&Recovery { recovered: 2, poisoned: 1, ..Recovery::default() });
         let mut text = String::new();
@@ -261,7 +278,7 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
 
-        CLASSES.iter().for_each(|class| lane.attempted(class, None, Duration::ZERO));
+        CLASSES.iter().for_each(|class| lane.attempted(class, None, Duration::ZERO, None));
         metrics.forget(&bucket);
         text.clear();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::Bucket;
 use dripfeed_job::BucketName;
+use dripfeed_trace::Tracer;
 use futures::FutureExt;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,7 @@ struct Inner {
     name: ConsumerName,
     connector: Connector,
     metrics: Metrics,
+    tracer: Tracer,
     /// None once it is stopped: then no lane starts any more.
     lanes: Mutex<Option<BTreeMap<BucketName, Arc<LaneContext>>>>,
     /// Also those that are draining after their bucket was removed.
@@ -39,14 +41,15 @@ struct Inner {
 }
 
 impl Processor {
-    /// Registers its metrics; starts nothing yet.
+    /// Registers its metrics; starts nothing yet. `tracer` exports spans of its attempts.
     #[must_use]
-    pub fn new(settings: ProcessorSettings, connector: Connector, registry: &mut Registry) -> Self {
+    pub fn new(settings: ProcessorSettings, connector: Connector, tracer: Tracer, registry: &mut Registry) -> Self {
         let inner = Inner {
             name: ConsumerName::new(settings.name.as_deref()),
             metrics: Metrics::register(registry, settings.histograms_by_bucket),
             settings: Arc::new(settings),
             connector,
+            tracer,
             lanes: Mutex::new(Some(BTreeMap::new())),
             tasks: TaskTracker::new(),
         };
@@ -107,7 +110,8 @@ impl Inner {
     fn start(self: &Arc<Self>, bucket: Bucket, upstream: Upstream) -> Arc<LaneContext> {
         let name = bucket.name().clone();
         let metrics = self.metrics.of(bucket.name());
-        let context = Arc::new(LaneContext::new(bucket, Route::new(&self.connector, upstream), metrics));
+        let (route, tracer) = (Route::new(&self.connector, upstream), self.tracer.clone());
+        let context = Arc::new(LaneContext::new(bucket, route, metrics, tracer));
         let lane = Lane::new(Arc::clone(&context), self.name.clone(), Arc::clone(&self.settings));
         let inner = Arc::clone(self);
         self.tasks.spawn(async move {

@@ -42,6 +42,8 @@ async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
     let mut configured = buckets::settings(&name.replace('.', "-"));
     if name == "leak.burst" {
         configured.leak.rate = "1/366d".parse().ok();
+    } else if name == "fair.burst" {
+        configured.fair.bounds.rate = "1/366d".parse().ok();
     } else if name == "leak.adaptive" {
         configured.leak.rate = "1000/s".parse().ok();
     }
@@ -71,6 +73,26 @@ async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
         "fair.weights" => {
             change(json!({ "b": 1000 })).await;
             assert_eq!(taken_of(&other, &replica, &["a", "a", "b", "b"], 3).await, ["a", "b", "b"]);
+        }
+        "fair.rate" | "fair.max_in_flight" => {
+            change(setting.example.parse().unwrap_or_else(|_| json!("1/366d"))).await;
+            let most = if name == "fair.rate" { 1 } else { 2 };
+            let taken = taken_of(&other, &replica, &["a", "a", "a", "b"], 4).await;
+            assert_eq!(taken.iter().filter(|caller| *caller == "a").count(), most);
+            assert!(taken.contains(&"b".to_owned()));
+        }
+        "fair.burst" => {
+            change(json!(2)).await;
+            let mut taken = taken_of(&other, &replica, &["a", "a", "a", "b"], 4).await;
+            taken.sort();
+            assert_eq!(taken, ["a", "a", "b"]);
+        }
+        "fair.flows" => {
+            change(json!({ "a": { "paused": true }, "b": { "rate": "1/366d", "burst": 2 }, "c": { "weight": 2 } }))
+                .await;
+            let mut taken = taken_of(&other, &replica, &["a", "b", "b", "b", "c", "c", "c", "d", "d"], 5).await;
+            taken.sort();
+            assert_eq!(taken, ["b", "b", "c", "c", "d"]);
         }
         "limits" => {
             change(json!([{ "id": "each", "tiers": [{ "kind": "gate", "period": "1d" }] }])).await;

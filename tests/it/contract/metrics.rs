@@ -16,7 +16,10 @@ async fn metrics_keep_their_names_and_labels() {
     let known_key = client.request(Method::POST, "/v1/buckets/stream/jobs").header("idempotency-key", "k");
     assert_eq!(client.call(known_key, "another body").await.expect("an answer").status, 409);
     for (name, role) in [("metrics_intake", &intake), ("metrics_processor", &processor)] {
-        let page = role.client().get("/metrics").await.expect("an answer");
+        // Families have their shorter names in OpenMetrics; samples are named alike in both forms.
+        let client = role.client();
+        let scrape = client.request(Method::GET, "/metrics").header("accept", "application/openmetrics-text");
+        let page = client.call(scrape, "").await.expect("an answer");
         check(name, &families(&String::from_utf8_lossy(&page.body)));
     }
 }

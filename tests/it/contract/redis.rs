@@ -21,6 +21,8 @@ on_outcome = { bucket = "list", outcomes = ["dead"] }
 [buckets.stream.leak]
 rate = "100/s"
 tiers = [{ kind = "fixed", limit = 1000, period = "1m" }]
+[buckets.stream.fair]
+max_in_flight = 5
 [buckets.stream.keep]
 idempotency_keys = "1h"
 [[buckets.stream.limits]]

@@ -12,6 +12,7 @@ use dripfeed_job::{Ending, Start, Submission};
 use dripfeed_tests::buckets::{self, buried, join, open, settle, take};
 use dripfeed_tests::redis_server::TestRedis;
 use futures::future::join_all;
+use serde_json::json;
 
 async fn used_memory(redis: &TestRedis) -> u64 {
     let info: redis::InfoDict = redis.store().await.command(redis::cmd("INFO").arg("memory")).await.unwrap();
@@ -137,4 +138,43 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
     let (taken, most) = (used_memory(&redis).await - before, settings().most_memory());
     assert!(taken <= most, "{taken} bytes are taken, {most} were to be the most");
     assert!(most <= 3 * taken, "{taken} bytes are taken: {most} says nothing");
+}
+
+#[tokio::test]
+async fn callers_that_are_bounded_take_no_more_memory_than_the_settings_say() {
+    let redis = TestRedis::start().await;
+    let settings = || {
+        let mut settings = BucketSettings { capacity: 1000, ..settings() };
+        settings.fair.bounds.rate = "2/h".parse().ok();
+        settings
+    };
+    let free = settings().most_memory();
+    let bucket = open(&redis, BucketSettings { fair: dripfeed_bucket::Fair::default(), ..settings() }).await;
+    let replica = join(&bucket, "replica").await;
+    submit_all(&bucket, std::iter::once(buckets::job("x"))).await;
+    end(&replica, 1, buckets::DELIVERED).await;
+    let before = used_memory(&redis).await;
+    bucket.apply_overrides(&buckets::changed("fair.rate", json!("2/h"))).await.unwrap();
+    // One job of each caller is under way, the other one waits, and the caller is throttled.
+    for n in 0..500 {
+        let job = || Submission { caller: Some(format!("{n:c>250}")), ..buckets::job("x") };
+        submit_all(&bucket, [job(), job()].into_iter()).await;
+    }
+    let mut taken = Vec::new();
+    while taken.len() < 500 {
+        taken.extend(take(&replica, 500).await);
+    }
+    assert_eq!(redis.ask::<u64>("ZCARD dripfeed:{b}:throttled").await, 500);
+    assert_eq!(redis.ask::<u64>("HLEN dripfeed:{b}:flow-state").await, 1001);
+    let taken = used_memory(&redis).await - before;
+    // Callers of whom nothing is in the bucket come on top.
+    let most = free - 100_000 * 192;
+    assert!(taken <= most, "{taken} bytes are taken, {most} were to be the most");
+    let states = "for n = 1, 100000 do
+                      redis.call('HSET', 'states', 100000000000 + n, '0 4.9999999999999999 1700000000000000 1700000000000000 0')
+                  end
+                  return redis.call('MEMORY', 'USAGE', 'states', 'SAMPLES', 0)";
+    let mut eval = redis::cmd("EVAL");
+    let of_states: u64 = redis.store().await.command(eval.arg(states).arg(1).arg("states")).await.unwrap();
+    assert!(of_states <= 100_000 * 192, "{of_states} bytes for 100,000 callers");
 }

@@ -6,7 +6,8 @@
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in keep.lua  10 notices (zset)  11… once (string), one per idempotency key, then
 --       those of schedules (ticks.lua), where a pace has its state (string), the scopes of limits (string), then a
---       stream's parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted (hash)
+--       stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) | where a list's
+--       takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)
 --       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
@@ -175,7 +176,7 @@ end
 local function find_places(priority)
   if places == false or priority and not is_ranked and not places then
     is_ranked = priority ~= nil
-    places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13]), is_ranked)
+    places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13]), is_ranked, pace.flows)
   end
 end
 

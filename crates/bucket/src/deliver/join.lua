@@ -15,6 +15,10 @@ enroll(JOBS, consumer)
 -- was lost, and what was lost grants nothing.
 local first = is_first_life and redis.call('HLEN', REPLICAS) == 0
 if first and not redis.call('GET', TIERS) then redis.call('HSET', PACE, 'new', 1) end
+-- So was what each caller has used (flow_state.lua).
+if not is_first_life and stood_by == '' and redis.call('HLEN', REPLICAS) == 0 then
+  redis.call('HSETNX', PACE, 'flows', 'lost')
+end
 redis.call('HSET', REPLICAS, consumer, 0)
 if stood_by ~= '' then redis.call('HDEL', STANDBY, stood_by) end
 return 'joined'

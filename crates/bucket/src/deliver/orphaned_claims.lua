@@ -1,6 +1,6 @@
 -- Returns what a replica holds without knowing it: due at once for any replica, that delivery isn't counted.
 --
--- needs: at_maxmemory, kind/held
+-- needs: at_maxmemory, kind/held, kind/leave_flows
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash)  4 takes (hash: consumer → number of a take or of such a question)
 --       5 batches (hash: consumer → number of its last settled batch)  6 notices (zset), then the kind's, as in
 --       settle.lua
@@ -24,8 +24,13 @@ local settled = batch <= tonumber(redis.call('HGET', BATCHES, consumer) or 0)
 local known = {}
 for i = settled and IDS + in_batch or IDS, #ARGV do known[ARGV[i]] = true end
 local all_held, next = held_by(keys, consumer, most, place)
+local left = {}
 for _, held in ipairs(all_held) do
   local job, deliveries = held[1], held[2]
-  if not known[job_id(job)] then release(keys, job, math.max(0, deliveries - 1)) end
+  if not known[job_id(job)] then
+    release(keys, job, math.max(0, deliveries - 1))
+    left[#left + 1] = job
+  end
 end
+leave_flows(left, keys.notices)
 return next

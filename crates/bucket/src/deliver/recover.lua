@@ -4,7 +4,7 @@
 -- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past
 -- half of their deliveries they are due one after the other.
 --
--- needs: at_maxmemory, constants, keep, outbox, record, kind/entry, kind/held
+-- needs: at_maxmemory, constants, keep, outbox, record, kind/entry, kind/held, kind/leave_flows
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 sizes (zset)  11 takes (hash)  12 holders (hash)  13 keyed jobs (hash)
 --       14 key ends (zset)  15 notices (zset)  16 outbox (stream) where ends go elsewhere, then the kind's, as in
@@ -37,6 +37,7 @@ local call_ms = tonumber(redis.call('HGET', keys.meter, 'call') or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
 local held, next = held_by(keys, consumer, most, '')
 local recovered, poisoned, suspects, bytes, all = 0, 0, tonumber(ARGV[6]), 0, next == ''
+local left = {}
 for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
   if not leaving and deliveries >= most_deliveries then
@@ -50,15 +51,17 @@ for _, found in ipairs(held) do
     local outcome = outcome_of('dead', reason, failures_of(job) + deliveries, caller_of(entry))
     local letter = letter_of(job, entry, outcome, reason)
     if bury_or_keep(keys, letter) then poisoned = poisoned + 1 else recovered = recovered + 1 end
-    bytes = bytes + letter.bytes
+    bytes, left[#left + 1] = bytes + letter.bytes, job
   else
     -- Who leaves in order has not failed the job: that delivery doesn't count.
     local count = leaving and math.max(0, deliveries - 1) or deliveries
     local suspect = not leaving and deliveries * 2 > most_deliveries
     if release(keys, job, count, suspect and suspects * gap or 0) then recovered = recovered + 1 end
     if suspect then suspects = suspects + 1 end
+    left[#left + 1] = job
   end
 end
+leave_flows(left, keys.notices)
 record_exits(keys)
 if recovered > 0 and not leaving then redis.call('HINCRBY', keys.tally, 'recovered', recovered) end
 if not all then return { 'more', recovered, poisoned, suspects } end

@@ -1,13 +1,13 @@
 -- Settles a batch of attempts of one replica. One look at its membership fences the batch: a job leaves a living
 -- replica by that replica's own hand alone.
 --
--- needs: at_maxmemory, now, pace, keep, outbox, record, kind/entry, kind/held
+-- needs: at_maxmemory, now, pace, keep, outbox, record, kind/entry, kind/held, kind/leave_flows
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 replicas (hash)
 --       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)
 --       9 dead (stream)  10 letters (hash)  11 sizes (zset)  12 holders (hash)  13 keyed jobs (hash)
 --       14 key ends (zset)  15 notices (zset)  16 outbox (stream) where ends go elsewhere, then what the kind
---       keeps of claimed jobs: attempts (hash),
---       unburied (hash), failed (hash), parked (zset), flows (zset), ranges (zset) | taken (list), takers (hash)
+--       keeps of claimed jobs: attempts (hash), unburied (hash), failed (hash), throttled (zset), flow-state (hash),
+--       parked (zset), flows (zset), ranges (zset) | taken (list), takers (hash)
 -- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean µs of these attempts (0: none was called)
 --       5 '1' when the rate is adaptive, then per job: the job as its kind names it (id | element), verb, three words
 --       of the verb, ms to hold the bucket, how the upstream took the call ('answered', REFUSED_CALL or LATE_CALL, ''
@@ -31,7 +31,7 @@ if tonumber(batch) <= tonumber(redis.call('HGET', BATCHES, consumer) or 0) then 
 
 -- All that can fail comes before the first write: a script doesn't roll back, and the batch is sent again.
 check_types(keys)
-redis.call('HLEN', PACE)
+local flows = redis.call('HGET', PACE, 'flows')
 check_held()
 local finished, letters = {}, {}
 for i = FIRST, #ARGV, WORDS do
@@ -46,7 +46,7 @@ end
 -- What is finished leaves first and needs no memory: so it settles at maxmemory too.
 if #finished > 0 then withdraw(keys, finished) end
 
-local hold, calls = 0, {}
+local hold, calls, jobs = 0, {}, {}
 for i = FIRST, #ARGV, WORDS do
   local job, verb, a, b, c, hold_ms, taken, taken_ms = unpack(ARGV, i, i + WORDS - 1)
   if verb == 'complete' then
@@ -56,7 +56,7 @@ for i = FIRST, #ARGV, WORDS do
   else
     bury_or_keep(keys, letters[i])
   end
-  hold = math.max(hold, tonumber(hold_ms))
+  hold, jobs[#jobs + 1] = math.max(hold, tonumber(hold_ms)), job
   if taken ~= '' then calls[#calls + 1] = { taken = taken, at = tonumber(taken_ms) } end
 end
 
@@ -65,6 +65,7 @@ if hold > 0 then
   redis.call('HSET', PACE, 'hold', whole(math.max(until_ms, now_ms + hold)))
   redis.call('HSETNX', PACE, 'looked', whole(now_ms))
 end
+if flows then leave_flows(jobs, keys.notices) end
 if is_adaptive then adapt(PACE, calls, hold) end
 record_exits(keys)
 if call > 0 then

@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, keep, outbox, record, kind/take
+-- needs: at_maxmemory, now, budget, pace, keep, outbox, record, kind/bounds, kind/take
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
@@ -12,7 +12,8 @@
 --       6 µs since this replica joined or last asked, by its own clock, which nobody sets
 --       7 what is kept (keep.lua)  8 the longest hold in ms  9 number of this take
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
---       12 the weights of callers that take turns (JSON; '': nobody does)
+--       12 the weights of callers that take turns (JSON; '': nobody does)  13 how fast each of them may be called, and
+--       how many times at once (bounds.lua; '': all may)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired }
 --         { 'jobs', expired, ms of the Redis clock, { id, fields | element, failed attempts }… }, a small one packed by
@@ -25,19 +26,23 @@ local keys = {
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local version, consumer, want = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local plan, max_in_flight, elapsed = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local longest_hold, number = tonumber(ARGV[8]), tonumber(ARGV[9])
+local longest_hold = tonumber(ARGV[8])
 local late, undrained = tonumber(ARGV[10]), tonumber(ARGV[11])
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
--- Nobody waits for this one any more: what it took, nobody would call.
-if number <= tonumber(redis.call('HGET', TAKES, consumer) or 0) then return { 'idle', 0, '0', 0 } end
+-- Nobody waits for this one any more: what it took, nobody would call. (A script has no room for more than 200 names.)
+do
+  local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
+  if number <= given_up then return { 'idle', 0, '0', 0 } end
+end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 local PAUSE_POLL, ROOM_POLL, BATCHING = 200000, 25000, 5000
 
 local pace = pace_read(PACE)
+local bounds = open_bounds(PACE, pace, ARGV[13], elapsed, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, late, undrained)
 
 -- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked
@@ -72,7 +77,7 @@ end
 if tokens < 1 then return idle(math.max(next_token, math.min(BATCHING, refill / 2))) end
 want = math.min(want, tokens)
 
-local taken, expired, wait, takes_new = hand_out(keys, consumer, want, ARGV[12])
+local taken, expired, wait, takes_new = hand_out(keys, consumer, want, ARGV[12], bounds)
 record_exits(keys)
 if #taken == 0 then return idle(wait, takes_new, expired) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).

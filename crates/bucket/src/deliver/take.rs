@@ -142,7 +142,7 @@ impl RedisBucket {
     pub(crate) async fn take(&self, request: &TakeRequest<'_>) -> Result<TakeReply, BucketError> {
         let (asked, lateness) = (Instant::now(), request.lateness);
         let paced = lateness.valid();
-        let valid = |effective: &EffectiveSettings| if effective.pace.is_some() { paced } else { lateness.longest() };
+        let valid = |effective: &EffectiveSettings| if effective.is_paced() { paced } else { lateness.longest() };
         // What could be forgotten isn't called: its caller would be asked to send it again, and two jobs be called.
         let (effective, reply) = self
             .run_with_settings("take", WaitFor::Durability, |effective| {
@@ -181,7 +181,7 @@ impl RedisBucket {
         call.arg(us(request.before.elapsed() + JITTER));
         call.arg(settings.packed_ends()).arg(ms_up(settings.leak.max_hold));
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
-        call.arg(settings.fair.weights_of_turns());
+        call.arg(settings.fair.weights_of_turns()).arg(&effective.bounds);
         call.with_large_reply()
     }
 }

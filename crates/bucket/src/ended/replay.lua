@@ -3,8 +3,8 @@
 -- needs: now, counts, pace, eta, caller_share, keep, notices, kind/entry, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
 --       8 sizes (zset)  9 holders (hash)  10 replays (hash)  11 notices (zset), then where a pace has its state
---       (string), then a stream's parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted
---       (hash)
+--       (string), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) |
+--       where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 id of the job that died  3 capacity  4 capacity in bytes
 --       5 plan of the pace ('': none)
 --       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller

@@ -4,8 +4,8 @@
 -- needs: now, pace, pace_constants, slots, kind/jobs, kind/census
 -- KEYS  1 history (hash: `last`, the last look; each window's open slot under its name, its closed ones under
 --       <name>:<number modulo slots>)  2 jobs  3 tally (hash)  4 control (hash)
---       5 pace (hash), then a stream's parked (zset), flows (zset) and ranges (zset) | where a list's
---       takers are counted (hash)
+--       5 pace (hash), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and
+--       ranges (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 capacity  3 rate in thousandths of a call per second (0: none)
 --       4 '1' when it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
 --       6 the look that the caller had last; 'lost': what was counted since then isn't to be added

@@ -3,7 +3,8 @@
 -- needs: now, pace, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
 --       8 standby (hash)  9 outbox (stream) where ends go elsewhere, then where a pace has its state (string), then the
---       kind's: parked (zset), flows (zset), ranges (zset) | the list of each taker, takers (hash)
+--       kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset) |
+--       the list of each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
 --       3 ms within which a parked job is due soon  4 '1' where ends go elsewhere
 -- Result  { 'changed', … }

@@ -1,13 +1,17 @@
 -- Lists who waits, in the order of their turns. What nobody had to sort yet is sorted in first.
 --
--- needs: at_maxmemory, constants, now, pace, kind/jobs, kind/flows, kind/sort_in
--- KEYS  1 jobs (stream)  2 tally (hash)  3 control (hash), then parked (zset), flows (zset), ranges (zset)
+-- needs: at_maxmemory, constants, now, pace, kind/jobs, kind/flow_state, kind/flows, kind/sort_in
+-- KEYS  1 jobs (stream)  2 tally (hash)  3 control (hash), then throttled (zset), flow-state (hash), parked (zset),
+--       flows (zset), ranges (zset)
 -- ARGV  1 version of what is in force (pace.lua)  2 the weights of callers that take turns (JSON; '': nobody does)
 --       3 the most of those who wait
 -- Result  { 'changed', … }
 --         { how many flows there are, now in ms, { priority, jobs that wait, id of the oldest or '', … },
---           { { priority, 1 for a group, its name or the caller's, jobs that wait }, … } }
+--           { { priority, 1 for a group, its name or the caller's, jobs that wait, calls under way of all its
+--             priorities or '', ms until which it is throttled or '' }, … } } those that may be called now come first
 local keys = { jobs = KEYS[1], tally = KEYS[2] }
+-- What is throttled stays so.
+flow_state.is_in_force = true
 local CONTROL, version, weights, most = KEYS[3], ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- In one call: flows of a priority that are read, and ranges that are looked at for one flow and for those of a
 -- priority.
@@ -49,11 +53,45 @@ local function id_of(oldest)
   return found and found[1] or ''
 end
 
+-- How many calls of its caller, or group, are under way.
+local clock, clock_wall = string.match(redis.call('HGET', flow_state.hash, 'clock') or '', '^(%d+) (%d+)')
+local function in_flight_of(number)
+  if not clock then return '' end
+  local owner = whole((number - 1) % flow_state.numbers + 1)
+  local state = flow_state.read(redis.call('HGET', flow_state.hash, owner))
+  return state and whole(state.in_flight) or '0'
+end
+
+-- By the Redis clock, from µs of the clock of flows.
+local function wall_ms(at)
+  local from_now = at - clock - math.max(0, now_us - clock_wall)
+  return whole(math.ceil((now_us + math.max(0, from_now)) / 1000))
+end
+
+-- The first flows of a rank: name, µs until which it is throttled or false, ….
+local function flows_of(rank, from, to)
+  local found = {}
+  for _, flow in ipairs(redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, FLOWS_AT_ONCE)) do
+    found[#found + 1], found[#found + 2] = flow, false
+  end
+  local throttled = redis.call('ZRANGE', flow_state.throttled, 0, FLOWS_AT_ONCE - 1, 'WITHSCORES')
+  for i = 1, clock and #throttled or 0, 2 do
+    local number = string.match(throttled[i], '^%d+') or 1
+    if math.floor((number - 1) / flow_state.numbers) == rank then
+      found[#found + 1], found[#found + 2] = throttled[i], throttled[i + 1]
+    end
+  end
+  return found
+end
+
 local priorities, shown = {}, {}
 for _, priority in ipairs({ 'high', 'normal', 'low' }) do
-  local _, _, from, to, _, of_groups = bounds_of(flow_of(nil, '', priority).rank)
+  local rank = flow_of(nil, '', priority).rank
+  local _, _, from, to, _, of_groups = bounds_of(rank)
   local looked_at, all, oldest = 0, 0, nil
-  for _, flow in ipairs(redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, FLOWS_AT_ONCE)) do
+  local flows = flows_of(rank, from, to)
+  for i = 1, #flows, 2 do
+    local flow, throttled = flows[i], flows[i + 1]
     if looked_at >= RANGES_OF_ALL then break end
     local number, name = string.match(flow, '^(%d+) (.*)$')
     number = tonumber(number)
@@ -61,7 +99,8 @@ for _, priority in ipairs({ 'high', 'normal', 'low' }) do
     if number then waiting, ranges, oldest = look_at(number, oldest) end
     looked_at, all = looked_at + ranges, all + waiting
     if waiting > 0 and #shown < most then
-      shown[#shown + 1] = { priority, number >= of_groups and 1 or 0, name, waiting }
+      local is_group, until_ms = number >= of_groups and 1 or 0, throttled and wall_ms(throttled) or ''
+      shown[#shown + 1] = { priority, is_group, name, waiting, in_flight_of(number), until_ms }
     end
   end
   if all > 0 then
@@ -69,4 +108,4 @@ for _, priority in ipairs({ 'high', 'normal', 'low' }) do
     priorities[last + 1], priorities[last + 2], priorities[last + 3] = priority, all, id_of(oldest)
   end
 end
-return { redis.call('ZCARD', FLOWS), whole(now_ms), priorities, shown }
+return { redis.call('ZCARD', FLOWS) + redis.call('ZCARD', flow_state.throttled), whole(now_ms), priorities, shown }

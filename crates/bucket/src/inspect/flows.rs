@@ -44,6 +44,10 @@ pub struct Flow {
     /// At least this many jobs: where they are scattered over very many runs, not all of these are looked at.
     pub waiting: u64,
     pub weight: u16,
+    /// Calls under way of this caller, or group, at all priorities. None: these aren't counted, as nobody is bounded.
+    pub in_flight: Option<u64>,
+    /// By the clock of Redis, when it is looked at again, or earlier when one of its calls ends. None: its turn comes.
+    pub throttled_until_ms: Option<u64>,
 }
 
 impl Bucket {
@@ -59,8 +63,8 @@ impl Bucket {
         let keys = &redis_bucket.keys;
         let (effective, mut reply) = redis_bucket
             .run_with_settings("flows", WaitFor::Reply, |effective| {
-                let [parked, flows, ranges] = keys.in_order();
-                let mut call = SCRIPT.on(&[keys.jobs(), keys.tally(), keys.control(), parked, flows, ranges]);
+                let known = [keys.jobs(), keys.tally(), keys.control()].into_iter().chain(keys.in_order());
+                let mut call = SCRIPT.on(&known.collect::<Vec<_>>());
                 call.arg(&effective.version).arg(effective.settings.fair.weights_of_turns()).arg(limit);
                 call
             })
@@ -80,10 +84,11 @@ impl Bucket {
             let mut flow = of_flows.array()?;
             let (priority, is_group) = (flow.parse()?, flow.count()? == 1);
             let (name, waiting) = (flow.shown()?, flow.count()?);
-            let weight = fair.weights.of(&name);
+            let weight = fair.weight_of(&name);
+            let (in_flight, throttled_until_ms) = (flow.shown()?.parse().ok(), flow.shown()?.parse().ok());
             let name = Some(name).filter(|name| !name.is_empty());
             let (group, caller) = if is_group { (name, None) } else { (None, name) };
-            items.push(Flow { caller, group, priority, waiting, weight });
+            items.push(Flow { caller, group, priority, waiting, weight, in_flight, throttled_until_ms });
         }
         Ok(Flows { by: fair.by, priorities, items, known })
     }

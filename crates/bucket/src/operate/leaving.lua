@@ -3,7 +3,7 @@
 --
 -- needs: at_maxmemory, constants, now, kind/held, kind/leaving
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash), then a stream's attempts (hash), unburied (hash),
---       failed (hash), parked (zset), flows (zset) and ranges (zset) |
+--       failed (hash), throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) |
 --       where a list's takers are counted (hash)
 -- ARGV  1 where to begin: a stream's id after which, '' for the first | how many at the tail of a list stay there
 --       2 the most jobs

@@ -3,8 +3,8 @@
 -- needs: at_maxmemory, keep, record, kind/entry, kind/moved
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then a stream's attempts (hash), unburied (hash), failed (hash), parked (zset),
---       flows (zset), ranges (zset)
+--       9 notices (zset), then a stream's attempts (hash), unburied (hash), failed (hash), throttled (zset),
+--       flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 what is kept (keep.lua)  2 the bucket that has accepted them  3 how many at the tail of a list stay there
 --       4… per job: its id, and that of the new job ('': its deadline has passed)
 -- Result  how many have ended

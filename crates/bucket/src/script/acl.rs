@@ -10,7 +10,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
-const OF_BOTH: [&str; 38] = [
+const OF_BOTH: [&str; 40] = [
     "PING",
     "INFO",
     "TIME",
@@ -28,6 +28,7 @@ const OF_BOTH: [&str; 38] = [
     "HKEYS KEY",
     "HLEN KEY",
     "HMGET KEY field",
+    "HRANDFIELD KEY 1",
     "HSCAN KEY 0",
     "HSET KEY field value",
     "HSETNX KEY field value",
@@ -45,6 +46,7 @@ const OF_BOTH: [&str; 38] = [
     "ZREM KEY member",
     "ZREMRANGEBYSCORE KEY 0 1",
     "ZSCORE KEY member",
+    "ZUNIONSTORE KEY 1 KEY",
     // The dead letters.
     "XADD KEY * field value",
     "XDEL KEY 1-0",

@@ -35,6 +35,16 @@ impl Keys {
         self.of("flows")
     }
 
+    /// Zset: flow → µs at which it may be called again.
+    pub(crate) fn throttled(&self) -> String {
+        self.of("throttled")
+    }
+
+    /// Hash: what callers, or groups, have used of what they may.
+    pub(crate) fn flow_state(&self) -> String {
+        self.of("flow-state")
+    }
+
     /// Zset: a run of ids that wait → the number of their flow.
     pub(crate) fn ranges(&self) -> String {
         self.of("ranges")
@@ -171,8 +181,8 @@ impl Keys {
     }
 
     /// Of a stream, always the last of KEYS: what is known of when jobs are called.
-    pub(crate) fn in_order(&self) -> [String; 3] {
-        [self.parked(), self.flows(), self.ranges()]
+    pub(crate) fn in_order(&self) -> [String; 5] {
+        [self.throttled(), self.flow_state(), self.parked(), self.flows(), self.ranges()]
     }
 
     /// `keys`, then what a stream keeps of its parked jobs; a list has none.

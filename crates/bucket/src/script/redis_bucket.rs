@@ -43,6 +43,8 @@ pub(crate) struct EffectiveSettings {
     pub(crate) settings: Arc<BucketSettings>,
     /// What lets calls pass. None: as fast as the upstream answers.
     pub(crate) pace: Option<Plan>,
+    /// What each caller may (bounds.lua). Empty: as much as its turns let through.
+    pub(crate) bounds: String,
     /// Where the state of the pace is.
     pace_key: String,
     configured_limits: BucketLimits,
@@ -59,6 +61,7 @@ impl EffectiveSettings {
             settings: Arc::clone(&configured),
             configured,
             pace: None,
+            bounds: String::new(),
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
@@ -75,7 +78,13 @@ impl EffectiveSettings {
             (settings, limits) = (Arc::new(changed), changed_limits);
         }
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
-        Self { settings, pace, limits, ..self }
+        let bounds = settings.fair.packed_bounds();
+        Self { settings, pace, bounds, limits, ..self }
+    }
+
+    /// Whether calls may begin only so long after they were granted.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pace.is_some() || !self.bounds.is_empty() && self.settings.fair.has_rate()
     }
 
     /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.

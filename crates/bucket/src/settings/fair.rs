@@ -9,12 +9,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
 use crate::error::BucketError;
+use crate::settings::flow_bounds::{FlowBounds, MOST_NAMED, MOST_WEIGHT, NamedFlows, name_fault};
 
 /// Turns between those that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fair {
     pub by: FairBy,
     pub weights: Weights,
+    pub bounds: FlowBounds,
+    pub flows: NamedFlows,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -45,26 +48,20 @@ impl FairBy {
 pub struct Weights(Arc<BTreeMap<String, u16>>);
 
 impl Weights {
-    /// Each take reads them.
-    const MOST_CALLERS: usize = 100;
-    const MOST: u16 = 1000;
-    /// Of a name, in bytes: as long as an entry has one.
-    const LONGEST: usize = 256;
-
     /// # Errors
     /// What is wrong, in words.
     pub fn new(weights: BTreeMap<String, u64>) -> Result<Self, String> {
-        if weights.len() > Self::MOST_CALLERS {
-            return Err(format!("{} callers: use at most {}", weights.len(), Self::MOST_CALLERS));
+        if weights.len() > MOST_NAMED {
+            return Err(format!("{} callers: use at most {MOST_NAMED}", weights.len()));
         }
         let mut read = BTreeMap::new();
         for (caller, weight) in weights {
-            if caller.is_empty() || caller.len() > Self::LONGEST {
-                return Err(format!("a caller's name has 1 to {} bytes", Self::LONGEST));
+            if let Some(fault) = name_fault(&caller) {
+                return Err(fault);
             }
-            let sound = u16::try_from(weight).ok().filter(|weight| (1..=Self::MOST).contains(weight));
+            let sound = u16::try_from(weight).ok().filter(|weight| (1..=MOST_WEIGHT).contains(weight));
             let Some(weight) = sound else {
-                return Err(format!("the weight {weight} of `{caller}` isn't from 1 to {}", Self::MOST));
+                return Err(format!("the weight {weight} of `{caller}` isn't from 1 to {MOST_WEIGHT}"));
             };
             read.insert(caller, weight);
         }
@@ -91,9 +88,21 @@ impl Fair {
     /// The weights as the scripts take them (flows.lua); empty where nobody takes turns.
     pub(crate) fn weights_of_turns(&self) -> String {
         match self.by {
-            FairBy::Caller | FairBy::Group => self.weights.to_json().to_string(),
+            FairBy::Caller | FairBy::Group => {
+                let named = self.flows.weights().map(|(name, weight)| (name.clone(), Json::from(weight)));
+                let mut weights = self.weights.to_json();
+                if let Json::Object(weights) = &mut weights {
+                    weights.extend(named);
+                }
+                weights.to_string()
+            }
             FairBy::Off => String::new(),
         }
+    }
+
+    #[must_use]
+    pub(crate) fn weight_of(&self, name: &str) -> u16 {
+        self.flows.of(name).and_then(|flow| flow.weight).unwrap_or_else(|| self.weights.of(name))
     }
 
     /// What would be ignored.

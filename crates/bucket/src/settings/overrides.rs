@@ -75,7 +75,7 @@ impl Overrides {
 
     /// The fields of the control hash: a value to set, or None to go back.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, Option<String>)> {
-        self.iter().map(|(setting, value)| (setting.place().1, value.map(text)))
+        self.iter().map(|(setting, value)| (setting.field(), value.map(text)))
     }
 
     /// Reads the control hash: the settings that are changed now. What can't be read, as when another version has
@@ -83,7 +83,7 @@ impl Overrides {
     pub(crate) fn read(fields: &[(String, String)]) -> Self {
         let mut overrides = Self::default();
         for setting in &RUN_TIME_SETTINGS {
-            let field = fields.iter().find(|(field, _)| field == setting.place().1);
+            let field = fields.iter().find(|(field, _)| field == setting.field());
             let Some((name, text)) = field else { continue };
             let read = setting.kind.json_of_text(text).map_err(|error| error.to_string());
             let set = read.and_then(|json| overrides.set(setting, json).map_err(|error| error.to_string()));

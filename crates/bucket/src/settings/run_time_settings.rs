@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 
 use crate::settings::setting_kind::SettingKind::{
-    self, Count, FairBy, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
+    self, Count, FairBy, Flows, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
 };
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct RunTimeSetting {
     pub kind: SettingKind,
 }
 
-pub static RUN_TIME_SETTINGS: [RunTimeSetting; 12] = [
+pub static RUN_TIME_SETTINGS: [RunTimeSetting; 16] = [
     RunTimeSetting {
         name: "capacity",
         description: "",
@@ -52,6 +52,31 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 12] = [
                       a whole.",
         example: r#"{"shop":4}"#,
         kind: Weights(|to, weights| to.settings.fair.weights = weights),
+    },
+    RunTimeSetting {
+        name: "fair.rate",
+        description: "Calls of each caller, or group, per time.",
+        example: "10/s",
+        kind: Rate(|to, rate| to.settings.fair.bounds.rate = Some(rate)),
+    },
+    RunTimeSetting {
+        name: "fair.burst",
+        description: "Calls of each that may start at once after a quiet time.",
+        example: "10",
+        kind: Count(|to, burst| to.settings.fair.bounds.burst = burst),
+    },
+    RunTimeSetting {
+        name: "fair.max_in_flight",
+        description: "Concurrent calls of each, over all replicas.",
+        example: "2",
+        kind: Count(|to, calls| to.settings.fair.bounds.max_in_flight = Some(calls)),
+    },
+    RunTimeSetting {
+        name: "fair.flows",
+        description: "What is set for some callers, or groups, by their names: `weight`, `rate`, `burst`, \
+                      `max_in_flight`, and `paused`; replaced as a whole.",
+        example: r#"{"shop":{"rate":"50/s","max_in_flight":10}}"#,
+        kind: Flows(|to, flows| to.settings.fair.flows = flows),
     },
     RunTimeSetting {
         name: "limits",
@@ -108,6 +133,14 @@ impl RunTimeSetting {
     #[must_use]
     pub fn place(&self) -> (&'static str, &'static str) {
         self.name.split_once('.').unwrap_or(("", self.name))
+    }
+
+    /// In the hash `control`. Those that have a namesake in `leak` keep their section.
+    pub(crate) fn field(&self) -> &'static str {
+        match self.name {
+            "fair.rate" | "fair.burst" | "fair.max_in_flight" => self.name,
+            _ => self.place().1,
+        }
     }
 
     /// Puts a value into a document as `PATCH` takes it.

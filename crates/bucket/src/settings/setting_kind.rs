@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use crate::settings::BucketSettings;
 use crate::settings::fair::{FairBy, Weights};
+use crate::settings::flow_bounds::NamedFlows;
 use crate::settings::limits::BucketLimits;
 use crate::settings::max_share::MaxShare;
 use crate::settings::pace_tiers::PaceTiers;
@@ -39,6 +40,7 @@ pub enum SettingKind {
     Switch(Set<bool>),
     FairBy(Set<FairBy>),
     Weights(Set<Weights>),
+    Flows(Set<NamedFlows>),
     PaceTiers(Set<PaceTiers>),
     /// A list of policies, or a document with it.
     Limits(Set<BucketLimits>),
@@ -99,6 +101,7 @@ impl SettingKind {
             Self::Weights(set) => {
                 value(json).map(|weights: Weights| SettingValue::new(weights.to_json(), weights, set))?
             }
+            Self::Flows(set) => value(json).map(|flows: NamedFlows| SettingValue::new(flows.to_json(), flows, set))?,
             Self::PaceTiers(set) => {
                 let tiers = PaceTiers::read(place, value(json)?)?;
                 SettingValue::new(Json::from(tiers.written()), tiers, set)

@@ -10,6 +10,11 @@ const ROUNDING: (u64, u64) = (5, 4);
 const JOB_OF_A_STREAM: u64 = 6 << 10;
 /// One that waits alone in its range, and is the only one of its flow: its places in both zsets.
 const TURN: u64 = 768;
+/// Where callers are bounded: the place of its flow among those that are throttled, and whose it is while in flight.
+const BOUNDED_TURN: u64 = 768;
+/// What one caller has used: as many as there may be (bound_states.lua), also of those that have no job any more.
+const FLOW_STATE: u64 = 192;
+const MOST_FLOW_STATES: u64 = 100_000;
 const JOB_OF_A_LIST: u64 = 512;
 /// Its places in hash and zset.
 const OUTCOME: u64 = 320;
@@ -44,6 +49,8 @@ impl BucketSettings {
             Kind::Stream => JOB_OF_A_STREAM + TURN,
             Kind::List => JOB_OF_A_LIST,
         };
+        let is_bounded = self.fair.is_bounded();
+        let (turn, states) = if is_bounded { (BOUNDED_TURN, MOST_FLOW_STATES) } else { (0, 0) };
         let keep = &self.keep;
         let [outbox_bytes, most_outbox] = match &self.on_outcome {
             on_outcome if on_outcome.is_empty() => [0, 0],
@@ -51,7 +58,8 @@ impl BucketSettings {
         };
         [
             stored(self.capacity_bytes),
-            each(self.capacity, job),
+            each(self.capacity, job + turn),
+            each(states, FLOW_STATE),
             stored(keep.outcomes_bytes),
             each(keep.most_outcomes, OUTCOME),
             each(keep.most_failed.min(self.capacity), stored(self.failed_attempts_of_a_job())),

@@ -8,11 +8,11 @@ use crate::dashboard::Dashboard;
 use crate::model::job::{DeadLetter, Receipt};
 use crate::pages::done::after;
 use crate::parts::action;
-use crate::redaction::{Redaction, Shown};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
+use dripfeed_job::redaction::{Redaction, Shown};
 
 /// In bytes: a form of up to 2 MiB is read, in which some bytes take three.
 const LARGEST: usize = 512 * 1024;

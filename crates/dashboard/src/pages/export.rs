@@ -61,7 +61,7 @@ impl Export {
 
     fn lines(&self, letters: Vec<Value>) -> Bytes {
         let line = |mut letter| {
-            self.page.redaction().mask_letter(&mut letter);
+            self.page.redaction().mask_item(&mut letter);
             format!("{letter}\n")
         };
         Bytes::from(letters.into_iter().map(line).collect::<String>())

@@ -12,10 +12,10 @@ use crate::pages::jobs::label;
 use crate::parts::layout::{self, Page};
 use crate::parts::payload::{self, Payload};
 use crate::parts::{action, card, listing, numbers, when};
-use crate::redaction::Redaction;
 use crate::web::api::escaped;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
+use dripfeed_job::redaction::Redaction;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,

@@ -13,11 +13,11 @@ use crate::pages::job::answer;
 use crate::parts::layout::{self, Page};
 use crate::parts::payload::{self, Payload};
 use crate::parts::{action, card, curl, listing, teach, when};
-use crate::redaction::{MASK, Redaction};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
+use dripfeed_job::redaction::{MASK, Redaction};
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,

@@ -1,7 +1,7 @@
 //! A job as a command that submits it again.
 
 use crate::model::job::DeadLetter;
-use crate::redaction::{Redaction, Shown};
+use dripfeed_job::redaction::{Redaction, Shown};
 
 /// With what is redacted masked. None: the payload isn't shown.
 pub(crate) fn of(redaction: &Redaction, bucket: &str, letter: &DeadLetter, address: &str) -> Option<String> {

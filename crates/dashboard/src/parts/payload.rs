@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::redaction::{Redaction, Shown};
+use dripfeed_job::redaction::{Redaction, Shown};
 
 /// More is cut: it can be had from the API.
 const SHOWN_BYTES: usize = 64 * 1024;

@@ -9,6 +9,7 @@ use http::{HeaderMap, Method};
 use serde_json::{Value as Json, json};
 
 use self::replays::ReplaysArgs;
+use super::export::{self, CsvColumn, ExportArgs, Exported};
 use super::listing::print_pages;
 use crate::client::{ConnectionArgs, Server};
 use crate::exit::{Exit, Failure};
@@ -30,6 +31,13 @@ enum DeadCommand {
         /// Maximum number of letters
         #[arg(long, default_value_t = 100)]
         limit: usize,
+        #[command(flatten)]
+        filter: FilterArgs,
+    },
+    /// Write all of them to standard output, as NDJSON or CSV
+    Export {
+        #[command(flatten)]
+        export: ExportArgs,
         #[command(flatten)]
         filter: FilterArgs,
     },
@@ -93,12 +101,35 @@ const COLUMNS: [Column; 6] = [
     ("REASON", |letter| shown(letter, "/outcome/reason")),
 ];
 
+const CSV: [CsvColumn; 15] = [
+    ("id", "/id"),
+    ("bucket", "/bucket"),
+    ("caller", "/caller"),
+    ("accepted_at", "/accepted_at"),
+    ("died_at", "/died_at"),
+    ("attempts", "/outcome/attempts"),
+    ("status", "/outcome/status"),
+    ("reason", "/outcome/reason"),
+    ("method", "/method"),
+    ("path", "/path"),
+    ("headers", "/headers"),
+    ("content_type", "/content_type"),
+    ("body", "/body"),
+    ("body_base64", "/body_base64"),
+    ("answer", "/outcome/body"),
+];
+
 pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {
     let server = connection.server()?;
     let path = format!("/v1/buckets/{bucket}/dead");
     match command {
         None => list(&server, &path, &FilterArgs::default(), 100, connection.output).await,
         Some(DeadCommand::List { limit, filter }) => list(&server, &path, filter, *limit, connection.output).await,
+        Some(DeadCommand::Export { export, filter }) => {
+            let filters = filter.pairs();
+            let about = if filters.is_empty() { export::about(&server, bucket, "dead").await } else { None };
+            export::run(&server, Exported { path: &path, filters, columns: &CSV, about }, *export).await
+        }
         Some(DeadCommand::Replay { id: Some(id), .. }) => {
             let receipt = server.post(&format!("{path}/{id}/replay")).await?;
             Ok(print(&receipt, &shown(&receipt, "/id"), connection.output)?)

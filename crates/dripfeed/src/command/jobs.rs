@@ -1,8 +1,10 @@
 //! `dripfeed jobs BUCKET`
 
 mod cancel;
+mod export;
+pub(super) mod outcomes;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use dripfeed_job::{BucketName, JobState};
 
 use super::listing::print_pages;
@@ -31,8 +33,16 @@ pub(crate) struct Arguments {
     /// Don't ask for confirmation
     #[arg(long, requires = "cancel")]
     yes: bool,
+    #[command(subcommand)]
+    command: Option<JobsCommand>,
     #[command(flatten)]
     connection: ConnectionArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum JobsCommand {
+    /// Write all of them to standard output, as NDJSON or CSV, without payloads
+    Export(export::Arguments),
 }
 
 const COLUMNS: [Column; 8] = [
@@ -47,6 +57,9 @@ const COLUMNS: [Column; 8] = [
 ];
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(JobsCommand::Export(export)) = &arguments.command {
+        return export::run(arguments, export).await;
+    }
     if arguments.cancel {
         return cancel::run(arguments).await;
     }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use axum::Router;
 use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
-use dripfeed_dashboard::{Dashboard, Redaction, SessionSecret};
+use dripfeed_dashboard::{Dashboard, SessionSecret};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
 use dripfeed_intake::{Front, Intake, RedisServers, probes, submit_scheduled};
+use dripfeed_job::redaction::Redaction;
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,7 @@ use crate::memory;
 use crate::open_files;
 use crate::service_manager;
 use crate::settings::{DashboardPlace, Layers, Settings};
-use crate::telemetry::Log;
+use crate::telemetry::{Log, Traces};
 
 /// Runs until SIGTERM.
 ///
@@ -60,6 +61,7 @@ pub(crate) struct IntakeRole {
     grpc: GrpcSettings,
     dashboard: DashboardPlace,
     redaction: Redaction,
+    traces: Traces,
     /// Routes to play with, in `dripfeed dev` alone.
     playground: Option<Router>,
     /// Where others than this machine reach it.
@@ -121,6 +123,8 @@ impl IntakeRole {
             exporter.clone(),
             RedisServers::new(connected.store.clone(), settings.redis.durability),
         );
+        let traces = Traces::start(settings.trace.as_ref(), "intake")?;
+        let intake = intake.traced(traces.tracer());
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {
@@ -152,7 +156,8 @@ impl IntakeRole {
                 exporter,
                 grpc,
                 dashboard: settings.intake.dashboard,
-                redaction: settings.intake.redaction.clone(),
+                redaction: settings.intake.settings.redaction.clone(),
+                traces,
                 playground: None,
                 open_to_others,
             },
@@ -200,6 +205,7 @@ impl IntakeRole {
             never = submit_scheduled(&self.intake) => match never {},
         };
         self.services.close().await;
+        self.traces.end().await;
         served?;
         tracing::info!("the intake has ended");
         Ok(())

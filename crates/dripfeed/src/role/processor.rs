@@ -21,7 +21,7 @@ use crate::memory;
 use crate::open_files;
 use crate::service_manager;
 use crate::settings::{Layers, Settings};
-use crate::telemetry::Log;
+use crate::telemetry::{Log, Traces};
 
 /// Runs until SIGTERM, then drains.
 ///
@@ -42,7 +42,8 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     // Those of buckets are with the intakes: all processes together would ask Redis for them at each scrape.
     let gauges = BucketGauges::register(Arc::default(), &mut registry);
     let connector = Connector::new().map_err(anyhow::Error::from)?;
-    let processor = Processor::new(settings.processor.settings.clone(), connector, &mut registry);
+    let traces = Traces::start(settings.trace.as_ref(), "processor")?;
+    let processor = Processor::new(settings.processor.settings.clone(), connector, traces.tracer(), &mut registry);
     let served = ServedBuckets::register(settings, &mut registry);
     connected.memory.register(&mut registry);
     tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
@@ -77,6 +78,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         never = outcomes::hand_over(&of_outcomes) => match never {},
         never = reloading.forever(reload) => match never {},
     }
+    traces.end().await;
     drained.cancel();
     telling.await.map_err(anyhow::Error::from)??;
     tracing::info!("the processor has ended");

@@ -5,14 +5,14 @@ mod section;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{BucketLimits, BucketSettings, Fair, Keep, Kind, OnOutcome, WhenDeadFull};
+use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind, OnOutcome, WhenDeadFull};
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{BucketName, Retry};
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
 use serde_json::{Value as Json, json};
 
-use self::checks::{check_keep, check_key, check_retry, refuse_for_list};
+use self::checks::{check_fair, check_keep, check_key, check_retry, refuse_for_list};
 use self::section::{ConfiguredKind, ConfiguredWhenDeadFull, Section};
 use super::read::{Reader, SectionPath};
 use super::tree::Step;
@@ -104,6 +104,8 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
     let upstream = super::upstream::read(reader, &place, keys)?;
     let Section { capacity, capacity_bytes, max_share, fair, key, retry, deliveries, keep, limits, .. } = section;
     let forward_client_address = section.forward_client_address;
+    let fair = fair.settings();
+    check_fair(reader, &place, &fair);
     let limits = super::limits::read(reader, &path, limits)?;
     let settings = BucketSettings {
         name: name.clone(),
@@ -117,7 +119,7 @@ fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> O
         max_share,
         most_schedules: section.most_schedules,
         schedules_bytes: section.schedules_bytes,
-        fair: Fair { by: fair.by, weights: fair.weights },
+        fair,
         leak: leak?,
         retry: Retry { attempts: retry.attempts, first: retry.first, max: retry.max },
         deliveries,
@@ -154,7 +156,8 @@ fn for_kind(mut defaults: Json, own: &Json) -> Json {
     let kind = own.get("kind").or_else(|| defaults.get("kind"));
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
-        defaults["fair"] = json!({ "by": "off", "weights": {} });
+        defaults["fair"] =
+            json!({ "by": "off", "weights": {}, "rate": "", "burst": 1, "max_in_flight": 0, "flows": {} });
         defaults["on_outcome"] = json!([]);
         defaults["keep"]["when_dead_full"] = json!("drop_oldest");
     }

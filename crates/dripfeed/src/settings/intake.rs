@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use dripfeed_auth::Hosts;
 use dripfeed_bucket::LARGEST_BODY;
-use dripfeed_dashboard::Redaction;
 use dripfeed_http::{TlsError, TlsIdentity};
 use dripfeed_intake::IntakeSettings;
+use dripfeed_job::redaction::Redaction;
 use dripfeed_job::size;
 use ipnet::IpNet;
 use secrecy::ExposeSecret as _;
@@ -29,7 +29,6 @@ pub(crate) struct IntakeRole {
     pub(crate) metrics_listen: Option<SocketAddr>,
     pub(crate) dashboard: DashboardPlace,
     /// By its page.
-    pub(crate) redaction: Redaction,
     /// None: HTTP in clear text.
     pub(crate) tls: Option<TlsIdentity>,
     pub(crate) settings: IntakeSettings,
@@ -148,12 +147,12 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         max_waits_per_caller: section.max_waits_per_caller,
         max_event_streams: section.max_event_streams,
         max_event_streams_per_caller: section.max_event_streams_per_caller,
+        redaction,
     };
     Some(IntakeRole {
         listen: section.listen,
         metrics_listen: section.metrics_listen,
         dashboard: section.dashboard,
-        redaction,
         tls,
         settings,
     })

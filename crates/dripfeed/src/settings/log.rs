@@ -15,6 +15,8 @@ pub(crate) struct LogSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
+    /// Human on a terminal, JSON otherwise.
+    Auto,
     Human,
     Json,
 }

@@ -12,7 +12,7 @@ async fn the_intake_takes_grpc_where_it_is_told_to() {
     let ports = ["--set", "intake.listen=127.0.0.1:0", "--set", "grpc.listen=127.0.0.1:0"];
     let intake = Running::start(dripfeed(&["intake", "--set", &url]).args(ports));
     let line = intake.says("listening on grpc://");
-    let address = line.split("grpc://").nth(1).unwrap().split_whitespace().next().unwrap();
+    let address = line.split("grpc://").nth(1).unwrap().split('"').next().unwrap();
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
     let mut client = RateLimiterClient::new(channel);
     let rules = r#"{"policies":[{"id":"all","tiers":[{"kind":"gate","period":"1h"}],"on_store_error":"local"}]}"#;

@@ -12,6 +12,10 @@ mod grpc;
 mod intake;
 /// The experiments with limiters.
 mod lab;
+/// What a role says, and in which form.
+mod logs;
+/// Load on a running intake, and the report of it.
+mod measure;
 /// The operator's commands against a running intake, and against none.
 mod operate;
 /// Starting the executable and reading what it says.

@@ -75,7 +75,7 @@ impl Running {
     /// The address after `listening on`.
     pub(crate) fn address(&self) -> String {
         let line = self.says("listening on http");
-        line[line.find("http").unwrap()..].split_whitespace().next().unwrap().to_owned()
+        line[line.find("http").unwrap()..].split(['"', ' ']).next().unwrap().to_owned()
     }
 
     pub(crate) fn id(&self) -> u32 {

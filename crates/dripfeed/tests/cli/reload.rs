@@ -21,7 +21,7 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     let processor = ["processor", "-c", &file, "--set", &url, "--set", "processor.listen=127.0.0.1:0"];
     let processor = Running::start(&mut dripfeed(&processor));
     let server = intake.address();
-    processor.says("bucket=one");
+    processor.says(r#""bucket":"one""#);
     let reload = |settings: &str, says: &str| {
         fs::write(&file, settings).unwrap();
         for role in [&intake, &processor] {
@@ -33,7 +33,7 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
 
     reload(&format!("{ONE}{TWO}").replace("capacity = 10", "capacity = 20"), "settings are read again");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
-    processor.says("bucket=two");
+    processor.says(r#""bucket":"two""#);
 
     reload("[buckets.one]\ncapacity = 0\n", "settings are kept as they were");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
@@ -136,7 +136,7 @@ async fn a_stopping_intake_serves_on_until_load_balancers_have_seen_it() {
     let intake = Running::start(&mut dripfeed(&arguments.collect::<Vec<_>>()));
     let server = intake.address();
     let metrics = intake.says("metrics, without a key, on http://");
-    let metrics = metrics[metrics.find("http").unwrap()..].split_whitespace().next().unwrap().to_owned();
+    let metrics = metrics[metrics.find("http").unwrap()..].split('"').next().unwrap().to_owned();
     assert_eq!(status(&metrics, "/metrics"), 200);
     assert_eq!(status(&server, "/readyz"), 200);
     intake.signal(Signal::SIGTERM);

@@ -30,9 +30,17 @@ pub(crate) async fn change(
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
         check_burst_fits(&bucket, &before.clone().and(overrides.clone()))?;
     }
+    if ["fair.rate", "fair.burst", "fair.flows"].iter().any(|name| overrides.has(name)) {
+        check_bursts_of_each_fit(&bucket, &before.clone().and(overrides.clone()))?;
+    }
     bucket.apply_overrides(&overrides).await?;
     audit::record(&bucket, &caller, "change", &audit::changes(&before, &overrides)).await;
     BucketState::of(&bucket).await.map(axum::Json)
+}
+
+fn check_bursts_of_each_fit(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
+    let (BucketSettings { fair, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
+    fair.fault().map_or(Ok(()), |fault| Err(Problem::bad_member("fair.burst", &fault)))
 }
 
 /// Rate and burst must fit, whichever of them is changed.

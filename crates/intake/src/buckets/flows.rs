@@ -11,6 +11,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::pagination::{self, Params};
+use crate::request::time;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -75,7 +76,15 @@ struct FlowState {
     waiting: u64,
     /// Calls while a caller or group of weight 1 gets one.
     weight: u16,
-    /// From 1: the next one.
+    /// Calls under way of this caller, or group, at all priorities; only where `fair` says how fast some may be called,
+    /// or how many times at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_flight: Option<u64>,
+    /// Until when it may not be called, though its turn may come: or until one of its calls ends, where as many are
+    /// under way as may be. Of one that is paused, when it is looked at next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    throttled_until: Option<String>,
+    /// From 1: the next one. Those that are throttled come last.
     place: u64,
 }
 
@@ -87,6 +96,8 @@ impl From<Flows> for FlowSummary {
             priority: flow.priority.as_str(),
             waiting: flow.waiting,
             weight: flow.weight,
+            in_flight: flow.in_flight,
+            throttled_until: flow.throttled_until_ms.map(time::show),
             place,
         };
         Self {

@@ -1,7 +1,7 @@
 //! `GET …/dead`, `GET …/dead/{id}`, `DELETE …/dead/{id}`: dead letters.
 
 use axum::Json;
-use axum::extract::OriginalUri;
+use axum::extract::{OriginalUri, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::buckets::audit;
+use crate::intake::Intake;
 use crate::jobs::job::JobOutcome;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -44,6 +45,8 @@ pub(crate) struct DeadLettersQuery {
     #[param(format = DateTime)]
     until: Option<String>,
     #[param(ignore)]
+    redacted: Option<String>,
+    #[param(ignore)]
     limit: Option<String>,
     #[param(ignore)]
     cursor: Option<String>,
@@ -67,7 +70,7 @@ impl DeadLettersQuery {
 
     /// What the letters that are to be deleted have. One page of them, or none, is a mistake.
     pub(super) fn filter_of_deletion(&self) -> Result<DeadFilter, Problem> {
-        for (name, given) in [("limit", &self.limit), ("cursor", &self.cursor)] {
+        for (name, given) in [("limit", &self.limit), ("cursor", &self.cursor), ("redacted", &self.redacted)] {
             if given.is_some() {
                 return Err(pagination::bad(name, "all that match are deleted, not a page of them"));
             }
@@ -83,7 +86,7 @@ impl DeadLettersQuery {
 /// Lists dead letters.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead", tag = "dead letters",
-    params(parameters::Bucket, DeadLettersQuery, parameters::Paging),
+    params(parameters::Bucket, DeadLettersQuery, parameters::Paging, parameters::Redacted),
     responses(
         (status = 200, description = "A page of dead letters", body = List<Letter>,
             headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
@@ -91,15 +94,17 @@ impl DeadLettersQuery {
     )
 )]
 pub(crate) async fn dead_letters(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<DeadLettersQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
     let filter = query.filter()?;
     let limit = pagination::limit(query.limit.as_deref())?;
+    let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
     let page = bucket.dead_letters(&filter, after.as_ref(), limit).await?;
-    Ok(pagination::answer(&uri, page, |letter| Letter::of(bucket.name(), letter, Sight::of(&caller))))
+    Ok(pagination::masked_answer(&uri, page, mask, |letter| Letter::of(bucket.name(), letter, Sight::of(&caller))))
 }
 
 /// Returns a dead letter.

@@ -1,6 +1,6 @@
 //! `GET …/jobs`: lists jobs by state, or finds one by its idempotency key.
 
-use axum::extract::OriginalUri;
+use axum::extract::{OriginalUri, State};
 use axum::response::Response;
 use dripfeed_auth::{Caller, Read, Scope};
 use dripfeed_bucket::{Bucket, JobView, Page};
@@ -8,6 +8,7 @@ use dripfeed_job::JobState;
 use dripfeed_job::idempotency::IdempotencyKey;
 use serde::Deserialize;
 
+use crate::intake::Intake;
 use crate::jobs::job::Job;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
@@ -30,6 +31,8 @@ pub(crate) struct JobsQuery {
     /// `operate`.
     caller: Option<String>,
     #[param(ignore)]
+    redacted: Option<String>,
+    #[param(ignore)]
     limit: Option<String>,
     #[param(ignore)]
     cursor: Option<String>,
@@ -38,7 +41,7 @@ pub(crate) struct JobsQuery {
 /// Lists jobs.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/jobs", tag = "jobs",
-    params(parameters::Bucket, JobsQuery, parameters::Paging),
+    params(parameters::Bucket, JobsQuery, parameters::Paging, parameters::Redacted),
     responses(
         (status = 200, description = "A page of jobs", body = List<Job>,
             headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
@@ -46,12 +49,14 @@ pub(crate) struct JobsQuery {
     )
 )]
 pub(crate) async fn jobs(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<JobsQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
     let state = pagination::parsed::<JobState>("state", query.state.as_deref())?;
     let limit = pagination::limit(query.limit.as_deref())?;
+    let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
     let key = pagination::param("idempotency_key", query.idempotency_key.as_deref(), |text| {
         IdempotencyKey::parse(text).map_err(|error| error.to_string())
@@ -66,7 +71,7 @@ pub(crate) async fn jobs(
         }
         None => bucket.jobs(state, after.as_ref(), limit).await?,
     };
-    Ok(pagination::answer(&uri, page, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
+    Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
 }
 
 async fn find(

@@ -1,12 +1,13 @@
 //! `GET …/outcomes`: lists how jobs ended.
 
-use axum::extract::OriginalUri;
+use axum::extract::{OriginalUri, State};
 use axum::response::Response;
 use dripfeed_auth::Read;
 use dripfeed_bucket::JobView;
 use dripfeed_job::Ending;
 use serde::Deserialize;
 
+use crate::intake::Intake;
 use crate::jobs::job::Job;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -25,6 +26,8 @@ pub(crate) struct OutcomesQuery {
     #[param(pattern = "^(delivered|dead|expired|cancelled)$")]
     outcome: Option<String>,
     #[param(ignore)]
+    redacted: Option<String>,
+    #[param(ignore)]
     limit: Option<String>,
     #[param(ignore)]
     cursor: Option<String>,
@@ -33,7 +36,7 @@ pub(crate) struct OutcomesQuery {
 /// Lists ended jobs, oldest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/outcomes", tag = "jobs",
-    params(parameters::Bucket, OutcomesQuery, parameters::Paging),
+    params(parameters::Bucket, OutcomesQuery, parameters::Paging, parameters::Redacted),
     responses(
         (status = 200, description = "A page of ended jobs", body = List<Job>,
             headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
@@ -41,6 +44,7 @@ pub(crate) struct OutcomesQuery {
     )
 )]
 pub(crate) async fn outcomes(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<OutcomesQuery>,
     OriginalUri(uri): OriginalUri,
@@ -48,8 +52,9 @@ pub(crate) async fn outcomes(
     let since_ms = pagination::time_ms("since", query.since.as_deref())?;
     let ending = pagination::parsed::<Ending>("outcome", query.outcome.as_deref())?;
     let limit = pagination::limit(query.limit.as_deref())?;
+    let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
     let page = bucket.outcomes(since_ms, ending, after.as_ref(), limit).await?;
     let sight = Sight::of(&caller);
-    Ok(pagination::answer(&uri, page, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))
+    Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))
 }

@@ -1,15 +1,15 @@
-//! This process's metrics as OpenMetrics text.
+//! This process's metrics, as a scrape asks for them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use dripfeed_http::Health;
-use http::{HeaderValue, header};
-use prometheus_client::encoding::text::encode;
+use http::{HeaderMap, HeaderValue, header};
 use prometheus_client::registry::Registry;
 
 use crate::metrics::bucket_gauges::BucketGauges;
+use crate::metrics::exposition::Exposition;
 
 /// Encodes a registry, after refreshing the bucket gauges. Cheap to clone.
 #[derive(Clone)]
@@ -31,11 +31,15 @@ impl MetricsExporter {
         &self.health
     }
 
-    pub(crate) async fn export(&self) -> Result<Response, fmt::Error> {
+    /// `headers` are those of the request.
+    ///
+    /// # Errors
+    /// When a metric can't be encoded.
+    pub(crate) async fn export(&self, headers: &HeaderMap) -> Result<Response, fmt::Error> {
         self.gauges.refresh(self.health.redis_answers().await).await;
-        let mut text = String::new();
-        encode(&mut text, &self.registry)?;
-        let openmetrics = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-        Ok(([(header::CONTENT_TYPE, openmetrics)], text).into_response())
+        let form = Exposition::wanted(headers);
+        let vary = HeaderValue::from_static("accept");
+        let text = form.encode(&self.registry)?;
+        Ok(([(header::CONTENT_TYPE, form.content_type()), (header::VARY, vary)], text).into_response())
     }
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Buckets, Judgement};
 use dripfeed_job::BucketName;
+use dripfeed_trace::TraceId;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::exemplar::HistogramWithExemplars;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::limit_verdicts::LimitVerdicts;
@@ -57,13 +59,27 @@ pub struct IntakeMetrics {
     refused: Family<RefusalLabels, Counter>,
     limit_verdicts: LimitVerdicts,
     schedule_ticks: Family<TickLabels, Counter>,
-    admit_duration: Family<BucketLabels, Histogram, fn() -> Histogram>,
+    admit_duration: Family<BucketLabels, AdmitHistogram, fn() -> AdmitHistogram>,
 }
+
+/// Of an exemplar.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TraceLabel {
+    trace_id: String,
+}
+
+impl From<TraceId> for TraceLabel {
+    fn from(trace: TraceId) -> Self {
+        Self { trace_id: trace.to_string() }
+    }
+}
+
+type AdmitHistogram = HistogramWithExemplars<TraceLabel>;
 
 /// From a quarter of a millisecond, a single admission on loopback, to four seconds, an admission during a Redis
 /// failure.
-fn admit_durations() -> Histogram {
-    Histogram::new(exponential_buckets(0.000_25, 2.0, 15))
+fn admit_durations() -> AdmitHistogram {
+    HistogramWithExemplars::new(exponential_buckets(0.000_25, 2.0, 15))
 }
 
 impl IntakeMetrics {
@@ -118,8 +134,10 @@ impl IntakeMetrics {
         self.limit_verdicts.of(bucket)
     }
 
-    pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration) {
-        self.admit_duration.get_or_create(&BucketLabels { bucket: bucket.into() }).observe(took.as_secs_f64());
+    /// A sampled one is an exemplar.
+    pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration, trace: Option<TraceId>) {
+        let (of, exemplar) = (BucketLabels { bucket: bucket.into() }, trace.map(TraceLabel::from));
+        self.admit_duration.get_or_create(&of).observe(took.as_secs_f64(), exemplar, None);
     }
 
     /// Drops the metrics of a bucket that was removed from the configuration.

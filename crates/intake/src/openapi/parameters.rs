@@ -108,3 +108,11 @@ pub(crate) struct Paging {
     /// `next` of the previous page.
     cursor: Option<String>,
 }
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Redacted {
+    /// With what `intake.redact` names masked, as exports have it.
+    #[param(default = false)]
+    redacted: Option<bool>,
+}

@@ -84,6 +84,17 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
             let weight = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(1000));
             plain(Type::Object).additional_properties(Some(weight)).into()
         }
+        SettingKind::Flows(_) => {
+            let count = |most| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(most);
+            let flow = ObjectBuilder::new()
+                .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+                .property("weight", count(Some(1000)))
+                .property("rate", formats::Rate::schema())
+                .property("burst", count(None))
+                .property("max_in_flight", count(None))
+                .property("paused", ObjectBuilder::new().schema_type(Type::Boolean));
+            plain(Type::Object).additional_properties(Some(flow)).into()
+        }
         SettingKind::PaceTiers(_) => {
             let list = ArrayBuilder::new().items(Ref::from_schema_name(PaceTier::name()));
             list.schema_type(or_null(Type::Array)).description(description).into()

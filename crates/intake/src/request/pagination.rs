@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{FromRequestParts, Query};
 use axum::response::{IntoResponse, Response};
 use dripfeed_bucket::{Cursor, Page};
+use dripfeed_job::redaction::Redaction;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use serde::Serialize;
@@ -77,6 +78,26 @@ pub(crate) fn answer<T, S: Serialize>(uri: &Uri, page: Page<T>, show: impl FnMut
     let link = next.as_deref().map(|next| link(uri, next));
     let items = page.items.into_iter().map(show).collect();
     (link.into_iter().collect::<HeaderMap>(), Json(List { items, next })).into_response()
+}
+
+/// Whether `redacted` asks that what the settings redact is masked.
+pub(crate) fn mask<'i>(intake: &'i Intake, redacted: Option<&str>) -> Result<Option<&'i Redaction>, Problem> {
+    Ok(parsed::<bool>("redacted", redacted)?.unwrap_or(false).then_some(&intake.settings().redaction))
+}
+
+/// The same of items that have payloads, with what `mask` names masked.
+pub(crate) fn masked_answer<T, S: Serialize>(
+    uri: &Uri,
+    page: Page<T>,
+    mask: Option<&Redaction>,
+    mut show: impl FnMut(T) -> S,
+) -> Response {
+    let Some(mask) = mask else { return answer(uri, page, show) };
+    answer(uri, page, |item| {
+        let mut item = serde_json::to_value(show(item)).unwrap_or_default();
+        mask.mask_item(&mut item);
+        item
+    })
 }
 
 #[derive(Serialize, ToSchema)]

@@ -1,5 +1,6 @@
 //! Submits to the bucket, counts the result and builds the response.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,23 +14,26 @@ use crate::problem::Problem;
 use crate::shares::Waiter;
 use crate::submit::ratelimit_fields::{FreeCapacity, of_caller};
 use crate::submit::receipt;
+use crate::submit::span::SubmissionSpan;
 use crate::submit::sync_wait::{self, SyncWait};
 
 /// Submits to the bucket and responds.
 pub(crate) async fn admit(
     intake: &Intake,
     bucket: &Bucket,
-    submission: Submission,
+    mut submission: Submission,
     origin: Origin,
     wait: Option<SyncWait>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
     let caller = Waiter::new(submission.caller.as_deref(), origin.address);
     let wait = wait.map(|wait| (wait, caller.clone()));
+    let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut submission));
     let turn = intake.turns().take(caller, 1, submission.body.len()).await;
     let judged = bucket.judge(submission, Arc::new(origin)).await;
     drop(turn);
-    intake.metrics().admitted_in(bucket.name(), begun.elapsed());
+    intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
+    span.end(&judged);
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {

@@ -34,6 +34,7 @@ use crate::submit::admit::{counted, judge};
 use crate::submit::options;
 use crate::submit::priority::capped;
 use crate::submit::ratelimit_fields::FreeCapacity;
+use crate::submit::span::SubmissionSpan;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
 /// each item is admitted or refused independently.
@@ -100,10 +101,12 @@ async fn admit_all(
         .collect();
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
+    let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
     let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
     let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
     drop(turn);
-    intake.metrics().admitted_in(bucket.name(), begun.elapsed());
+    intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
+    span.end_of_many(&admissions);
 
     let room = admissions
         .iter()

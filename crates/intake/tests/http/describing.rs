@@ -125,8 +125,17 @@ async fn metrics_show_submissions_and_bucket_states() {
     stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-x", "")], "bad").await.refuses(422, "bad_option");
     stage.settle(delivered(200, "text/plain", b"")).await;
     let answer = stage.get("/metrics").await;
-    assert_eq!(answer.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    let wanted = [("accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")];
+    let openmetrics = stage.ask("GET /metrics", &wanted, "").await;
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(openmetrics.header("content-type"), Some(content_type));
+    assert_eq!((answer.header("vary"), openmetrics.header("vary")), (Some("accept"), Some("accept")));
+    let openmetrics = String::from_utf8(openmetrics.body.to_vec()).unwrap();
+    assert!(openmetrics.ends_with("# EOF\n") && !text.contains("# EOF"), "{openmetrics}");
+    assert!(openmetrics.contains("# TYPE dripfeed_jobs_accepted counter\n"), "{openmetrics}");
+    assert!(text.contains("# TYPE dripfeed_jobs_accepted_total counter\n"), "{text}");
     for line in [
         r#"dripfeed_jobs_accepted_total{bucket="b"} 10"#,
         r#"dripfeed_jobs_refused_total{bucket="b",reason="bucket_full"} 1"#,
@@ -141,9 +150,9 @@ async fn metrics_show_submissions_and_bucket_states() {
         r#"dripfeed_dead_letters{bucket="b"} 0"#,
         "dripfeed_redis_up 1",
         "dripfeed_build_info{version=",
-        "# EOF",
     ] {
         assert!(text.contains(line), "{line} is missing:\n{text}");
+        assert!(openmetrics.contains(line), "{line} is missing:\n{openmetrics}");
     }
 }
 

@@ -223,6 +223,7 @@ pub fn intake_settings() -> IntakeSettings {
         max_waits_per_caller: 2,
         max_event_streams: 4,
         max_event_streams_per_caller: 2,
+        redaction: dripfeed_job::redaction::Redaction::default(),
     }
 }
 

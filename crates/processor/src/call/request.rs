@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use dripfeed_job::path::UpstreamPath;
 use dripfeed_job::{BucketName, Job};
+use dripfeed_trace::TraceContext;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
@@ -26,15 +27,20 @@ const ATTEMPT: HeaderName = HeaderName::from_static("dripfeed-attempt");
 #[error("the job's {0} can't stand in a request")]
 pub(crate) struct Unsendable(&'static str);
 
-/// Builds the request for one attempt, counted from 1, that is made `now`.
+/// Builds the request for one attempt, counted from 1, that is made `now`. `traced` is its span: without one the
+/// upstream gets the `traceparent` of the caller.
 pub(crate) fn build(
     job: &Job,
     attempt: u32,
     bucket: &BucketName,
     upstream: &Upstream,
     now: Timestamp,
+    traced: Option<TraceContext>,
 ) -> Result<Request<Full<Bytes>>, Unsendable> {
     let mut headers = headers(job, attempt, bucket, upstream)?;
+    if let Some(span) = traced {
+        headers.insert(TRACEPARENT, value(&span.to_string(), "traceparent")?);
+    }
     if !upstream.signing_secrets().is_empty() {
         let id = webhook_id(bucket, job.id);
         sign(&mut headers, upstream.signing_secrets(), &id, now.as_second(), &job.body).ok_or(Unsendable("id"))?;
@@ -59,7 +65,6 @@ fn headers(job: &Job, attempt: u32, bucket: &BucketName, upstream: &Upstream) ->
         headers.append(name.clone(), value.clone());
     }
     headers.entry(USER_AGENT).or_insert(DRIPFEED);
-    let value = |text: &str, what| HeaderValue::from_str(text).map_err(|_| Unsendable(what));
     if let Some(content_type) = &job.content_type {
         headers.insert(CONTENT_TYPE, value(content_type, "content type")?);
     }
@@ -71,6 +76,10 @@ fn headers(job: &Job, attempt: u32, bucket: &BucketName, upstream: &Upstream) ->
     headers.insert(ATTEMPT, HeaderValue::from(attempt));
     headers.insert(IDEMPOTENCY_KEY, value(&format!("{bucket}/{}", job.id), "id")?);
     Ok(headers)
+}
+
+fn value(text: &str, what: &'static str) -> Result<HeaderValue, Unsendable> {
+    HeaderValue::from_str(text).map_err(|_| Unsendable(what))
 }
 
 /// The upstream's url with the job's path appended by exactly one slash, and both queries, the upstream's first.

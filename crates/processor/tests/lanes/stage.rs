@@ -5,6 +5,7 @@ use dripfeed_job::{JobId, Submission};
 use dripfeed_processor::{Connector, Processor, ProcessorSettings, Upstream};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets;
+use dripfeed_trace::Tracer;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tempfile::TempDir;
@@ -73,7 +74,7 @@ impl Work {
         let (name, lease) = (Some("east".to_owned()), Duration::from_secs(3));
         let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket: true, drain };
         let mut registry = Registry::with_prefix("dripfeed");
-        let processor = Processor::new(settings, Connector::new().unwrap(), &mut registry);
+        let processor = Processor::new(settings, Connector::new().unwrap(), Tracer::default(), &mut registry);
         let stop = CancellationToken::new();
         let run = tokio::spawn({
             let (processor, stop) = (processor.clone(), stop.clone());

@@ -39,9 +39,10 @@ async fn jobs_of_buckets_that_left_the_settings_are_reported_until_they_are_gone
         let line = format!("dripfeed_stranded_jobs{{bucket=\"{bucket}\"}} 1");
         assert!(found.contains(&line), "{found:?}");
         let log = intake.log();
-        let warning = log.lines().find(|line| line.contains("stranded") && line.contains(&format!("bucket={bucket} ")));
+        let warning =
+            log.lines().find(|line| line.contains("stranded") && line.contains(&format!("\"bucket\":\"{bucket}\"")));
         assert!(
-            warning.is_some_and(|line| line.contains("jobs=1") && line.contains(&format!("drain {bucket}"))),
+            warning.is_some_and(|line| line.contains("\"jobs\":1") && line.contains(&format!("drain {bucket}"))),
             "{log}"
         );
     }

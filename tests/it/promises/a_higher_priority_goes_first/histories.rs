@@ -25,7 +25,7 @@ struct History<'r> {
 
 impl<'r> History<'r> {
     async fn new(redis: &'r TestRedis, seed: u64) -> Self {
-        let fair = Fair { by: FairBy::Group, weights: Weights::default() };
+        let fair = Fair { by: FairBy::Group, ..Fair::default() };
         let settings = BucketSettings { capacity: 5000, fair, ..buckets::settings(&format!("b{seed}")) };
         let bucket = buckets::open(redis, settings).await;
         let replica = join(&bucket, "a").await;

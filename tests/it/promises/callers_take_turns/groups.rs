@@ -11,7 +11,7 @@ use serde_json::json;
 use super::of;
 
 async fn open(redis: &TestRedis) -> Bucket {
-    let fair = Fair { by: FairBy::Group, weights: Weights::default() };
+    let fair = Fair { by: FairBy::Group, ..Fair::default() };
     buckets::open(redis, BucketSettings { capacity: 20_000, fair, ..buckets::settings("b") }).await
 }
 
@@ -90,7 +90,7 @@ async fn a_job_keeps_its_group_and_shows_it() {
 #[tokio::test]
 async fn the_eta_of_a_quiet_group_is_its_own() {
     let redis = TestRedis::start().await;
-    let fair = Fair { by: FairBy::Group, weights: Weights::default() };
+    let fair = Fair { by: FairBy::Group, ..Fair::default() };
     let mut settings = BucketSettings { capacity: 20_000, fair, ..buckets::settings("b") };
     settings.leak.rate = "10/s".parse().ok();
     let bucket = buckets::open(&redis, settings).await;

@@ -10,8 +10,9 @@ use dripfeed_tests::service::Service;
 
 use super::faults;
 
-pub const SCRIPTS: [&str; 17] = [
+pub const SCRIPTS: [&str; 18] = [
     "buried",
+    "calls",
     "due_times",
     "examine",
     "failures",
@@ -31,8 +32,9 @@ pub const SCRIPTS: [&str; 17] = [
 ];
 
 /// Those that a doctor asks of its buckets.
-const OF_A_DOCTOR: [&str; 12] = [
+const OF_A_DOCTOR: [&str; 13] = [
     "buried",
+    "calls",
     "due_times",
     "examine",
     "failures",
@@ -66,6 +68,8 @@ async fn fill(service: &Service) {
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     let idempotency_key = IdempotencyKey::parse("of one that waits").ok();
     submit(&stream, Submission { idempotency_key, ..buckets::job("waits") }).await;
+    // A call that is under way no more.
+    service.redis.ask::<u64>("HSET dripfeed:{b}:flow-state 7-0 1").await;
     // Of a letter that is gone.
     service.redis.ask::<u64>("HSET dripfeed:{b}:dead:letters 7-0 8-0").await;
     service.redis.ask::<u64>("ZADD dripfeed:{b}:dead:sizes 8 8-0/100/7-0").await;

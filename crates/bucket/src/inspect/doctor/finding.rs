@@ -18,6 +18,7 @@ pub enum FindingKind {
     HeldByNoMember,
     DueButNotParked,
     HeldMiscounted,
+    CallsMiscounted,
     AttemptsOfNothing,
     RecordOfNothing,
     IdempotencyKeyOfNothing,
@@ -70,6 +71,12 @@ const MEANINGS: [Meaning; 18] = [
         FindingKind::HeldMiscounted,
         "held_miscounted",
         "replicas of a list bucket that hold more or fewer jobs than are counted",
+        Some("counts again"),
+    ),
+    (
+        FindingKind::CallsMiscounted,
+        "calls_miscounted",
+        "calls under way that aren't counted for their callers, or are counted and aren't under way",
         Some("counts again"),
     ),
     (

@@ -21,6 +21,7 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
 );
 static DUE_TIMES: Script = Script::new("due_times", STREAM, include_str!("due_times.lua"));
 static FAILURES: Script = Script::new("failures", STREAM, include_str!("failures.lua"));
+static CALLS: Script = Script::new("calls", STREAM, include_str!("calls.lua"));
 static KEYED: Script = Script::new("keyed", STREAM, include_str!("keyed.lua"));
 static HOLDINGS: Script = Script::new("holdings", SHARED, include_str!("holdings.lua"));
 
@@ -46,8 +47,11 @@ impl RedisBucket {
         let keys = &self.keys;
         let (mut count, mut after) = (JobCounts::default(), String::new());
         loop {
-            let [parked, flows, ranges] = keys.in_order();
-            let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.replicas(), parked, flows, ranges]);
+            let known = [keys.jobs(), keys.replicas(), keys.pace(), keys.notices()]
+                .into_iter()
+                .chain(keys.in_order())
+                .collect::<Vec<_>>();
+            let mut call = SCRIPTS.of(Kind::Stream).on(&known);
             call.arg(&after).arg(u8::from(repair));
             let mut reply = Reply::new("examine", self.store.run::<Value>(&call).await?)?;
             after = reply.text()?;
@@ -103,11 +107,14 @@ impl RedisBucket {
         let unburied = (&FAILURES, vec![keys.jobs(), keys.unburied()], vec![]);
         let failed = (&FAILURES, vec![keys.jobs(), keys.failed()], vec![]);
         let keyed = (&KEYED, vec![keys.jobs(), keys.keyed_jobs(), keys.key_ends()], vec![window]);
+        let known = [keys.jobs(), keys.flow_state(), keys.notices()].into_iter().chain(keys.in_order());
+        let calls = (&CALLS, known.collect(), vec![]);
         for (kind, (script, keys, arguments)) in [
             (FindingKind::AttemptsOfNothing, attempts),
             (FindingKind::AttemptsOfNothing, failed),
             (FindingKind::RecordOfNothing, unburied),
             (FindingKind::IdempotencyKeyOfNothing, keyed),
+            (FindingKind::CallsMiscounted, calls),
         ] {
             let check = JobCheck { name: kind.word(), script, keys: &keys, arguments: &arguments, repair };
             let (mut cursor, mut wrong) = (0, BTreeSet::new());

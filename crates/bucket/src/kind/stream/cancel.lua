@@ -4,7 +4,7 @@
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
 --       9 notices (zset)  10 outbox (stream) where ends go elsewhere, then attempts (hash), unburied (hash),
---       failed (hash), parked (zset), flows (zset), ranges (zset)
+--       failed (hash), throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 id  2 what is kept (keep.lua)  3 0, which only a list has a use for
 -- Result  { 'cancelled' } | { 'outbox_full' } | { 'elsewhere', -1, 0 }: in flight, ended or unknown
 local keys = {

@@ -3,8 +3,8 @@
 -- needs: at_maxmemory, constants, now, budget, keep, record, kind/entry, kind/leave, kind/pending, kind/waiting
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), parked (zset), flows (zset),
---       ranges (zset)
+--       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), throttled (zset),
+--       flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all
 --       4 the last id that may match ('' at first: by the age, or the last one there is now)  5 `waiting`, `parked`, or
 --       `either`: parked, or was and waits again

@@ -1,12 +1,13 @@
 -- Examines a part of the stream and of its pending list, each job at one moment, and repairs what is broken when asked
 -- to.
 --
--- needs: at_maxmemory, constants, now, budget, kind/entry, kind/pending, kind/flows, kind/in_range
--- KEYS  1 jobs (stream)  2 replicas (hash), then parked (zset), flows (zset), ranges (zset)
+-- needs: at_maxmemory, budget, kind/entry, kind/pending, kind/flow_state, kind/flows, kind/in_range, kind/leave_flows
+-- KEYS  1 jobs (stream)  2 replicas (hash)  3 pace (hash)  4 notices (zset), then throttled (zset), flow-state (hash),
+--       parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 the id after which to begin ('' for the first)  2 '1' to repair
 -- Result  { the id after which to go on or '' at the end, { finding, an example }…, { id, bytes that it counts, caller
 --       or '' }… }
-local JOBS, REPLICAS, PARKED = KEYS[1], KEYS[2], KEYS[#KEYS - 2]
+local JOBS, REPLICAS, PACE, NOTICES, PARKED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[#KEYS - 2]
 local after, mend = ARGV[1], ARGV[2] == '1'
 -- In one call, so that a long stream doesn't keep Redis from others.
 local LOOKED_AT = 250
@@ -20,6 +21,9 @@ local function park_now(id)
   redis.call('XCLAIM', JOBS, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
   redis.call('ZADD', PARKED, whole(now_ms), id)
 end
+
+-- Where calls under way are counted by caller.
+local is_counted = redis.call('HGET', PACE, 'flows') == '1'
 
 local from = after == '' and '-' or '(' .. after
 local delivered = last_delivered(JOBS)
@@ -56,13 +60,23 @@ for _, held in ipairs(pending) do
   if not last or not is_after(id, last) then
     if not present[id] then
       found('phantom', id)
-      if mend then redis.call('XACK', JOBS, GROUP, id) end
+      if mend then
+        redis.call('XACK', JOBS, GROUP, id)
+        leave_flows({ id }, NOTICES)
+      end
     elseif owner == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id) and not waits_again(id, flows[id]) then
       found('never_due', id)
       if mend then redis.call('ZADD', PARKED, whole(math.max(now_ms, present[id])), id) end
     elseif owner ~= PARKED_OWNER and redis.call('HEXISTS', REPLICAS, owner) == 0 then
       found('held_by_no_member', id)
-      if mend then park_now(id) end
+      if mend then
+        park_now(id)
+        leave_flows({ id }, NOTICES)
+      end
+    elseif owner ~= PARKED_OWNER and is_counted and redis.call('HEXISTS', flow_state.hash, id) == 0 then
+      found('calls_miscounted', id)
+      -- All of them are counted again with the next take (bounds.lua).
+      if mend then redis.call('HDEL', flow_state.hash, 'clock') end
     end
   end
 end

@@ -2,9 +2,9 @@
 -- at 0; a job that one holds is pending for it. Scripts are given its id.
 -- needs: constants, now
 
--- What is kept of claimed jobs, before the flows and ranges, which are the last of KEYS where a script is given any of
--- it.
-local ATTEMPTS, UNBURIED, FAILED, PARKED = KEYS[#KEYS - 5], KEYS[#KEYS - 4], KEYS[#KEYS - 3], KEYS[#KEYS - 2]
+-- What is kept of claimed jobs, before what is known of when jobs are called, which is the last of KEYS where a script
+-- is given any of it.
+local ATTEMPTS, UNBURIED, FAILED, PARKED = KEYS[#KEYS - 7], KEYS[#KEYS - 6], KEYS[#KEYS - 5], KEYS[#KEYS - 2]
 
 -- The group may be gone with its stream (DEL, FLUSHALL): it starts again with all that is there.
 local function make_group(jobs)

@@ -2,7 +2,7 @@
 -- }…, and whether these are the last.
 -- needs: budget
 local function read_leaving(jobs, _, after, most)
-  local ATTEMPTS, PARKED = KEYS[#KEYS - 5], KEYS[#KEYS - 2]
+  local ATTEMPTS, PARKED = KEYS[#KEYS - 7], KEYS[#KEYS - 2]
   local read, from = {}, after == '' and '-' or '(' .. after
   while #read < most and may_read() do
     local found = redis.call('XRANGE', jobs, from, '+', 'COUNT', 1)[1]

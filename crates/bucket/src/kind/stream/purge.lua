@@ -3,8 +3,8 @@
 -- needs: at_maxmemory, constants, budget, keep, record, kind/entry, kind/leave, kind/waiting, kind/jobs, kind/census
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
---       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), parked (zset), flows (zset),
---       ranges (zset)
+--       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), throttled (zset),
+--       flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 the last id that is to be purged ('' at first: the last one there is now)  2 the most jobs in this call
 --       3 what is kept (keep.lua)  4 the id after which to go on with what waits, '' at first
 -- Result  { purged, the last id that is to be purged, or '' when all is done, the id after which to go on }

@@ -10,7 +10,7 @@ do
   local DUE_AT_ONCE, SORTING_BYTES = 500, BATCH_BYTES / 2
 
   -- As the script found them: jobs that aren't pending, and jobs that are parked without a due time, and so wait again.
-  local not_pending, waiting_again
+  local not_pending, waiting_again, consumers
 
   function count_in_flight(jobs)
     local pending = redis.pcall('XPENDING', jobs, GROUP)
@@ -25,6 +25,7 @@ do
     level_at_first = redis.call('XLEN', jobs)
     not_pending = level_at_first - pending[1]
     waiting_again = parked - redis.call('ZCARD', PARKED)
+    consumers = pending[4] or {}
     return pending[1] - parked
   end
 
@@ -150,16 +151,21 @@ do
   -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way; with none, µs until it is worth
   -- asking again, and whether a new entry would be taken at once. A call ends early when it has read enough, or put
   -- enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
-  -- flows that there are end first.
-  function hand_out(keys, consumer, want, weights)
+  -- flows that there are end first. `bounds` as open_bounds makes them: then nobody is called but by turns.
+  function hand_out(keys, consumer, want, weights, bounds)
+    if bounds then
+      if not bounds.count(keys.jobs, consumers) then return taken, expired, 0 end
+      bounds.bring_back()
+    end
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want
     local flows, due = first_flows(2), read_due(most_due)
     local has_flows, is_all = #flows > 0, true
-    if takes_turns and (has_flows or #due + not_pending > want) then
+    local waiting = #due + not_pending + waiting_again
+    if takes_turns and (has_flows or bounds and waiting > 0 or #due + not_pending > want) then
       is_all = sort_all(keys, flows, due, most_due)
-      is_all = hand_out_by_turns(keys, consumer, want, read_weights(weights)) and is_all
+      is_all = hand_out_by_turns(keys, consumer, want, read_weights(weights), bounds) and is_all
     else
       hand_out_due(keys, consumer, want, due)
       if has_flows then
@@ -178,6 +184,6 @@ do
       end
     end
     if #taken > 0 or not is_all then return taken, expired, 0 end
-    return taken, expired, next_due(), true
+    return taken, expired, math.min(next_due(), bounds and bounds.next_us() or math.huge), true
   end
 end

@@ -18,6 +18,7 @@ use crate::role::connect::Connected;
 use crate::role::outcomes;
 use crate::role::served::described;
 use crate::settings::Settings;
+use crate::telemetry::Traces;
 
 const LOOK: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
@@ -72,7 +73,9 @@ async fn drain(
     let concurrency = bucket.settings().leak.concurrency;
     open_files::raise_for("the concurrency of the bucket", usize::try_from(concurrency).unwrap_or(usize::MAX));
     let connector = Connector::new().map_err(anyhow::Error::from)?;
-    let processor = Processor::new(settings.processor.settings.clone(), connector, &mut crate::role::registry());
+    let traces = Traces::start(settings.trace.as_ref(), "drain")?;
+    let (of_processor, mut registry) = (settings.processor.settings.clone(), crate::role::registry());
+    let processor = Processor::new(of_processor, connector, traces.tracer(), &mut registry);
     let done = stop.child_token();
     let emptied = async {
         let emptied = empty(bucket, &done).await;
@@ -83,10 +86,12 @@ async fn drain(
     let of_outcomes = Arc::new(Buckets::default());
     of_outcomes.replace(outcomes::involved(settings, connected, &of_outcomes));
     let drained = async { tokio::join!(emptied, processor.run(lanes, done.clone())).0 };
-    tokio::select! {
-        emptied = drained => emptied?,
+    let emptied = tokio::select! {
+        emptied = drained => emptied,
         never = outcomes::hand_over(&of_outcomes) => match never {},
-    }
+    };
+    traces.end().await;
+    emptied?;
     Ok(bucket.census().await?)
 }
 

@@ -1,6 +1,6 @@
 //! What the keys of a bucket may not say together.
 
-use dripfeed_bucket::{FairBy, Keep};
+use dripfeed_bucket::{Fair, FairBy, FlowBounds, Keep, NamedFlows};
 use dripfeed_job::{duration, size};
 
 use super::section::{ConfiguredWhenDeadFull, KeepSection, RetrySection, Section};
@@ -30,13 +30,29 @@ pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep:
     }
 }
 
+/// One line of all jobs has nobody of whom more could be asked than of others.
+pub(super) fn check_fair(reader: &mut Reader<'_>, place: &SectionPath<'_>, fair: &Fair) {
+    if let Some(fault) = fair.fault() {
+        reader.error(&place.of(reader.tree, &["fair".into(), "burst".into()]), fault);
+    }
+    let is_bounded = fair.bounds != FlowBounds::default() || fair.flows != NamedFlows::default();
+    if fair.by == FairBy::Off && is_bounded {
+        let message = "rate, burst, max_in_flight and flows of [fair] are for callers that take turns";
+        reader.error(&place.of(reader.tree, &["fair".into(), "by".into()]), message);
+    }
+}
+
 pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
     let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
     let takes_turns = section.fair.by != FairBy::Off;
     let reports = !section.on_outcome.is_empty();
-    let refused: [(&[&str], bool, &str); 7] = [
+    let refused: [(&[&str], bool, &str); 11] = [
         (&["fair", "by"], takes_turns, "callers can't take turns in a list"),
         (&["fair", "weights"], true, "callers can't take turns in a list"),
+        (&["fair", "rate"], true, "callers can't take turns in a list"),
+        (&["fair", "burst"], true, "callers can't take turns in a list"),
+        (&["fair", "max_in_flight"], true, "callers can't take turns in a list"),
+        (&["fair", "flows"], true, "callers can't take turns in a list"),
         (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
         (&["retry", "first"], true, "a list has no second attempt"),
         (&["retry", "max"], true, "a list has no second attempt"),

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_bucket::{FairBy, MaxShare, OnOutcome, OutcomeTarget, Weights};
-use dripfeed_job::{BucketName, Ending};
+use dripfeed_bucket::{Fair, FairBy, FlowBounds, MaxShare, NamedFlows, OnOutcome, OutcomeTarget, Weights};
+use dripfeed_job::{BucketName, Ending, Rate};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -87,6 +87,20 @@ pub(super) enum ConfiguredKind {
 pub(super) struct FairSection {
     pub(super) by: FairBy,
     pub(super) weights: Weights,
+    #[serde(deserialize_with = "deserialize::empty_is_none")]
+    pub(super) rate: Option<Rate>,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    pub(super) burst: u64,
+    #[serde(deserialize_with = "deserialize::zero_is_none")]
+    pub(super) max_in_flight: Option<u64>,
+    pub(super) flows: NamedFlows,
+}
+
+impl FairSection {
+    pub(super) fn settings(self) -> Fair {
+        let Self { by, weights, rate, burst, max_in_flight, flows } = self;
+        Fair { by, weights, bounds: FlowBounds { rate, burst, max_in_flight }, flows }
+    }
 }
 
 #[derive(Deserialize)]

@@ -21,6 +21,7 @@ fn settings() -> IntakeSettings {
         max_waits_per_caller: 1,
         max_event_streams: 4,
         max_event_streams_per_caller: 2,
+        redaction: dripfeed_job::redaction::Redaction::default(),
     }
 }
 

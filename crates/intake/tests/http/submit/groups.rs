@@ -1,4 +1,4 @@
-use dripfeed_bucket::{BucketSettings, Fair, FairBy, Kind, Weights};
+use dripfeed_bucket::{BucketSettings, Fair, FairBy, Kind};
 use serde_json::json;
 
 use crate::stage::{Stage, settings};
@@ -7,7 +7,7 @@ const JOBS: &str = "POST /v1/buckets/b/jobs";
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 async fn stage() -> Stage {
-    let fair = Fair { by: FairBy::Group, weights: Weights::default() };
+    let fair = Fair { by: FairBy::Group, ..Fair::default() };
     let list = BucketSettings { kind: Kind::List, ..settings("list") };
     Stage::with(vec![BucketSettings { fair, ..settings("b") }, settings("other"), list], Vec::new(), &[]).await
 }

@@ -15,7 +15,7 @@ fn job(submission: &Submission) -> Job {
 
 fn built(submission: &Submission, upstream: UpstreamSettings) -> Request<Full<Bytes>> {
     let upstream = Upstream::new(upstream).unwrap();
-    build(&job(submission), 3, &"tigerfeeding".parse().unwrap(), &upstream, Timestamp::now()).unwrap()
+    build(&job(submission), 3, &"tigerfeeding".parse().unwrap(), &upstream, Timestamp::now(), None).unwrap()
 }
 
 #[test]
@@ -106,6 +106,6 @@ fn an_entry_by_hand_that_no_request_can_carry_says_why() {
     let mut job = job(&Submission::default());
     job.content_type = Some("text/plain\r\nX: y".to_owned());
     let upstream = Upstream::new(settings("http://h/feed")).unwrap();
-    let error = build(&job, 1, &"b".parse().unwrap(), &upstream, Timestamp::now()).unwrap_err();
+    let error = build(&job, 1, &"b".parse().unwrap(), &upstream, Timestamp::now(), None).unwrap_err();
     assert_eq!(error.to_string(), "the job's content type can't stand in a request");
 }

@@ -1,9 +1,10 @@
 -- Stream kind: hands out what waits in flows, in the order of their virtual times.
 -- needs: constants, now, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide, kind/give
 
--- Up to `want` jobs in all. Whether that was all that waits in flows. (What it needs stands inside: Redis makes each
--- function of a script again in each call, and a script has no room for more than 200 names.)
-local function hand_out_by_turns(keys, consumer, want, weights)
+-- Up to `want` jobs in all, of each as many as `bounds` let through, where some are given. Whether that was all that
+-- waits in flows. (What it needs stands inside: Redis makes each function of a script again in each call, and a script
+-- has no room for more than 200 names.)
+local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- How many flows are read at once at least, and how many one script reads; and of how many ranges it looks for jobs,
   -- which somebody may have cancelled.
   local FLOWS_AT_ONCE, MOST_FLOWS, MOST_RANGES = 16, 256, 1000
@@ -19,7 +20,7 @@ local function hand_out_by_turns(keys, consumer, want, weights)
   end
 
   local function read_flows(most)
-    local flows = redis.call('ZRANGE', FLOWS, #turn.flows, #turn.flows + most - 1, 'WITHSCORES')
+    local flows, read = redis.call('ZRANGE', FLOWS, #turn.flows, #turn.flows + most - 1, 'WITHSCORES'), {}
     for i = 1, #flows, 2 do
       local number, caller = string.match(flows[i], '^(%d+) (.*)$')
       local flow = {
@@ -27,7 +28,12 @@ local function hand_out_by_turns(keys, consumer, want, weights)
         calls = 0, ranges = {}, seen = 0, next = 1,
       }
       turn.flows[#turn.flows + 1] = flow
-      if flow.name ~= UNSORTED then turn.line[#turn.line + 1] = flow end
+      if flow.name ~= UNSORTED then read[#read + 1] = flow end
+    end
+    if bounds then bounds.states.look(read) end
+    for _, flow in ipairs(read) do
+      flow.is_full = flow.bound and flow.bound.room < 1
+      if not flow.is_full then turn.line[#turn.line + 1] = flow end
     end
     turn.at_end = #flows < 2 * most
   end
@@ -56,8 +62,9 @@ local function hand_out_by_turns(keys, consumer, want, weights)
   end
 
   local function call(flow, id, entry, failures, is_claimed)
-    turn.jobs[#turn.jobs + 1] = { id, entry, failures, is_claimed }
+    turn.jobs[#turn.jobs + 1] = { id, entry, failures, is_claimed, flow }
     chosen = chosen + 1
+    if flow.bound then flow.bound.room = flow.bound.room - 1 end
     flow.calls, flow.at = flow.calls + 1, flow.at + UNIT / flow.weight
   end
 
@@ -97,7 +104,7 @@ local function hand_out_by_turns(keys, consumer, want, weights)
   end
 
   local function serve(flow, share)
-    local goal = flow.calls + share
+    local goal = flow.calls + (flow.bound and math.min(share, flow.bound.room) or share)
     while flow.calls < goal and takes_more() do
       local range = range_of_flow(flow, goal - flow.calls)
       if not range then
@@ -111,13 +118,14 @@ local function hand_out_by_turns(keys, consumer, want, weights)
         end_range(flow)
       end
     end
+    flow.is_full = flow.bound and flow.bound.room < 1
   end
 
-  -- Those who had nothing left are in the line no more.
+  -- Those who had nothing left, or may have no more, are in the line no more.
   local function leave_line()
     local line = {}
     for _, flow in ipairs(turn.line) do
-      if not flow.is_out then line[#line + 1] = flow end
+      if not flow.is_out and not flow.is_full then line[#line + 1] = flow end
     end
     turn.line = line
   end
@@ -133,7 +141,10 @@ local function hand_out_by_turns(keys, consumer, want, weights)
       for _, id in ipairs(redis.call(unpack(words))) do claimed[id] = true end
     end
     for _, job in ipairs(turn.jobs) do
-      if job[4] or claimed[job[1]] then add_taken(keys, job[1], job[2], job[3]) end
+      if job[4] or claimed[job[1]] then
+        add_taken(keys, job[1], job[2], job[3])
+        if job[5].bound then bounds.states.take(job[5], job[1]) end
+      end
     end
     chosen = 0
   end
@@ -142,10 +153,13 @@ local function hand_out_by_turns(keys, consumer, want, weights)
   local function write_turn()
     local charged, away, rests = {}, {}, {}
     for _, flow in ipairs(turn.flows) do
-      if flow.calls > 0 then
+      if flow.is_full and range_of_flow(flow, 1) then
+        bounds.states.put_out(flow, turn.line)
+        away[#away + 1] = flow.name
+      elseif flow.calls > 0 then
         charged[#charged + 1] = string.format('%.17g', flow.at)
         charged[#charged + 1] = flow.name
-      elseif flow.is_out then
+      elseif flow.is_out or flow.is_full then
         away[#away + 1] = flow.name
       end
       local range = flow.range
@@ -160,6 +174,7 @@ local function hand_out_by_turns(keys, consumer, want, weights)
     if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
     if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
     begin_again_if_late(charged)
+    if bounds then bounds.states.write() end
   end
 
   while takes_more() do

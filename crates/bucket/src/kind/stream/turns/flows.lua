@@ -8,7 +8,8 @@
 --           rest begins with `(`, by which XRANGE leaves an id out
 -- The group's last-delivered id moves along (NOACK, SETID), else XREADGROUP would hand out again what was taken out of
 -- order. So a job is pending, or in a range, or behind that id, from where it is sorted in when it matters.
--- needs: constants, now, kind/entry
+-- What may not be called now stands in `throttled` (flow_state.lua), and not in `flows`.
+-- needs: constants, now, kind/entry, kind/flow_state
 
 local FLOWS, RANGES = KEYS[#KEYS - 1], KEYS[#KEYS]
 
@@ -23,7 +24,7 @@ do
   local RANKS = { high = 1, low = 2 }
   -- How far apart the times of two ranks begin, high ones before the normal: in a double such a time is as exact as
   -- what a newcomer is later. And how many numbers there are for callers, and for groups, of one rank.
-  local SPAN, NUMBERS = 2 ^ 32, 2 ^ 44
+  local SPAN, NUMBERS = 2 ^ 32, flow_state.numbers / 2
 
   -- Of a rank: when its times begin and when those of the next one do; the same as Redis is asked for them; and the
   -- first numbers of its flows: of callers, and of groups. Ranks have theirs one behind the other.
@@ -136,13 +137,23 @@ do
   end
 
   -- When a newcomer of this rank begins: at the time of the first one; else where the rank begins. `flows` as below.
-  local function begin_of(rank, flows)
+  function flow_state.begin_of(rank, flows)
     local origin, next_origin, from, to = bounds_of(rank)
     local first = tonumber(flows[1] == UNSORTED and flows[4] or flows[1] ~= UNSORTED and flows[2] or nil)
     if not first or first >= next_origin then return origin end
     if first >= origin then return first end
     local found = redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
     return tonumber(found[2] or origin)
+  end
+
+  -- Of `names`, time, name, time …, those that aren't throttled.
+  local function without_throttled(names)
+    local flows, others = {}, {}
+    for i = 2, #names, 2 do flows[i / 2] = names[i] end
+    for i, at in ipairs(redis.call('ZMSCORE', flow_state.throttled, unpack(flows))) do
+      if not at then others[#others + 1], others[#others + 2] = names[2 * i - 1], names[2 * i] end
+    end
+    return others
   end
 
   -- Newcomers begin at the time of the first of `flows` that has their priority, in the order in which they came;
@@ -157,13 +168,14 @@ do
       if not is_named[run.flow] then
         is_named[run.flow] = true
         local rank = run.flow.rank
-        begin[rank] = begin[rank] or begin_of(rank, flows)
+        begin[rank] = begin[rank] or flow_state.begin_of(rank, flows)
         names[#names + 1] = string.format('%.17g', begin[rank] + (before + #names / 2) * LATER)
         names[#names + 1] = run.flow.name
       end
     end
     redis.call('ZADD', RANGES, unpack(ranges))
-    redis.call('ZADD', FLOWS, 'NX', unpack(names))
+    names = flow_state.is_in_force and without_throttled(names) or names
+    if #names > 0 then redis.call('ZADD', FLOWS, 'NX', unpack(names)) end
     runs = {}
   end
 end

@@ -1,5 +1,5 @@
 -- Stream kind: whether a take will come to a job that waits.
--- needs: now, kind/flows
+-- needs: now, kind/flow_state, kind/flows
 
 -- What is unsorted: from where, to where; nil where all is sorted.
 local unsorted_from, unsorted_to = read_range(redis.call('ZRANGE', RANGES, 1, 1, 'BYSCORE', 'LIMIT', 0, 1)[1] or '')
@@ -15,7 +15,10 @@ local function is_unsorted(id)
 end
 
 local function has_flow(flow)
-  if flow.is_there == nil then flow.is_there = redis.call('ZSCORE', FLOWS, flow.name) and true or false end
+  if flow.is_there == nil then
+    local is_next = redis.call('ZSCORE', FLOWS, flow.name)
+    flow.is_there = (is_next or redis.call('ZSCORE', flow_state.throttled, flow.name)) and true or false
+  end
   return flow.is_there
 end
 

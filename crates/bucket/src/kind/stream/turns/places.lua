@@ -1,13 +1,14 @@
 -- Stream kind: places among those that wait, for jobs that are admitted.
--- needs: constants, kind/flows, kind/sort_in, kind/ahead
+-- needs: constants, kind/flow_state, kind/flows, kind/sort_in, kind/ahead
 
 -- A batch of no more jobs takes no places where nobody waits: a take sorts them in if that matters.
 local FEW = 64
 
 -- For a batch of `jobs`; nil where they take no places: what waits in no flow yet comes before them. `text`: the
 -- weights, '' where nobody takes turns. `is_ranked`: one of them has a priority; where nobody waits it takes a place,
--- too, so that no take reads it behind what comes after it.
-local function open_places(keys, holders, text, waiting, jobs, is_ranked)
+-- too, so that no take reads it behind what comes after it. `is_bounded`: some may be throttled.
+local function open_places(keys, holders, text, waiting, jobs, is_ranked, is_bounded)
+  flow_state.is_in_force = is_bounded
   if text == '' or waiting == 0 and jobs <= FEW and not is_ranked then return nil end
   -- Refused at maxmemory, as what comes after a first write that needs no memory isn't; it changes nothing.
   redis.call('ZADD', FLOWS, 'XX', 0, '')

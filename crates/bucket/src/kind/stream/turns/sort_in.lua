@@ -1,5 +1,5 @@
 -- Stream kind: sorts jobs in that wait and are in no flow yet.
--- needs: constants, now, budget, kind/pending, kind/flows
+-- needs: constants, now, budget, kind/pending, kind/flow_state, kind/flows
 
 -- All else stays inside: a script has no room for more than 200 names.
 local largest_entry, mark_unsorted, sort_new, sort_again
@@ -57,8 +57,7 @@ do
   -- Somebody deleted the keys: all that the group has passed may wait, and is looked at again.
   function mark_unsorted(keys)
     forget_runs()
-    redis.call('DEL', FLOWS)
-    redis.call('DEL', RANGES)
+    redis.call('DEL', FLOWS, RANGES, flow_state.throttled)
     redis.call('ZADD', RANGES, 1, '0-0 ' .. last_delivered(keys.jobs) .. ' 0')
     redis.call('ZADD', FLOWS, '-inf', UNSORTED)
   end
@@ -69,6 +68,8 @@ do
   function sort_new(keys, flows, not_pending, waiting_again, bytes)
     local read, is_all = sort_in(keys, bytes)
     if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then return is_all, flows end
+    -- Of those that are throttled, what waits is in ranges.
+    if redis.call('ZCARD', flow_state.throttled) > 0 and redis.call('ZCARD', RANGES) > 0 then return is_all, flows end
     mark_unsorted(keys)
     return is_all, first_flows(2)
   end

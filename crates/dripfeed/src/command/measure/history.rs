@@ -51,7 +51,7 @@ const COLUMNS: [Column; 10] = [
     ("TOTAL P95 MS", |slot| shown(slot, "/total_ms/p95")),
 ];
 
-pub(super) async fn run(Arguments { bucket, window, connection }: &Arguments) -> Result<(), Failure> {
+pub(crate) async fn run(Arguments { bucket, window, connection }: &Arguments) -> Result<(), Failure> {
     let path = format!("/v1/buckets/{bucket}/history?window={}", window.as_str());
     let history = connection.server()?.get(&path).await?;
     match connection.output {

@@ -1,10 +1,10 @@
-//! What nobody sees on the page, whatever the key may: members of JSON payloads and answers, and headers.
+//! What is masked on the page and in exports, whatever the key may: members of JSON payloads and answers, and headers.
 
 use http::HeaderName;
 use serde_json::Value;
 
 /// Stands in the place of what is masked.
-pub(crate) const MASK: &str = "redacted";
+pub const MASK: &str = "redacted";
 
 /// The fields that are masked.
 #[derive(Clone, Debug, Default)]
@@ -14,9 +14,9 @@ pub struct Redaction {
     headers: Vec<HeaderName>,
 }
 
-/// A text as the page may show it.
+/// A text as it may be shown.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub enum Shown {
     /// Nothing in it is masked.
     Whole,
     Masked(String),
@@ -39,11 +39,13 @@ impl Redaction {
         Some(redaction)
     }
 
-    pub(crate) fn masks_header(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn masks_header(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.as_str().eq_ignore_ascii_case(name))
     }
 
-    pub(crate) fn of_text(&self, text: &str) -> Shown {
+    #[must_use]
+    pub fn of_text(&self, text: &str) -> Shown {
         if self.pointers.is_empty() {
             return Shown::Whole;
         }
@@ -62,21 +64,31 @@ impl Redaction {
         if masked { Shown::Masked(json.to_string()) } else { Shown::Whole }
     }
 
-    /// A dead letter of the API.
-    pub(crate) fn mask_letter(&self, letter: &mut Value) {
+    /// A dead letter or a job of the API.
+    pub fn mask_item(&self, item: &mut Value) {
         for pointer in ["/body", "/outcome/body"] {
-            let Some(body) = letter.pointer_mut(pointer) else { continue };
-            match body.as_str().map_or(Shown::Whole, |text| self.of_text(text)) {
-                Shown::Whole => {}
-                Shown::Masked(text) => *body = text.into(),
-                Shown::Hidden => *body = MASK.into(),
+            if let Some(body) = item.pointer_mut(pointer) {
+                self.mask_body(body);
             }
         }
-        let headers = letter.get_mut("headers").and_then(Value::as_array_mut);
+        for failed in item.get_mut("failed_attempts").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(body) = failed.get_mut("body") {
+                self.mask_body(body);
+            }
+        }
+        let headers = item.get_mut("headers").and_then(Value::as_array_mut);
         for header in headers.into_iter().flatten() {
             if header["name"].as_str().is_some_and(|name| self.masks_header(name)) {
                 header["value"] = MASK.into();
             }
+        }
+    }
+
+    fn mask_body(&self, body: &mut Value) {
+        match body.as_str().map_or(Shown::Whole, |text| self.of_text(text)) {
+            Shown::Whole => {}
+            Shown::Masked(text) => *body = text.into(),
+            Shown::Hidden => *body = MASK.into(),
         }
     }
 }
@@ -113,15 +125,17 @@ mod tests {
         let mut letter = json!({
             "id": "1-0", "body": r#"{"card":{"number":1}}"#, "outcome": {"body": "[cut"},
             "headers": [{"name": "x-api-key", "value": "s"}, {"name": "x", "value": "y"}],
+            "failed_attempts": [{"body": r#"{"items":[1]}"#}, {"body": null}],
         });
-        redaction().mask_letter(&mut letter);
+        redaction().mask_item(&mut letter);
         let expected = json!({
             "id": "1-0", "body": r#"{"card":{"number":"redacted"}}"#, "outcome": {"body": "redacted"},
             "headers": [{"name": "x-api-key", "value": "redacted"}, {"name": "x", "value": "y"}],
+            "failed_attempts": [{"body": r#"{"items":["redacted"]}"#}, {"body": null}],
         });
         assert_eq!(letter, expected);
         let mut without = json!({"body": null, "body_base64": "/w==", "headers": null});
-        redaction().mask_letter(&mut without);
+        redaction().mask_item(&mut without);
         assert_eq!(without, json!({"body": null, "body_base64": "/w==", "headers": null}));
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 const HEADS: [&str; 7] = ["EXPERIMENT", "FIGURE", "PUBLISHED", "MEASURED", "OURS", "BOUND", "HELD"];
 
-pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     std::fs::create_dir_all(&arguments.out).map_err(|error| not_written(&arguments.out, &error))?;
     let stop = signals::stop_with_terminal()?;
     let mut outcomes = Vec::new();

@@ -1,0 +1,18 @@
+-- Examines jobs that are counted as calls under way of their callers, each at one moment, and counts those no more that
+-- no replica has when asked to.
+--
+-- needs: at_maxmemory, constants, each, kind/pending, kind/leave_flows
+-- KEYS  1 jobs (stream)  2 flow-state (hash)  3 notices (zset), then throttled (zset), flow-state (hash), parked (zset),
+--       flows (zset), ranges (zset)
+-- ARGV  1 '1' to repair, then fields of flow-state
+-- Result  { how many were looked at, a job's id… }
+local JOBS, STATE, NOTICES = KEYS[1], KEYS[2], KEYS[3]
+local mend, FIRST = ARGV[1] == '1', 2
+
+return examine_each(FIRST, mend, function(id)
+  -- What else the hash has is no job.
+  if not string.match(id, '^%d+%-%d+$') or redis.call('HEXISTS', STATE, id) == 0 then return nil end
+  local owner = owner_of(JOBS, id)
+  if owner and owner ~= PARKED_OWNER then return nil end
+  return function() leave_flows({ id }, NOTICES) end
+end)

@@ -1,0 +1,141 @@
+-- Stream kind: how often callers, or groups, may be called now, and what of that this script has used. Tokens as in a
+-- leaky bucket: a call adds one, `limit` drain in each `period`, and there is room for `burst`.
+-- needs: now, kind/flow_state
+
+-- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `settings` as
+-- open_bounds takes them; `clock`, `lost` as in flow_state.lua;
+-- `undrained`: for how many µs what is granted now doesn't drain (permit.rs).
+function flow_state.open_states(settings, clock, lost, undrained)
+  -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost. Sums of
+  -- tokens are exact but for as much as EXACT. The most fields of the hash: one who isn't known waits at it.
+  local LOOK_AGAIN, EXACT, MOST_FIELDS, FORGOTTEN_AT_ONCE = 10000000, 0.000000001, 100000, 10
+  -- Of a caller: { number, owner: `number name`, limits, state, is_new, room, calls, is_changed }, by the number.
+  local bounds, jobs, throttled = {}, {}, {}
+  local has_room
+
+  local function rate_of(limits)
+    return limits.limit and limits.limit / limits.period
+  end
+
+  -- Calls that haven't drained.
+  local function debt_of(bound)
+    local rate, state = rate_of(bound.limits), bound.state
+    if not rate then return 0 end
+    if bound.is_new then return lost > 0 and math.max(0, bound.limits.burst - (clock - lost) * rate) or 0 end
+    return math.max(0, state.debt - math.max(0, clock - state.at) * rate)
+  end
+
+  local function room_of(bound)
+    local limits, room = bound.limits, math.huge
+    if limits.paused then return 0 end
+    if limits.most then room = limits.most - bound.state.in_flight end
+    if limits.limit then room = math.min(room, math.floor(limits.burst - bound.state.debt + EXACT)) end
+    if bound.is_new and room > 0 then
+      if has_room == nil then has_room = redis.call('HLEN', flow_state.hash) < MOST_FIELDS end
+      if not has_room then return 0 end
+    end
+    return math.max(0, room)
+  end
+
+  local function read(bound, text)
+    bound.state = flow_state.read(text)
+    bound.is_new = bound.state == nil
+    bound.state = bound.state or { in_flight = 0, debt = 0, at = clock, full = clock, waits = false, out = '' }
+    bound.state.debt, bound.state.at = debt_of(bound), clock
+    bound.room = room_of(bound)
+  end
+
+  local states = {}
+
+  -- Each of these flows { name, number, … } gets its `bound`.
+  function states.look(flows)
+    local asked, numbers = {}, {}
+    for _, flow in ipairs(flows) do
+      local number = (flow.number - 1) % flow_state.numbers + 1
+      local bound = bounds[number]
+      if not bound then
+        local name = string.match(flow.name, '^%d+ (.*)$')
+        local limits = settings.of[name] or settings.each
+        bound = { number = whole(number), owner = whole(number) .. ' ' .. name, limits = limits, calls = 0 }
+        bounds[number], asked[#asked + 1], numbers[#numbers + 1] = bound, bound, bound.number
+      end
+      flow.bound = bound
+    end
+    if #asked == 0 then return end
+    for i, text in ipairs(redis.call('HMGET', flow_state.hash, unpack(numbers))) do read(asked[i], text) end
+  end
+
+  -- A job that is in flight.
+  function states.count(flow, id)
+    local bound = flow.bound
+    bound.state.in_flight, bound.is_changed = bound.state.in_flight + 1, true
+    jobs[#jobs + 1], jobs[#jobs + 2] = id, bound.owner
+  end
+
+  -- One that is called now.
+  function states.take(flow, id)
+    states.count(flow, id)
+    local state, rate = flow.bound.state, rate_of(flow.bound.limits)
+    if not rate then return end
+    if flow.bound.calls == 0 then state.debt = math.max(state.debt, undrained * rate) end
+    flow.bound.calls, state.debt = flow.bound.calls + 1, state.debt + 1
+  end
+
+  -- When a caller may be called again.
+  local function opens_at(bound)
+    local limits, state = bound.limits, bound.state
+    if limits.paused then return clock + LOOK_AGAIN end
+    if limits.most and state.in_flight >= limits.most then
+      state.waits, bound.is_changed = true, true
+      return clock + LOOK_AGAIN
+    end
+    if bound.is_new and has_room == false then return clock + LOOK_AGAIN / 10 end
+    if not limits.limit then return clock end
+    return clock + math.ceil(math.max(0, state.debt + 1 - limits.burst) * limits.period / limits.limit)
+  end
+
+  local function rank_of(flow)
+    return math.floor((flow.number - 1) / flow_state.numbers)
+  end
+
+  -- A flow that may not be called any more; beside those in the line, which may.
+  function states.put_out(flow, line)
+    local state, rank, first = flow.bound.state, rank_of(flow), flow.at
+    throttled[#throttled + 1], throttled[#throttled + 2] = whole(opens_at(flow.bound)), flow.name
+    for _, other in ipairs(line) do
+      if rank_of(other) == rank then first = math.min(first, other.at) end
+    end
+    local out = string.gsub(state.out, ' ' .. rank .. ':[^ ]+', '')
+    state.out = out .. string.format(' %d:%.17g:%.17g', rank, flow.at, first)
+    -- Of one of whom nothing else is known nothing is kept.
+    flow.bound.is_changed = flow.bound.is_changed or not flow.bound.is_new
+  end
+
+  -- A few states of callers whose burst is whole, found by chance.
+  local function forget()
+    local sample, gone = redis.call('HRANDFIELD', flow_state.hash, FORGOTTEN_AT_ONCE, 'WITHVALUES'), {}
+    for i = 1, #sample, 2 do
+      local state = not bounds[tonumber(sample[i])] and flow_state.read(sample[i + 1])
+      if state and state.in_flight == 0 and state.full <= clock then gone[#gone + 1] = sample[i] end
+    end
+    if #gone > 0 then redis.call('HDEL', flow_state.hash, unpack(gone)) end
+  end
+
+  function states.write()
+    local words, is_new = jobs, false
+    for _, bound in pairs(bounds) do
+      if bound.is_changed then
+        local state, rate = bound.state, rate_of(bound.limits)
+        state.full = clock + (rate and math.ceil(state.debt / rate) or 0)
+        words[#words + 1], words[#words + 2] = bound.number, flow_state.text(state)
+        is_new = is_new or bound.is_new
+      end
+    end
+    if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
+    if #throttled > 0 then redis.call('ZADD', flow_state.throttled, unpack(throttled)) end
+    if is_new then forget() end
+    bounds, jobs, throttled = {}, {}, {}
+  end
+
+  return states
+end

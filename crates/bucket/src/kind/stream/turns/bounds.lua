@@ -1,0 +1,129 @@
+-- Stream kind: how fast callers, or groups, may be called, and how many calls of each may be under way. Flows that may
+-- be called now are in `flows`, all others in `throttled`: so no take walks past those.
+-- needs: constants, now, budget, kind/bound_states, kind/flow_state, kind/flows
+
+-- How many flows come back in one take; and how many do where no such setting is in force any more.
+local open_bounds
+do
+  local BACK_AT_ONCE, BACK_AT_END = 64, 1000
+
+  -- The first `most` of those that may be called again at `clock` are among the others again: where they were, but not
+  -- before the first one, so that nobody gains by being throttled. How many these were.
+  local function bring_back(clock, most)
+    local due = redis.call('ZRANGE', flow_state.throttled, '-inf', clock, 'BYSCORE', 'LIMIT', 0, most)
+    if #due == 0 then return 0 end
+    local owners, words, first = {}, {}, redis.call('ZRANGE', FLOWS, 0, 1, 'WITHSCORES')
+    local ranks = {}
+    for i, flow in ipairs(due) do
+      local number = (string.match(flow, '^%d+') or 1) - 1
+      owners[i] = whole(number % flow_state.numbers + 1)
+      ranks[i] = math.min(2, math.floor(number / flow_state.numbers))
+    end
+    for i, text in ipairs(redis.call('HMGET', flow_state.hash, unpack(owners))) do
+      local rank, state = ranks[i], flow_state.read(text)
+      local begin = flow_state.begin_of(rank, first)
+      local at, before = string.match(state and state.out or '', ' ' .. rank .. ':([^: ]+):([^: ]+)')
+      at, before = tonumber(at or begin), tonumber(before or begin)
+      -- Where the times began again meanwhile, it is as far behind the first one as it was.
+      at = begin < before and begin + at - before or math.max(at, begin)
+      words[2 * i - 1], words[2 * i] = string.format('%.17g', at), due[i]
+    end
+    redis.call('ZADD', FLOWS, 'NX', unpack(words))
+    redis.call('ZREM', flow_state.throttled, unpack(due))
+    return #due
+  end
+
+  -- No such setting is in force: all flows come back, some in each take.
+  local function end_bounds(pace_key)
+    if bring_back('+inf', BACK_AT_END) == BACK_AT_END then return end
+    redis.call('DEL', flow_state.hash)
+    redis.call('HDEL', pace_key, 'flows')
+  end
+
+  -- Jobs of one consumer that are in flight and weren't counted, up to `most` and as many as a script may read. How
+  -- many these are; nil where there are more.
+  local function count_held(states, jobs, consumer, most)
+    local PAGE, from, read = 500, '-', 0
+    repeat
+      local held, ids = redis.call('XPENDING', jobs, GROUP, from, '+', PAGE, consumer), {}
+      for i, job in ipairs(held) do ids[i] = job[1] end
+      local counted = #ids > 0 and redis.call('HMGET', flow_state.hash, unpack(ids)) or {}
+      for i, id in ipairs(ids) do
+        if not counted[i] then
+          if read == most or not may_read() then return nil end
+          local found = redis.call('XRANGE', jobs, id, id)[1]
+          if found then
+            count_read(found[2])
+            local flow = flow_of_entry(found[2])
+            states.look({ flow })
+            states.count(flow, id)
+            read = read + 1
+          end
+        end
+      end
+      from = #ids > 0 and '(' .. ids[#ids]
+    until #held < PAGE
+    return read
+  end
+
+  -- For a take: { states, count, bring_back, next_us }; nil where nobody is throttled. `pace_key`, `pace`:
+  -- as in pace.lua. `text`: the settings as JSON, '' for none: `each`, and of some names `of`, { limit, period in µs,
+  -- burst, most at once, paused }, all of which may be missing. `elapsed`, `undrained` in µs, as for the pace.
+  function open_bounds(pace_key, pace, text, elapsed, undrained)
+    local is_counted = pace.flows == '1' or pace.flows == 'counting'
+    if text == '' then
+      if is_counted then end_bounds(pace_key) end
+      return nil
+    end
+    flow_state.is_in_force = true
+    local print = string.sub(redis.sha1hex(text), 1, 8)
+    local known = redis.call('HGET', flow_state.hash, 'clock')
+    local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
+    if clock and is_counted then
+      clock, lost = tonumber(clock) + math.min(math.max(0, now_us - wall), elapsed), tonumber(lost)
+    else
+      clock, lost = now_us, (known or pace.flows) and now_us or 0
+      redis.call('DEL', flow_state.hash)
+      redis.call('HSET', pace_key, 'flows', 'counting')
+      pace.flows = 'counting'
+    end
+    -- What was throttled by other settings is looked at again.
+    if was ~= print then
+      redis.call('ZUNIONSTORE', flow_state.throttled, 1, flow_state.throttled, 'WEIGHTS', 0)
+    end
+    clock = math.floor(clock)
+    redis.call('HSET', flow_state.hash, 'clock', table.concat({ whole(clock), whole(now_us), print, whole(lost) }, ' '))
+    local states = flow_state.open_states(cjson.decode(text), clock, lost, undrained)
+    local bounds = { states = states }
+
+    -- Whether all jobs that were in flight before are counted: before that, nothing is handed out. `consumers`:
+    -- { name, … }…
+    function bounds.count(jobs, consumers)
+      if pace.flows == '1' then return true end
+      local left = BATCH_JOBS
+      for _, consumer in ipairs(consumers) do
+        local counted = consumer[1] == PARKED_OWNER and 0 or left and count_held(states, jobs, consumer[1], left)
+        left = counted and left - counted
+      end
+      states.write()
+      if left then
+        redis.call('HSET', pace_key, 'flows', 1)
+        pace.flows = '1'
+      end
+      bytes_read, largest_read = 0, 0
+      return left ~= nil
+    end
+
+    function bounds.bring_back()
+      bring_back(whole(clock), BACK_AT_ONCE)
+    end
+
+    -- µs until the next one may be called again.
+    function bounds.next_us()
+      local first = redis.call('ZRANGE', flow_state.throttled, 0, 0, 'WITHSCORES')
+      return first[2] and math.max(0, first[2] - clock) or math.huge
+    end
+
+    return bounds
+  end
+end

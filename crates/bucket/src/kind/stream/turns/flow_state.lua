@@ -1,0 +1,35 @@
+-- Stream kind: what is known of callers, or groups, while some have a rate limit or a limit of concurrent calls. (Then
+-- `flows` in the hash of the pace is '1'; 'counting' before; 'lost': what there was is gone.) Two keys:
+--   throttled   zset: flow → µs of the clock below at which it may be called again. Meanwhile it isn't among `flows`
+--   flow-state  hash, with
+--     clock     `now wall print lost`: µs of a clock that runs no faster than time passes, whatever becomes of the
+--               Redis clock, which said `wall` then; of which settings; since when a caller that nothing is known of
+--               has earned its burst (0: always)
+--     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
+--     <job>     → that flow, `number name`, of each job in flight
+-- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bound_states.lua).
+-- needs: now
+
+local flow_state = {
+  throttled = KEYS[#KEYS - 4], hash = KEYS[#KEYS - 3],
+  -- How many numbers the flows of one priority have.
+  numbers = 2 ^ 45,
+}
+
+-- { in_flight, debt: calls that haven't drained, at: the clock at which they were counted, full: the clock at which
+-- they will have drained, waits: whether it is throttled until one of its calls ends, out: text, of each rank whose
+-- flow is throttled ` rank:its virtual time:that of the first flow then` }; nil for another text.
+function flow_state.read(text)
+  local in_flight, debt, at, full, waits, out = string.match(text or '', '^(%d+) (%S+) (%d+) (%d+) ([01])(.*)$')
+  if not in_flight then return nil end
+  return {
+    in_flight = tonumber(in_flight), debt = tonumber(debt), at = tonumber(at), full = tonumber(full),
+    waits = waits == '1', out = out,
+  }
+end
+
+function flow_state.text(state)
+  local debt, waits = string.format('%.17g', state.debt), state.waits and '1' or '0'
+  local times = whole(state.at) .. ' ' .. whole(state.full)
+  return whole(state.in_flight) .. ' ' .. debt .. ' ' .. times .. ' ' .. waits .. state.out
+end

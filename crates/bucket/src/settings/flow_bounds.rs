@@ -1,0 +1,160 @@
+//! How fast each caller, or group, may be called, and how many of its calls may be under way.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dripfeed_job::Rate;
+use dripfeed_job::rate::EXACT;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value as Json};
+
+/// How many callers, or groups, may be named: each take reads them.
+pub(crate) const MOST_NAMED: usize = 100;
+pub(crate) const MOST_WEIGHT: u16 = 1000;
+/// Of a name, in bytes: as long as an entry has one.
+const LONGEST_NAME: usize = 256;
+
+pub(crate) fn name_fault(name: &str) -> Option<String> {
+    let is_sound = (1..=LONGEST_NAME).contains(&name.len());
+    (!is_sound).then(|| format!("a caller's name has 1 to {LONGEST_NAME} bytes"))
+}
+
+/// What holds for each, unless it is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowBounds {
+    /// Calls of each, over all replicas. None: as many as its turns let through.
+    pub rate: Option<Rate>,
+    /// At least 1. Without a rate it means nothing.
+    pub burst: u64,
+    /// Calls of each under way at once, over all replicas.
+    pub max_in_flight: Option<u64>,
+}
+
+impl Default for FlowBounds {
+    fn default() -> Self {
+        Self { rate: None, burst: 1, max_in_flight: None }
+    }
+}
+
+/// What is set for one caller, or group; what isn't is as for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object of weight, rate, burst, max_in_flight and paused")]
+pub struct NamedFlow {
+    #[serde(default, deserialize_with = "weight")]
+    pub weight: Option<u16>,
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    #[serde(default, deserialize_with = "count")]
+    pub burst: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    pub max_in_flight: Option<u64>,
+    /// None of its jobs is called until it isn't.
+    #[serde(default)]
+    pub paused: bool,
+}
+
+/// Callers, or groups, for which something else is set than for each, by their names. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedFlows(Arc<BTreeMap<String, NamedFlow>>);
+
+impl NamedFlows {
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn new(flows: BTreeMap<String, NamedFlow>) -> Result<Self, String> {
+        if flows.len() > MOST_NAMED {
+            return Err(format!("{} callers: use at most {MOST_NAMED}", flows.len()));
+        }
+        match flows.keys().find_map(|name| name_fault(name)) {
+            Some(fault) => Err(fault),
+            None => Ok(Self(Arc::new(flows))),
+        }
+    }
+
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<&NamedFlow> {
+        self.0.get(name)
+    }
+
+    pub(crate) fn weights(&self) -> impl Iterator<Item = (&String, u16)> {
+        self.0.iter().filter_map(|(name, flow)| Some((name, flow.weight?)))
+    }
+
+    pub(crate) fn to_json(&self) -> Json {
+        self.0.iter().map(|(name, flow)| (name.clone(), flow.to_json())).collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &NamedFlow)> {
+        self.0.iter()
+    }
+}
+
+impl<'de> Deserialize<'de> for NamedFlows {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(BTreeMap::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl NamedFlow {
+    pub(crate) fn over(&self, each: &FlowBounds) -> FlowBounds {
+        FlowBounds {
+            rate: self.rate.or(each.rate),
+            burst: self.burst.unwrap_or(each.burst),
+            max_in_flight: self.max_in_flight.or(each.max_in_flight),
+        }
+    }
+
+    fn to_json(&self) -> Json {
+        let members = [
+            ("weight", self.weight.map(Json::from)),
+            ("rate", self.rate.map(|rate| Json::from(rate.to_string()))),
+            ("burst", self.burst.map(Json::from)),
+            ("max_in_flight", self.max_in_flight.map(Json::from)),
+            ("paused", self.paused.then_some(Json::from(true))),
+        ];
+        members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect::<Map<_, _>>().into()
+    }
+}
+
+fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    let weight: Option<u16> = Option::deserialize(from)?;
+    let is_sound = weight.is_none_or(|weight| (1..=MOST_WEIGHT).contains(&weight));
+    is_sound.then_some(weight).ok_or_else(|| D::Error::custom(format!("a weight is from 1 to {MOST_WEIGHT}")))
+}
+
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let count: Option<u64> = Option::deserialize(from)?;
+    let is_sound = count.is_none_or(|count| (1..EXACT).contains(&count));
+    is_sound.then_some(count).ok_or_else(|| D::Error::custom("use a number from 1 to 2^53 - 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<NamedFlows, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_read_is_shown() {
+        let text = r#"{"mail":{"paused":true},"shop":{"burst":2,"max_in_flight":3,"rate":"1/s","weight":4}}"#;
+        let named = read(text).unwrap_or_default();
+        assert_eq!(named.to_json().to_string(), text);
+        assert_eq!(named.weights().map(|(name, weight)| (name.as_str(), weight)).collect::<Vec<_>>(), [("shop", 4)]);
+    }
+
+    #[test]
+    fn what_would_mean_nothing_is_refused() {
+        for text in [
+            r#"{"": {}}"#,
+            r#"{"shop": {"weight": 0}}"#,
+            r#"{"shop": {"rate": "0/s"}}"#,
+            r#"{"shop": {"max_in_flight": 0}}"#,
+            r#"{"shop": {"burst": 0}}"#,
+            r#"{"shop": {"speed": 1}}"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `export` of dead letters, outcomes and jobs: page by page to standard output, in little memory. What `intake.redact`
+//! names is masked, and payloads take a key with the scope `inspect`.
+
+mod csv;
+
+use std::io::{self, BufWriter, Write as _};
+
+use clap::{Args, ValueEnum};
+use dripfeed_job::BucketName;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value as Json;
+
+use crate::client::Server;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub(super) use self::csv::CsvColumn;
+
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct ExportArgs {
+    /// One JSON document per line, or rows under a line of names
+    #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
+    format: ExportFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    Ndjson,
+    Csv,
+}
+
+/// What is exported.
+pub(super) struct Exported<'a> {
+    pub(super) path: &'a str,
+    pub(super) filters: Vec<(&'a str, String)>,
+    pub(super) columns: &'a [CsvColumn],
+    /// How many there are about, where that is known.
+    pub(super) about: Option<u64>,
+}
+
+/// # Errors
+/// When a page can't be read or written; what came before is written.
+pub(super) async fn run(server: &Server, what: Exported<'_>, arguments: ExportArgs) -> Result<(), Failure> {
+    let Exported { path, mut filters, columns, about } = what;
+    filters.push(("redacted", "true".to_owned()));
+    let bar = bar(about);
+    let mut pages = server.list(path, &filters, usize::MAX);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut written = 0_u64;
+    let head = (arguments.format == ExportFormat::Csv).then(|| csv::head(columns));
+    if !has_room(head.map_or(Ok(()), |head| out.write_all(head.as_bytes())))? {
+        return Ok(());
+    }
+    loop {
+        let page = match pages.next().await {
+            Ok(Some(page)) => page,
+            Ok(None) => break,
+            Err(error) => {
+                has_room(out.flush())?;
+                bar.finish_and_clear();
+                output::say(format_args!("{written} written, and not all: run it again"));
+                return Err(error.into());
+            }
+        };
+        let text: String = page.iter().map(|item| line(item, columns, arguments.format)).collect();
+        if !has_room(out.write_all(text.as_bytes()).and_then(|()| out.flush()))? {
+            bar.finish_and_clear();
+            return Ok(());
+        }
+        written += page.len() as u64;
+        bar.set_position(written);
+    }
+    bar.finish_and_clear();
+    output::say(format_args!("{written} written"));
+    Ok(())
+}
+
+/// How many of a kind a bucket has, for the bar; None where the key may not see that.
+pub(super) async fn about(server: &Server, bucket: &BucketName, kind: &str) -> Option<u64> {
+    server.get(&format!("/v1/buckets/{bucket}")).await.ok()?[kind].as_u64()
+}
+
+fn line(item: &Json, columns: &[CsvColumn], format: ExportFormat) -> String {
+    match format {
+        ExportFormat::Ndjson => format!("{item}\n"),
+        ExportFormat::Csv => csv::row(item, columns),
+    }
+}
+
+/// Draws on standard error, and nothing where that is no terminal.
+fn bar(about: Option<u64>) -> ProgressBar {
+    let bar = about.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    let template = if about.is_some() { "{bar:32} {pos}/{len} {per_sec}" } else { "{spinner} {pos} {per_sec}" };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// False: the reader has stopped, which is no error.
+fn has_room(written: io::Result<()>) -> Result<bool, Failure> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::new(Exit::Failure, format!("can't write to standard output: {error}"))),
+    }
+}

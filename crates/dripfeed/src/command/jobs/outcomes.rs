@@ -1,0 +1,93 @@
+//! `dripfeed outcomes BUCKET`
+
+use clap::{Args, Subcommand};
+use dripfeed_job::{BucketName, Ending};
+
+use crate::client::ConnectionArgs;
+use crate::command::export::{self, CsvColumn, ExportArgs, Exported};
+use crate::command::listing::print_pages;
+use crate::exit::Failure;
+use crate::output::{Column, shown};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    bucket: BucketName,
+    #[command(subcommand)]
+    command: Option<OutcomesCommand>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum OutcomesCommand {
+    /// List them, oldest first (the default)
+    List {
+        /// Maximum number of outcomes
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+        #[command(flatten)]
+        filter: FilterArgs,
+    },
+    /// Write all of them to standard output, as NDJSON or CSV
+    Export {
+        #[command(flatten)]
+        export: ExportArgs,
+        #[command(flatten)]
+        filter: FilterArgs,
+    },
+}
+
+#[derive(Args, Debug, Default)]
+struct FilterArgs {
+    /// Only jobs that ended at this time, RFC 3339, or later
+    #[arg(long)]
+    since: Option<String>,
+    /// Only delivered, dead, expired or cancelled jobs
+    #[arg(long)]
+    outcome: Option<Ending>,
+}
+
+impl FilterArgs {
+    fn pairs(&self) -> Vec<(&'static str, String)> {
+        let outcome = self.outcome.map(|outcome| outcome.to_string());
+        let all = [("since", self.since.clone()), ("outcome", outcome)];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+const COLUMNS: [Column; 6] = [
+    ("ID", |job| shown(job, "/id")),
+    ("OUTCOME", |job| shown(job, "/state")),
+    ("ENDED", |job| shown(job, "/outcome/settled_at")),
+    ("ATTEMPTS", |job| shown(job, "/outcome/attempts")),
+    ("STATUS", |job| shown(job, "/outcome/status")),
+    ("REASON", |job| shown(job, "/outcome/reason")),
+];
+
+const CSV: [CsvColumn; 11] = [
+    ("id", "/id"),
+    ("bucket", "/bucket"),
+    ("caller", "/caller"),
+    ("accepted_at", "/accepted_at"),
+    ("settled_at", "/outcome/settled_at"),
+    ("result", "/outcome/result"),
+    ("reason", "/outcome/reason"),
+    ("status", "/outcome/status"),
+    ("attempts", "/outcome/attempts"),
+    ("answer", "/outcome/body"),
+    ("truncated", "/outcome/truncated"),
+];
+
+pub(crate) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {
+    let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/outcomes"));
+    match command {
+        None => print_pages(server.list(&path, &[], 100), &COLUMNS, connection.output).await,
+        Some(OutcomesCommand::List { limit, filter }) => {
+            print_pages(server.list(&path, &filter.pairs(), *limit), &COLUMNS, connection.output).await
+        }
+        Some(OutcomesCommand::Export { export, filter }) => {
+            let what = Exported { path: &path, filters: filter.pairs(), columns: &CSV, about: None };
+            export::run(&server, what, *export).await
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Commands that measure a running installation, or show what it measured.
+
+pub(crate) mod bench;
+pub(crate) mod history;
+pub(crate) mod lab;
+pub(crate) mod report;

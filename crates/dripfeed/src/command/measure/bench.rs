@@ -1,0 +1,101 @@
+//! `dripfeed bench BUCKET`: submits jobs to a running installation at a given rate, and measures what a caller sees.
+//!
+//! Open loop: a submission is due at its time, however long those before it take, and its latency counts from then. So
+//! an installation that stands still shows in every submission that was due meanwhile, and not in one alone.
+
+mod arrivals;
+mod chart;
+mod tally;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use dripfeed_job::{BucketName, Rate, duration};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use self::arrivals::Load;
+use self::tally::Tally;
+use crate::client::ConnectionArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Column, Format, shown};
+use crate::signals;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// A bucket for tests: these jobs are delivered to its upstream
+    bucket: BucketName,
+    /// Submissions, such as 100/s
+    #[arg(long, default_value = "100/s")]
+    rate: Rate,
+    /// How long
+    #[arg(long, default_value = "30s", value_parser = time)]
+    time: Duration,
+    /// Length of each payload in bytes
+    #[arg(long, default_value_t = 256)]
+    bytes: usize,
+    /// Draw the percentiles of latency into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const LINES: [Column; 12] = [
+    ("Due", |found| shown(found, "/due")),
+    ("Accepted", |found| shown(found, "/accepted")),
+    ("Refused", |found| shown(found, "/refused")),
+    ("Failed", |found| shown(found, "/failed")),
+    ("Due per s", |found| shown(found, "/due_per_s")),
+    ("Accepted per s", |found| shown(found, "/accepted_per_s")),
+    ("Latency p50 ms", |found| shown(found, "/latency_ms/p50")),
+    ("Latency p90 ms", |found| shown(found, "/latency_ms/p90")),
+    ("Latency p99 ms", |found| shown(found, "/latency_ms/p99")),
+    ("Latency p99.9 ms", |found| shown(found, "/latency_ms/p99_9")),
+    ("Latency max ms", |found| shown(found, "/latency_ms/max")),
+    ("Refused by code", |found| shown(found, "/refused_by_code")),
+];
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { bucket, rate, time, bytes, svg, connection } = arguments;
+    let (server, stop) = (connection.server()?, signals::stop_with_terminal()?);
+    let load = Load::new(*rate, *time, *bytes).map_err(|message| Failure::new(Exit::Usage, message))?;
+    // What stops all of them, such as a wrong name, is reported before the first one.
+    server.get(&format!("/v1/buckets/{bucket}")).await?;
+    let bar = bar(load.submissions());
+    let tally = load.run(&server, bucket, &bar, &stop).await;
+    bar.finish_and_clear();
+    if let Some(file) = svg {
+        let drawn = chart::of(&format!("{bucket}, {rate} for {}", duration::show(*time)), &tally);
+        let drawn = drawn.map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
+        let failed = |error| Failure::new(Exit::Failure, format!("can't write {}: {error}", file.display()));
+        std::fs::write(file, drawn).map_err(failed)?;
+    }
+    print(&tally, connection.output)?;
+    match tally.failure() {
+        Some(why) => Err(Failure::new(Exit::Failure, why)),
+        None => Ok(()),
+    }
+}
+
+fn print(tally: &Tally, format: Format) -> std::io::Result<()> {
+    let found = tally.document();
+    match format {
+        Format::Table => output::sheet(&LINES, &found),
+        Format::Json => output::json(&found),
+    }
+}
+
+/// Draws on standard error, and nothing where that is no terminal.
+fn bar(submissions: u64) -> ProgressBar {
+    let bar = ProgressBar::new(submissions);
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {per_sec}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let time = duration::parse(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("must be above zero".to_owned()) } else { Ok(time) }
+}

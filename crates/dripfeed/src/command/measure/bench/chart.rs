@@ -1,0 +1,46 @@
+//! Percentiles of latency, as SVG: each nine takes as much room as the one before.
+
+use plotters::backend::SVGBackend;
+use plotters::chart::ChartBuilder;
+use plotters::drawing::{DrawingAreaErrorKind, IntoDrawingArea as _};
+use plotters::series::LineSeries;
+use plotters::style::{Color as _, RGBColor, WHITE};
+
+use super::tally::Tally;
+
+const SIZE: (u32, u32) = (900, 420);
+const BLUE: RGBColor = RGBColor(37, 99, 235);
+/// The last shown is 99.99.
+const NINES: f64 = 4.0;
+const STEPS: u32 = 200;
+
+/// # Errors
+/// When it can't be drawn, which is a bug.
+pub(super) fn of(title: &str, tally: &Tally) -> Result<String, DrawingAreaErrorKind<std::io::Error>> {
+    let points: Vec<(f64, f64)> = (0..=STEPS)
+        .map(|step| f64::from(step) / f64::from(STEPS) * NINES)
+        .map(|nines| (nines, tally.percentile(percent(nines))))
+        .collect();
+    let most = points.iter().map(|(_, ms)| *ms).fold(0.001, f64::max) * 1.1;
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&area)
+            .caption(format!("{title}: latency from when a submission was due, ms"), ("sans-serif", 16))
+            .margin(16)
+            .x_label_area_size(36)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..NINES, 0.0..most)?;
+        let named = |nines: &f64| format!("{}", percent(*nines));
+        chart.configure_mesh().x_labels(5).x_label_formatter(&named).x_desc("percentile").draw()?;
+        chart.draw_series(LineSeries::new(points, BLUE.stroke_width(2)))?;
+        area.present()?;
+    }
+    Ok(svg)
+}
+
+/// 0, 90, 99, 99.9, 99.99.
+fn percent(nines: f64) -> f64 {
+    ((100.0 - 100.0 / 10_f64.powf(nines)) * 1e6).round() / 1e6
+}

@@ -1,0 +1,129 @@
+//! What became of the submissions, and how long they took.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::{Value as Json, json};
+
+/// An hour, in microseconds: no request takes longer.
+const LONGEST: u64 = 3_600_000_000;
+
+/// How a submission ended.
+pub(super) enum Ended {
+    Accepted,
+    /// With this code.
+    Refused(String),
+    /// There was no answer.
+    Failed(String),
+}
+
+pub(super) struct Tally {
+    accepted: u64,
+    refused: BTreeMap<String, u64>,
+    failed: u64,
+    failure: Option<String>,
+    /// From when a submission was due to its answer, in microseconds, of those that have one.
+    latency: Option<Histogram<u64>>,
+    lasted: Duration,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            accepted: 0,
+            refused: BTreeMap::new(),
+            failed: 0,
+            failure: None,
+            // Its arguments are sound: it exists.
+            latency: Histogram::new_with_max(LONGEST, 3).ok(),
+            lasted: Duration::ZERO,
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, took: Duration, ended: Ended) {
+        match ended {
+            Ended::Accepted => self.accepted += 1,
+            Ended::Refused(code) => *self.refused.entry(code).or_default() += 1,
+            Ended::Failed(why) => {
+                self.failed += 1;
+                self.failure.get_or_insert(why);
+                return;
+            }
+        }
+        if let Some(latency) = &mut self.latency {
+            latency.saturating_record(u64::try_from(took.as_micros()).unwrap_or(LONGEST).max(1));
+        }
+    }
+
+    /// How long submissions were due.
+    pub(super) const fn lasted(&mut self, time: Duration) {
+        self.lasted = time;
+    }
+
+    /// Why some weren't answered.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.as_ref().map(|why| format!("{} submissions were not answered; the first: {why}", self.failed))
+    }
+
+    /// In ms.
+    pub(super) fn percentile(&self, percent: f64) -> f64 {
+        self.latency.as_ref().map_or(0.0, |latency| ms(latency.value_at_percentile(percent)))
+    }
+
+    pub(super) fn document(&self) -> Json {
+        let refused: u64 = self.refused.values().sum();
+        let due = self.accepted + refused + self.failed;
+        let seconds = self.lasted.as_secs_f64().max(1e-6);
+        let most = self.latency.as_ref().map_or(0.0, |latency| ms(latency.max()));
+        json!({
+            "due": due,
+            "accepted": self.accepted,
+            "refused": refused,
+            "refused_by_code": self.refused,
+            "failed": self.failed,
+            "due_per_s": per(due, seconds),
+            "accepted_per_s": per(self.accepted, seconds),
+            "latency_ms": {
+                "p50": self.percentile(50.0),
+                "p90": self.percentile(90.0),
+                "p99": self.percentile(99.0),
+                "p99_9": self.percentile(99.9),
+                "max": most,
+            },
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most an hour")]
+fn ms(micros: u64) -> f64 {
+    micros as f64 / 1000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most a million")]
+fn per(count: u64, seconds: f64) -> f64 {
+    (count as f64 / seconds * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_counted_with_their_latency_and_silence_without() {
+        let mut tally = Tally::default();
+        for ms in 1..=99 {
+            tally.add(Duration::from_millis(ms), Ended::Accepted);
+        }
+        tally.add(Duration::from_millis(500), Ended::Refused("bucket_full".to_owned()));
+        tally.add(Duration::from_secs(90), Ended::Failed("no answer".to_owned()));
+        tally.lasted(Duration::from_secs(10));
+        let found = tally.document();
+        assert_eq!((&found["accepted"], &found["refused"], &found["failed"]), (&99.into(), &1.into(), &1.into()));
+        assert_eq!((&found["due"], &found["accepted_per_s"]), (&101.into(), &9.9.into()));
+        assert!((tally.percentile(50.0) - 50.0).abs() < 0.1 && (tally.percentile(100.0) - 500.0).abs() < 1.0);
+        assert!(tally.failure().is_some_and(|why| why.ends_with("no answer")));
+    }
+}

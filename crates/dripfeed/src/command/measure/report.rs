@@ -1,0 +1,77 @@
+//! `dripfeed report BUCKET`: what came in, how it ended and how long it took, over a window.
+
+mod chart;
+mod slots;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dripfeed_job::BucketName;
+use serde_json::{Value as Json, json};
+
+use self::slots::{Slots, Window};
+use crate::client::ConnectionArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Column, Format, shown};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    bucket: BucketName,
+    /// How far back
+    #[arg(long, default_value = "1h")]
+    window: Window,
+    /// Draw counts and latencies over the window into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const LINES: [Column; 15] = [
+    ("From", |report| shown(report, "/from")),
+    ("To", |report| shown(report, "/to")),
+    ("Accepted", |report| shown(report, "/counts/accepted")),
+    ("Refused", |report| shown(report, "/counts/refused")),
+    ("Delivered", |report| shown(report, "/counts/delivered")),
+    ("Dead", |report| shown(report, "/counts/dead")),
+    ("Expired", |report| shown(report, "/counts/expired")),
+    ("Cancelled", |report| shown(report, "/counts/cancelled")),
+    ("Calls", |report| shown(report, "/counts/calls")),
+    ("Retried", |report| shown(report, "/counts/retried")),
+    ("Latency p50 ms", |report| shown(report, "/latency_ms/p50")),
+    ("Latency p95 ms", |report| shown(report, "/latency_ms/p95")),
+    ("Latency p99 ms", |report| shown(report, "/latency_ms/p99")),
+    ("Latency max ms", |report| shown(report, "/latency_ms/max")),
+    ("Slots with traffic", |report| report["slots"].as_array().map_or(0, Vec::len).to_string()),
+];
+
+pub(crate) async fn run(Arguments { bucket, window, svg, connection }: &Arguments) -> Result<(), Failure> {
+    let (server, window) = (connection.server()?, window.as_str());
+    let history = server.get(&format!("/v1/buckets/{bucket}/history?window={window}")).await?;
+    // From admission to delivery, of the outcomes that are kept: percentiles of slots can't be added.
+    let ended = server.get(&format!("/v1/buckets/{bucket}/report?window={window}")).await?;
+    let slots = Slots::of(&history);
+    if let Some(file) = svg {
+        let drawn = chart::of(bucket, window, &slots).map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
+        let failed = |error| Failure::new(Exit::Failure, format!("can't write {}: {error}", file.display()));
+        std::fs::write(file, drawn).map_err(failed)?;
+    }
+    let report = report(&history, &ended, &slots);
+    match connection.output {
+        Format::Table => output::sheet(&LINES, &report)?,
+        Format::Json => output::json(&report)?,
+    }
+    Ok(())
+}
+
+fn report(history: &Json, ended: &Json, slots: &Slots) -> Json {
+    json!({
+        "bucket": history["bucket"],
+        "window": history["window"],
+        "from": history["from"],
+        "to": history["to"],
+        "counts": slots.counts(),
+        "latency_ms": ended["latency_ms"],
+        "slots": history["slots"],
+    })
+}

@@ -1,0 +1,99 @@
+//! Counts and latencies over a window, as SVG.
+
+use dripfeed_job::BucketName;
+use plotters::backend::SVGBackend;
+use plotters::chart::{ChartBuilder, SeriesLabelPosition};
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea as _};
+use plotters::element::{Circle, PathElement, Rectangle};
+use plotters::style::{Color as _, RGBColor, WHITE};
+
+use super::slots::Slots;
+
+const SIZE: (u32, u32) = (1000, 640);
+const HALF: u32 = 320;
+
+type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
+type Error = DrawingAreaErrorKind<std::io::Error>;
+
+/// Name, place in a slot and colour; apart also for eyes that see no red or green.
+type Series = (&'static str, &'static str, RGBColor);
+
+const COUNTS: [Series; 4] = [
+    ("accepted", "/accepted", RGBColor(156, 163, 175)),
+    ("delivered", "/delivered", RGBColor(37, 99, 235)),
+    ("refused", "/refused", RGBColor(217, 119, 6)),
+    ("dead", "/dead", RGBColor(190, 24, 60)),
+];
+
+const LATENCIES: [Series; 3] = [
+    ("p50", "/total_ms/p50", RGBColor(37, 99, 235)),
+    ("p95", "/total_ms/p95", RGBColor(217, 119, 6)),
+    ("p99", "/total_ms/p99", RGBColor(190, 24, 60)),
+];
+
+/// # Errors
+/// When it can't be drawn, which is a bug.
+pub(super) fn of(bucket: &BucketName, window: &str, slots: &Slots<'_>) -> Result<String, Error> {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let (above, below) = area.split_vertically(HALF);
+        counts(&above, &format!("{bucket}, the last {window}: jobs per slot"), slots)?;
+        latencies(&below, "from admission to delivery, ms", slots)?;
+        area.present()?;
+    }
+    Ok(svg)
+}
+
+/// A bar for each series beside the others, within its slot.
+fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> {
+    let all = COUNTS.map(|(name, pointer, colour)| (name, slots.points(pointer), colour));
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, ("sans-serif", 16))
+        .margin(16)
+        .x_label_area_size(40)
+        .y_label_area_size(64)
+        .build_cartesian_2d(0.0..slots.minutes(), 0.0..most(all.iter().map(|(_, points, _)| points)))?;
+    chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
+    let width = slots.slot() / 5.0;
+    let mut offset = 0.0;
+    for (name, points, colour) in &all {
+        let bars = points
+            .iter()
+            .filter(|(_, count)| *count > 0.0)
+            .map(|(at, count)| Rectangle::new([(at + offset, 0.0), (at + offset + width, *count)], colour.filled()));
+        chart.draw_series(bars)?.label(*name).legend(sign(*colour));
+        offset += width;
+    }
+    chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).background_style(WHITE).draw()?;
+    Ok(())
+}
+
+fn latencies(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> {
+    let all = LATENCIES.map(|(name, pointer, colour)| (name, slots.points(pointer), colour));
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, ("sans-serif", 16))
+        .margin(16)
+        .x_label_area_size(40)
+        .y_label_area_size(64)
+        .build_cartesian_2d(0.0..slots.minutes(), 0.0..most(all.iter().map(|(_, points, _)| points)))?;
+    chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
+    for (name, points, colour) in &all {
+        let line = PathElement::new(points.clone(), colour.stroke_width(2));
+        chart.draw_series([line])?.label(*name).legend(sign(*colour));
+        // A lone point has no line.
+        chart.draw_series(points.iter().map(|at| Circle::new(*at, 2, colour.filled())))?;
+    }
+    chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).background_style(WHITE).draw()?;
+    Ok(())
+}
+
+fn sign(colour: RGBColor) -> impl Fn((i32, i32)) -> Rectangle<(i32, i32)> {
+    move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.filled())
+}
+
+fn most<'p>(all: impl Iterator<Item = &'p Vec<(f64, f64)>>) -> f64 {
+    all.flatten().map(|(_, value)| *value).fold(1.0, f64::max) * 1.1
+}

@@ -1,0 +1,63 @@
+//! `[trace]`
+
+use http::Uri;
+use http::uri::PathAndQuery;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use super::read::Reader;
+
+/// Where OTLP takes spans, unless the address has another path.
+const PATH: &str = "/v1/traces";
+
+/// Traces are exported.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "a build without the exporter refuses them"))]
+pub(crate) struct TraceSettings {
+    pub(crate) endpoint: Uri,
+    /// Of the submissions without a `traceparent`, from 0 to 1.
+    pub(crate) sampling: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct Section {
+    #[serde(deserialize_with = "endpoint")]
+    endpoint: Option<Uri>,
+    #[serde(deserialize_with = "ratio")]
+    sampling: f64,
+}
+
+/// The inner None: off.
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<Option<TraceSettings>> {
+    let Section { endpoint, sampling } = reader.section("trace")?;
+    let Some(endpoint) = endpoint else { return Some(None) };
+    if !cfg!(feature = "otlp") {
+        let message = "this build exports no traces: leave it empty, or build it with `--features otlp`";
+        reader.error(&["trace".into(), "endpoint".into()], message);
+        return None;
+    }
+    Some(Some(TraceSettings { endpoint, sampling }))
+}
+
+fn endpoint<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uri>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let bad = || format!("`{}` is no OTLP/HTTP address: write it like http://127.0.0.1:4318", text.escape_debug());
+    let uri: Uri = text.parse().map_err(|_| D::Error::custom(bad()))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err(D::Error::custom(bad()));
+    }
+    let mut parts = uri.into_parts();
+    if parts.path_and_query.as_ref().is_none_or(|path| path == "/") {
+        parts.path_and_query = Some(PathAndQuery::from_static(PATH));
+    }
+    Uri::from_parts(parts).map(Some).map_err(|_| D::Error::custom(bad()))
+}
+
+fn ratio<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let ratio = f64::deserialize(from)?;
+    if (0.0..=1.0).contains(&ratio) { Ok(ratio) } else { Err(D::Error::custom("must be from 0 to 1, such as 0.01")) }
+}

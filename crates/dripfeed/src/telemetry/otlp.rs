@@ -1,0 +1,124 @@
+//! Exports spans over OTLP, as protobuf over HTTP: in batches, from a queue that drops what comes too fast. Nothing of
+//! a job waits for it.
+
+mod http_client;
+mod span_data;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dripfeed_trace::{Span, Tracer};
+use opentelemetry::KeyValue;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SpanExporter as _;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::http_client::ExportClient;
+use crate::settings::TraceSettings;
+
+/// Spans that wait for their export, at most.
+const QUEUE: usize = 8192;
+/// Spans of one request, at most.
+const BATCH: usize = 512;
+/// The first span of a batch waits so long for others.
+const GATHER: Duration = Duration::from_secs(1);
+/// For what is left at the end of the process.
+const LAST: Duration = Duration::from_secs(2);
+
+/// The task that exports.
+pub(super) struct Exporter {
+    stop: CancellationToken,
+    task: TaskTracker,
+}
+
+impl Exporter {
+    /// # Errors
+    /// When the exporter can't be made of the settings.
+    pub(super) fn start(settings: &TraceSettings, role: &'static str) -> anyhow::Result<(Self, Tracer)> {
+        let client = ExportClient::new();
+        let built = SpanExporter::builder().with_http().with_http_client(client);
+        let mut otlp = built.with_endpoint(settings.endpoint.to_string()).build()?;
+        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let resource = Resource::builder().with_service_name(format!("dripfeed-{role}")).with_attribute(version);
+        otlp.set_resource(&resource.build());
+
+        let (spans, queue) = channel(QUEUE);
+        let dropped = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&dropped);
+        let tracer = Tracer::new(settings.sampling, move |span| {
+            if spans.try_send(span).is_err() {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let (stop, task) = (CancellationToken::new(), TaskTracker::new());
+        task.spawn(export(otlp, queue, dropped, stop.clone()));
+        task.close();
+        Ok((Self { stop, task }, tracer))
+    }
+
+    /// Exports what is queued, for a while.
+    pub(super) async fn end(&self) {
+        self.stop.cancel();
+        if timeout(LAST, self.task.wait()).await.is_err() {
+            tracing::warn!("the last spans weren't exported: the OTLP endpoint doesn't answer");
+        }
+    }
+}
+
+async fn export(otlp: SpanExporter, mut queue: Receiver<Span>, dropped: Arc<AtomicU64>, stop: CancellationToken) {
+    let mut working = true;
+    loop {
+        let batch = next_batch(&mut queue, &stop).await;
+        if batch.is_empty() {
+            return;
+        }
+        let spans = batch.len();
+        let exported = otlp.export(batch.into_iter().map(span_data::of).collect()).await;
+        let lost = dropped.swap(0, Ordering::Relaxed);
+        match &exported {
+            // Once for all that follow.
+            Err(error) if working => {
+                let error = error as &dyn Error;
+                tracing::warn!(error, spans, "spans can't be exported; jobs go on without them");
+            }
+            Ok(()) if !working => tracing::info!("spans are exported again"),
+            _ => {}
+        }
+        if lost > 0 {
+            tracing::warn!(spans = lost, "spans were dropped: more came than could be exported");
+        }
+        working = exported.is_ok();
+    }
+}
+
+/// Empty at the end.
+async fn next_batch(queue: &mut Receiver<Span>, stop: &CancellationToken) -> Vec<Span> {
+    let mut batch = Vec::new();
+    tokio::select! {
+        _ = queue.recv_many(&mut batch, BATCH) => {}
+        () = stop.cancelled() => {}
+    }
+    let until = Instant::now() + GATHER;
+    while batch.len() < BATCH && !stop.is_cancelled() {
+        let room = BATCH - batch.len();
+        let more = tokio::select! {
+            more = timeout_at(until, queue.recv_many(&mut batch, room)) => more,
+            () = stop.cancelled() => break,
+        };
+        if more.is_err() {
+            return batch;
+        }
+    }
+    while batch.len() < BATCH
+        && let Ok(span) = queue.try_recv()
+    {
+        batch.push(span);
+    }
+    batch
+}

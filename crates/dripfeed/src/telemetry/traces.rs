@@ -1,0 +1,45 @@
+//! The traces of a process: off, or exported over OTLP where the build can and the settings say so.
+
+use dripfeed_trace::Tracer;
+
+#[cfg(feature = "otlp")]
+use super::otlp::Exporter;
+use crate::exit::Failure;
+use crate::settings::TraceSettings;
+
+pub(crate) struct Traces {
+    tracer: Tracer,
+    #[cfg(feature = "otlp")]
+    exporter: Option<Exporter>,
+}
+
+impl Traces {
+    /// `role` is how the process is named in traces.
+    ///
+    /// # Errors
+    /// When the exporter can't be set up; that the other side is away is no error.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn start(settings: Option<&TraceSettings>, role: &'static str) -> Result<Self, Failure> {
+        let Some(settings) = settings else { return Ok(Self { tracer: Tracer::default(), exporter: None }) };
+        let (exporter, tracer) = Exporter::start(settings, role)?;
+        Ok(Self { tracer, exporter: Some(exporter) })
+    }
+
+    /// Settings that this build can't carry out were refused where they were read.
+    #[cfg(not(feature = "otlp"))]
+    pub(crate) fn start(_: Option<&TraceSettings>, _: &'static str) -> Result<Self, Failure> {
+        Ok(Self { tracer: Tracer::default() })
+    }
+
+    pub(crate) fn tracer(&self) -> Tracer {
+        self.tracer.clone()
+    }
+
+    /// Exports what has ended by now.
+    pub(crate) async fn end(&self) {
+        #[cfg(feature = "otlp")]
+        if let Some(exporter) = &self.exporter {
+            exporter.end().await;
+        }
+    }
+}

@@ -1,0 +1,52 @@
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::program::{Running, dripfeed, redis, write};
+use crate::terminal::Terminal;
+
+const BUCKET: &str = "[buckets.one]\nupstream = \"http://127.0.0.1:9/\"\n";
+
+/// The line that says that a replica has joined its bucket.
+const JOINED: &str = "This replica takes jobs";
+
+/// A processor of a folder's settings.
+fn processor(folder: &TempDir, redis: &str, format: Option<&str>) -> std::process::Command {
+    let file = write(folder.path(), "dripfeed.toml", BUCKET);
+    let (url, format) = (format!("redis.url={redis}"), format.map(|format| format!("log.format={format}")));
+    let set = ["--set", &url, "--set", "processor.listen=127.0.0.1:0"].into_iter();
+    let set = set.chain(format.iter().flat_map(|format| ["--set", format]));
+    dripfeed(&["processor", "-c", &file].into_iter().chain(set).collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_in_a_terminal_is_json_with_ids_as_fields() {
+    let (folder, redis) = redis(&[]).await;
+    let running = Running::start(&mut processor(&folder, &redis.url(), None));
+    let line = running.says(JOINED);
+    let line: Json = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["level"], &line["message"], &line["bucket"]), (&"INFO".into(), &JOINED.into(), &"one".into()));
+    assert!(line["timestamp"].is_string(), "{line}");
+    assert_eq!(running.end(), Some(0));
+    redis.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_log_in_a_terminal_is_for_people() {
+    let (folder, redis) = redis(&[]).await;
+    let terminal = Terminal::start(&mut processor(&folder, &redis.url(), None));
+    terminal.shows("bucket=one");
+    terminal.signal(nix::sys::signal::Signal::SIGTERM);
+    redis.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_format_that_is_set_holds_wherever_the_log_goes() {
+    let (folder, redis) = redis(&[]).await;
+    let running = Running::start(&mut processor(&folder, &redis.url(), Some("human")));
+    assert!(running.says(JOINED).contains("bucket=one"));
+    assert_eq!(running.end(), Some(0));
+    let terminal = Terminal::start(&mut processor(&folder, &redis.url(), Some("json")));
+    terminal.shows(r#""bucket":"one""#);
+    terminal.signal(nix::sys::signal::Signal::SIGTERM);
+    redis.stop().await.unwrap();
+}

@@ -1,0 +1,52 @@
+use std::fs;
+
+use serde_json::Value as Json;
+
+use crate::intake::{BUCKET, Intake};
+use crate::program::run;
+
+fn json(text: &str) -> Json {
+    serde_json::from_str(text).unwrap()
+}
+
+#[tokio::test]
+async fn a_bench_submits_at_its_rate_and_a_report_sums_it_up() {
+    let intake = Intake::start(BUCKET).await;
+    let file = |name: &str| intake.folder.path().join(name).display().to_string();
+    let (of_bench, of_report) = (file("bench.svg"), file("report.svg"));
+    let run = |command: &[&str]| run(&[command, &["--server", &intake.server]].concat());
+
+    // The bucket has room for three of them.
+    let bench = ["bench", "mail", "--rate", "50/s", "--time", "1s", "--svg", &of_bench, "-o", "json"];
+    let ended = run(&bench);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let found = json(&ended.out);
+    let counts = ["due", "accepted", "refused", "failed"].map(|name| found[name].as_u64().unwrap());
+    assert_eq!(counts, [50, 3, 47, 0], "{found}");
+    assert_eq!((&found["refused_by_code"]["bucket_full"], &found["due_per_s"]), (&47.into(), &50.0.into()));
+    assert!(found["latency_ms"]["p99"].as_f64() > Some(0.0), "{found}");
+    assert!(fs::read_to_string(&of_bench).unwrap().contains("latency from when a submission was due"));
+
+    let report = || run(&["report", "mail", "--window", "5m", "--svg", &of_report, "-o", "json"]);
+    // The history is a second behind.
+    let mut found = json(&report().out);
+    while found["counts"]["refused"] != 47 {
+        found = json(&report().out);
+    }
+    assert_eq!((&found["counts"]["accepted"], &found["latency_ms"]), (&3.into(), &Json::Null), "{found}");
+    assert!(fs::read_to_string(&of_report).unwrap().contains("jobs per slot"));
+    let table = run(&["report", "mail"]);
+    assert!(table.out.lines().any(|line| line.split_whitespace().eq(["Refused", "47"])), "{}", table.out);
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn a_bench_of_nothing_ends_before_its_first_job() {
+    let intake = Intake::start(BUCKET).await;
+    let bench = |more: &[&str]| run(&[&["bench", "mail", "--server", &intake.server], more].concat()).code;
+    assert_eq!(bench(&["--rate", "1/day", "--time", "1s"]), Some(2), "no submission is due");
+    assert_eq!(run(&["bench", "none", "--server", &intake.server]).code, Some(1), "there is no such bucket");
+    assert_eq!(run(&["bench", "mail", "--server", "http://127.0.0.1:1"]).code, Some(69));
+    assert!(run(&["jobs", "mail", "--server", &intake.server]).out.lines().count() <= 1);
+    intake.end().await;
+}

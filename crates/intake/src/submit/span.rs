@@ -1,0 +1,64 @@
+//! The span of a submission, which rides in its jobs: their attempts are its children.
+
+use dripfeed_bucket::{Admission, Bucket, BucketError, Judgement};
+use dripfeed_job::Submission;
+use dripfeed_trace::{ActiveSpan, TraceContext, TraceId};
+
+use crate::intake::Intake;
+use crate::problem::Problem;
+
+/// One request, with the jobs that it brings. Without a span they keep the caller's `traceparent`.
+pub(crate) struct SubmissionSpan(Option<ActiveSpan>);
+
+impl SubmissionSpan {
+    /// All of `submissions` have the same `traceparent`: it is the request's.
+    pub(crate) fn begin(intake: &Intake, bucket: &Bucket, submissions: &mut [Submission]) -> Self {
+        let traceparent = submissions.first().and_then(|first| first.traceparent.as_deref());
+        let mut span = intake.tracer().submission("submit", traceparent);
+        if let Some(span) = &mut span {
+            span.set("dripfeed.bucket", bucket.name().as_str());
+            let traceparent = span.context().to_string();
+            for submission in submissions {
+                submission.traceparent = Some(traceparent.clone());
+            }
+        }
+        Self(span)
+    }
+
+    pub(crate) fn trace(&self) -> Option<TraceId> {
+        self.0.as_ref().map(ActiveSpan::context).map(|TraceContext { trace, .. }| trace)
+    }
+
+    /// Ends it with what the bucket decided on its only job.
+    pub(crate) fn end(self, judged: &Result<Judgement, BucketError>) {
+        let Some(mut span) = self.0 else { return };
+        match judged.as_ref().map(|judged| &judged.admission) {
+            Ok(Admission::Admitted(admitted)) => {
+                span.set("dripfeed.job.id", admitted.id.to_string());
+                if admitted.repeated {
+                    span.set("dripfeed.repeated", "true");
+                }
+            }
+            Ok(Admission::Refused(refused)) => {
+                span.set("dripfeed.refused", Problem::refused(refused).code().as_str());
+            }
+            Err(error) => span.fail(error.to_string()),
+        }
+    }
+
+    /// Ends it with what the bucket decided on each of its jobs.
+    pub(crate) fn end_of_many(self, judged: &[Result<Judgement, BucketError>]) {
+        let Some(mut span) = self.0 else { return };
+        let admissions = judged.iter().flatten().map(|judged| &judged.admission);
+        let admitted = admissions.filter(|admission| matches!(admission, Admission::Admitted(_))).count();
+        span.set("dripfeed.jobs", count(judged.len()));
+        span.set("dripfeed.admitted", count(admitted));
+        if let Some(Err(error)) = judged.iter().find(|judged| judged.is_err()) {
+            span.fail(error.to_string());
+        }
+    }
+}
+
+fn count(jobs: usize) -> u32 {
+    u32::try_from(jobs).unwrap_or(u32::MAX)
+}

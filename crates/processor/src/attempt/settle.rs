@@ -1,0 +1,74 @@
+//! The end of an attempt: records it, counts it and reports it.
+
+use std::error::Error;
+
+use dripfeed_bucket::{Claim, Feedback, Replica, Settled, Settlement};
+use dripfeed_job::Ending;
+use dripfeed_trace::{ActiveSpan, TraceContext};
+
+use super::spans;
+use crate::lane_context::LaneContext;
+
+/// `attempted` is the span of the attempt, where it has one.
+pub(super) async fn settle(
+    context: &LaneContext,
+    replica: &Replica,
+    claim: Claim,
+    settlement: Settlement,
+    feedback: Feedback,
+    attempted: Option<TraceContext>,
+) {
+    let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
+    let mut span = attempted.and_then(|attempt| spans::settlement(context.tracer(), attempt, &settlement));
+    let trace = attempted.map(|attempt| attempt.trace);
+    let trace_id = trace.map(tracing::field::display);
+    let is_retry = matches!(settlement, Settlement::Retry { .. });
+    let ending = match &settlement {
+        Settlement::Complete { .. } => Some(Ending::Delivered),
+        Settlement::Bury { reason, .. } => {
+            tracing::warn!(%bucket, %job, attempt, reason, trace_id, "A job is dead");
+            Some(Ending::Dead)
+        }
+        Settlement::Retry { after } => {
+            tracing::debug!(
+                %bucket, %job, attempt, ?after, trace_id,
+                "An attempt failed; the job is parked until the next"
+            );
+            None
+        }
+        Settlement::Throttled { wait } => {
+            tracing::debug!(%bucket, %job, ?wait, trace_id, "The upstream asks everyone to wait");
+            None
+        }
+        Settlement::Requeue => None,
+    };
+    match replica.settle_with(claim, settlement, feedback).await {
+        Ok(Settled::Recorded) => {
+            if let Some(ending) = ending {
+                context.metrics().ended(job, ending, trace);
+            }
+            if is_retry {
+                context.metrics().retried();
+            }
+        }
+        Ok(Settled::Fenced) => {
+            fail(span.as_mut(), "another replica has the job");
+            // The lane reports it once for all of them.
+            tracing::debug!(%bucket, %job, trace_id, "This replica had been declared dead; another one has the job");
+        }
+        Err(error) => {
+            fail(span.as_mut(), &error.to_string());
+            let error = &error as &dyn Error;
+            tracing::error!(
+                %bucket, %job, error, trace_id,
+                "An attempt's end could not be recorded; the job comes back"
+            );
+        }
+    }
+}
+
+fn fail(span: Option<&mut ActiveSpan>, why: &str) {
+    if let Some(span) = span {
+        span.fail(why);
+    }
+}

@@ -1,0 +1,75 @@
+//! A span that hasn't ended yet.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::span::{Span, SpanValue};
+use crate::trace_context::TraceContext;
+
+/// Where spans go once they have ended.
+pub(crate) type Export = Arc<dyn Fn(Span) + Send + Sync>;
+
+/// Ends when it is dropped, and is exported then: also where its task was cancelled or panicked.
+pub struct ActiveSpan {
+    export: Export,
+    /// Until it is exported.
+    span: Option<Span>,
+    context: TraceContext,
+}
+
+impl ActiveSpan {
+    pub(crate) fn new(export: Export, span: Span) -> Self {
+        Self { export, context: span.context, span: Some(span) }
+    }
+
+    /// What its children, in this process or another, have as their parent.
+    #[must_use]
+    pub const fn context(&self) -> TraceContext {
+        self.context
+    }
+
+    pub fn set(&mut self, name: &'static str, value: impl Into<SpanValue>) {
+        if let Some(span) = &mut self.span {
+            span.attributes.push((name, value.into()));
+        }
+    }
+
+    pub fn fail(&mut self, why: impl Into<String>) {
+        if let Some(span) = &mut self.span {
+            span.error = Some(why.into());
+        }
+    }
+
+    /// What it is done for.
+    pub fn link(&mut self, to: TraceContext) {
+        if let Some(span) = &mut self.span {
+            span.link = Some(to);
+        }
+    }
+
+    /// It began earlier than it was known.
+    pub fn began(&mut self, at: SystemTime) {
+        if let Some(span) = &mut self.span {
+            span.began = span.began.min(at);
+        }
+    }
+
+    /// Ends it now.
+    pub fn end(self) {}
+}
+
+impl Drop for ActiveSpan {
+    fn drop(&mut self) {
+        if let Some(mut span) = self.span.take() {
+            span.ended = SystemTime::now().max(span.began);
+            (self.export)(span);
+        }
+    }
+}
+
+impl fmt::Debug for ActiveSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ActiveSpan({})", self.context)
+    }
+}

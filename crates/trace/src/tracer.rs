@@ -1,0 +1,110 @@
+//! Begins spans of what is sampled, and hands them to an exporter once they have ended.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::active_span::{ActiveSpan, Export};
+use crate::span::{Span, SpanKind};
+use crate::trace_context::{SpanId, TraceContext, TraceId};
+
+/// Cheap to clone; clones are the same tracer. Off by default: then it begins no span.
+#[derive(Clone, Default)]
+pub struct Tracer {
+    /// None: off.
+    export: Option<Export>,
+    /// Of the traces that begin here, from 0 to 1.
+    sampling: f64,
+}
+
+impl Tracer {
+    /// `export` must not wait: it is called where a job is handled.
+    #[must_use]
+    pub fn new(sampling: f64, export: impl Fn(Span) + Send + Sync + 'static) -> Self {
+        Self { export: Some(Arc::new(export)), sampling }
+    }
+
+    /// A submission, under what its caller sent as `traceparent`: sampled as the caller decided, otherwise as
+    /// configured. None: not sampled.
+    #[must_use]
+    pub fn submission(&self, name: &'static str, traceparent: Option<&str>) -> Option<ActiveSpan> {
+        self.export.as_ref()?;
+        match traceparent.and_then(TraceContext::parse) {
+            Some(caller) if caller.sampled => self.child(name, SpanKind::Producer, caller),
+            Some(_) => None,
+            None if fastrand::f64() < self.sampling => self.begin(name, SpanKind::Producer, TraceId::random(), None),
+            None => None,
+        }
+    }
+
+    /// A span of a sampled trace, caused by `parent`. None: off, or the trace isn't sampled.
+    #[must_use]
+    pub fn child(&self, name: &'static str, kind: SpanKind, parent: TraceContext) -> Option<ActiveSpan> {
+        if parent.sampled { self.begin(name, kind, parent.trace, Some(parent.span)) } else { None }
+    }
+
+    fn begin(&self, name: &'static str, kind: SpanKind, trace: TraceId, parent: Option<SpanId>) -> Option<ActiveSpan> {
+        let export = self.export.clone()?;
+        let (context, now) = (TraceContext { trace, span: SpanId::random(), sampled: true }, SystemTime::now());
+        let (began, ended, attributes) = (now, now, Vec::new());
+        let span = Span { name, kind, context, parent, link: None, began, ended, attributes, error: None };
+        Some(ActiveSpan::new(export, span))
+    }
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.export.is_some() { "Tracer(on)" } else { "Tracer(off)" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use std::sync::Mutex;
+
+    use super::*;
+
+    const SAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const UNSAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+
+    fn tracer(sampling: f64) -> (Tracer, Arc<Mutex<Vec<Span>>>) {
+        let spans = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&spans);
+        (Tracer::new(sampling, move |span| kept.lock().unwrap().push(span)), spans)
+    }
+
+    #[test]
+    fn the_caller_decides_what_is_sampled_and_else_the_ratio() {
+        for (sampling, traceparent, sampled) in [
+            (0.0, Some(SAMPLED), true),
+            (1.0, Some(UNSAMPLED), false),
+            (0.0, None, false),
+            (1.0, None, true),
+            (1.0, Some("nonsense"), true),
+        ] {
+            let (tracer, _) = tracer(sampling);
+            assert_eq!(tracer.submission("submit", traceparent).is_some(), sampled, "{sampling} {traceparent:?}");
+        }
+        assert!(Tracer::default().submission("submit", Some(SAMPLED)).is_none());
+        let off = Tracer::default().child("attempt", SpanKind::Client, TraceContext::parse(SAMPLED).unwrap());
+        assert!(off.is_none());
+    }
+
+    #[test]
+    fn a_span_is_exported_once_when_it_ends_however_it_does() {
+        let (tracer, spans) = tracer(0.0);
+        let mut submission = tracer.submission("submit", Some(SAMPLED)).unwrap();
+        submission.set("bucket", "b");
+        let context = submission.context();
+        drop(submission);
+        let mut attempt = tracer.child("attempt", SpanKind::Client, context).unwrap();
+        attempt.link(context);
+        attempt.end();
+        let spans = spans.lock().unwrap();
+        let [submission, attempt] = spans.as_slice() else { unreachable!("{spans:?}") };
+        assert_eq!(submission.parent, TraceContext::parse(SAMPLED).map(|caller| caller.span));
+        assert_eq!((attempt.parent, attempt.link), (Some(context.span), Some(context)));
+        assert!(spans.iter().all(|span| span.context.trace == context.trace && span.ended >= span.began));
+    }
+}

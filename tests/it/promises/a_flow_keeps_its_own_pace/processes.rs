@@ -1,0 +1,104 @@
+//! As the upstream sees it: over real processors that die, stop and get late replies.
+
+use std::time::{Duration, Instant};
+
+use dripfeed_store::Durability;
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::proxy::{Behind, Proxy};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::Service;
+use dripfeed_tests::torture::breakpoint::Breakpoints;
+use dripfeed_tests::upstream::Upstream;
+
+const RATE_PER_S: f64 = 60.0;
+const BURST: f64 = 30.0;
+
+/// Each of two groups has a backlog for longer than the test, and a third one has no rate.
+async fn backlog(redis: TestRedis, upstream: &Upstream) -> (Service, Process) {
+    let settings = format!(
+        "[buckets.b]\nupstream = \"{}\"\ncapacity = 20000\n[buckets.b.leak]\nconcurrency = 50\n\
+         [buckets.b.fair]\nby = \"group\"\nrate = \"60/s\"\nburst = 30\n\
+         flows = {{ free = {{ rate = \"100000/s\", burst = 100000 }} }}",
+        upstream.url()
+    );
+    let service = Service::alone(redis, Durability::Everysec, &settings).await;
+    let intake = service.intake().await;
+    for group in ["a", "b", "free"] {
+        let jobs: Vec<_> =
+            (0..1000).map(|_| format!("{{\"body\":\"{group}\",\"options\":{{\"group\":\"{group}\"}}}}")).collect();
+        let answer = intake.client().post("/v1/buckets/b/jobs/batch", jobs.join("\n")).await.expect("an answer");
+        assert_eq!(answer.status, 202, "{answer:?}");
+    }
+    (service, intake)
+}
+
+fn arrivals(upstream: &Upstream, group: &str) -> Vec<Instant> {
+    let text = format!("\"{group}\"");
+    let mut of: Vec<_> = upstream.calls().iter().filter(|call| call.text() == text).map(|call| call.arrived).collect();
+    of.sort_unstable();
+    of
+}
+
+/// By how many calls the fullest window is over the ceiling, as in `the_pace_is_a_ceiling`.
+fn excess(arrivals: &[Instant]) -> f64 {
+    let (mut lowest, mut most, mut before) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
+    for arrival in arrivals {
+        let ahead = before - RATE_PER_S * arrival.duration_since(arrivals[0]).as_secs_f64();
+        lowest = f64::min(lowest, ahead);
+        most = f64::max(most, ahead - lowest + 1.0 - BURST);
+        before += 1.0;
+    }
+    most
+}
+
+fn nobody_got_more_than_it_may(upstream: &Upstream) {
+    for group in ["a", "b"] {
+        let arrivals = arrivals(upstream, group);
+        let over = excess(&arrivals);
+        assert!(over <= 0.0, "{group} got {over} calls more than it may in some window, of {}", arrivals.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deaths_and_pauses_make_no_more_calls_and_leave_the_others_alone() {
+    let upstream = Upstream::willing().await;
+    let (service, _intake) = backlog(TestRedis::start().await, &upstream).await;
+    let (mut killed, paused) = (service.processor().await, service.processor().await);
+    let _third = service.processor().await;
+    upstream.has_got(1000).await;
+    killed.kill().await;
+    paused.pause();
+    let calls = upstream.count();
+    // What those that are gone held may be back only after a lease.
+    upstream.has_got(calls + 100).await;
+    paused.resume();
+    let _fourth = service.processor().await;
+    upstream.has_got(1500).await;
+    assert_eq!(arrivals(&upstream, "free").len().min(1000), 1000);
+    nobody_got_more_than_it_may(&upstream);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_replies_make_no_more_calls() {
+    const LATE: Duration = Duration::from_millis(850);
+    let upstream = Upstream::willing().await;
+    let redis = TestRedis::start().await;
+    let socket = redis.folder().join("redis.sock");
+    let (service, _intake) = backlog(redis, &upstream).await;
+    let (mut proxies, mut processors) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        let proxy = Proxy::before(Behind::Redis { socket: socket.clone(), breakpoints: Breakpoints::default() }).await;
+        let url = format!("redis.url=redis://{}", proxy.address);
+        let patient = [url.as_str(), "redis.response_timeout=2s", "processor.lease=10s"];
+        processors.push(service.role("processor", &patient).await);
+        proxies.push(proxy);
+    }
+    upstream.has_got(1050).await;
+    for late in [LATE, Duration::ZERO, LATE, Duration::ZERO] {
+        for link in proxies.iter().flat_map(Proxy::links) {
+            link.delay_replies(late);
+        }
+        upstream.has_got(upstream.count() + 60).await;
+    }
+    nobody_got_more_than_it_may(&upstream);
+}

@@ -1,0 +1,198 @@
+//! Traces as a receiver of OTLP sees them, of real processes. `make trace-test`.
+
+mod receiver;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dripfeed_tests::client::{Client, ClientResponse};
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::upstream::{Answer, Call, Upstream};
+use http::Method;
+
+use receiver::{Received, Receiver};
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const CALLER: &str = "b7ad6b7169203331";
+
+/// A bucket, and traces that go to `receiver`.
+fn settings(upstream: &Upstream, receiver: &str, sampling: f64) -> String {
+    let upstream = upstream.url();
+    format!(
+        "[trace]\nendpoint = \"{receiver}\"\nsampling = {sampling}\n\
+         [buckets.b]\nupstream = \"{upstream}\"\nretry = {{ first = \"1ms\", max = \"1ms\", attempts = 3 }}\n"
+    )
+}
+
+/// A submission of a caller that has a trace, sampled or not.
+async fn submit(client: &Client, flags: &str) -> ClientResponse {
+    let traceparent = format!("00-{TRACE}-{CALLER}-{flags}");
+    let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("traceparent", traceparent);
+    let answer = client.call(request, "x").await.expect("an answer");
+    assert_eq!(answer.status, 202, "{answer:?}");
+    answer
+}
+
+fn named(spans: &[Received], name: &str) -> Vec<Received> {
+    let mut named: Vec<_> = spans.iter().filter(|span| span.name == name).cloned().collect();
+    named.sort_by_key(|span| span.ended);
+    named
+}
+
+/// Trace and span that the upstream got.
+fn context(call: &Call) -> (String, String) {
+    let traceparent = call.headers["traceparent"].to_str().expect("text").to_owned();
+    let parts: Vec<_> = traceparent.split('-').collect();
+    assert_eq!((parts[0], parts[3]), ("00", "01"), "{traceparent}");
+    (parts[1].to_owned(), parts[2].to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_trace_shows_submission_wait_attempts_and_upstream_over_a_retry() {
+    let receiver = Receiver::start().await;
+    let upstream =
+        Upstream::start(|call| async move { Answer::Status(if call.attempt == 1 { 500 } else { 200 }) }).await;
+    let service = Service::new(&settings(&upstream, receiver.url(), 0.0)).await;
+    let (intake, processor) = (service.intake().await, service.processor().await);
+    let job = submit(&intake.client(), "01").await.text("id");
+    upstream.has_got(2).await;
+
+    let spans = receiver.has_got(7).await;
+    assert!(spans.iter().all(|span| span.trace == TRACE && span.began <= span.ended), "{spans:#?}");
+    let [submitted] = &named(&spans, "submit")[..] else { panic!("{spans:#?}") };
+    assert_eq!((submitted.service.as_str(), submitted.parent.as_str()), ("dripfeed-intake", CALLER));
+    assert_eq!(
+        (&submitted.attributes["dripfeed.job.id"], &submitted.attributes["dripfeed.bucket"]),
+        (&job, &"b".into())
+    );
+
+    let (waits, attempts, settled) = (named(&spans, "wait"), named(&spans, "attempt"), named(&spans, "settle"));
+    assert_eq!((waits.len(), attempts.len(), settled.len()), (2, 2, 2), "{spans:#?}");
+    let expected = [("1", "500", "retry", true), ("2", "200", "delivered", false)];
+    for (at, (number, status, became, failed)) in expected.into_iter().enumerate() {
+        let (wait, attempt, settle) = (&waits[at], &attempts[at], &settled[at]);
+        assert_eq!((&wait.parent, &attempt.parent, &settle.parent), (&submitted.id, &submitted.id, &attempt.id));
+        assert_eq!(attempt.links, [(TRACE.to_owned(), submitted.id.clone())]);
+        assert_eq!((attempt.service.as_str(), &attempt.attributes["dripfeed.job.id"]), ("dripfeed-processor", &job));
+        assert_eq!(attempt.attributes["dripfeed.attempt"], number);
+        assert_eq!(attempt.attributes["http.response.status_code"], status);
+        assert_eq!((attempt.error.is_some(), settle.attributes["dripfeed.settlement"].as_str()), (failed, became));
+        assert_eq!(context(&upstream.calls()[at]), (TRACE.to_owned(), attempt.id.clone()));
+    }
+    exemplars_name_the_trace(&intake, "dripfeed_admit_duration_seconds_bucket").await;
+    exemplars_name_the_trace(&processor, "dripfeed_attempt_duration_seconds_bucket").await;
+}
+
+async fn exemplars_name_the_trace(role: &Process, of: &str) {
+    let client = role.client();
+    let scrape = client.request(Method::GET, "/metrics").header("accept", "application/openmetrics-text");
+    let page = client.call(scrape, "").await.expect("an answer");
+    let page = String::from_utf8_lossy(&page.body);
+    let exemplar = format!("# {{trace_id=\"{TRACE}\"}}");
+    assert!(page.lines().any(|line| line.starts_with(of) && line.contains(&exemplar)), "{page}");
+    let text = client.get("/metrics").await.expect("an answer");
+    assert!(!String::from_utf8_lossy(&text.body).contains(TRACE), "the older form has no exemplars");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_trace_goes_on_with_the_replica_that_takes_over() {
+    let receiver = Receiver::start().await;
+    let victim_lives = Arc::new(AtomicBool::new(true));
+    let lives = Arc::clone(&victim_lives);
+    let upstream = Upstream::start(move |_| {
+        let lives = Arc::clone(&lives);
+        async move {
+            if lives.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            Answer::Status(200)
+        }
+    })
+    .await;
+    let service = Service::new(&settings(&upstream, receiver.url(), 0.0)).await;
+    let (intake, mut victim) = (service.intake().await, service.processor().await);
+    submit(&intake.client(), "01").await;
+    upstream.has_got(1).await;
+    victim_lives.store(false, Ordering::SeqCst);
+    victim.kill().await;
+    let _heir = service.processor().await;
+    upstream.has_got(2).await;
+    service.drained("b").await;
+    until("it is exported", async || named(&receiver.spans(), "settle").len() == 1).await;
+
+    let spans = receiver.spans();
+    let (submitted, attempts) = (named(&spans, "submit"), named(&spans, "attempt"));
+    let [attempt] = &attempts[..] else { panic!("the dead replica exported nothing: {spans:#?}") };
+    let [died, made] = &upstream.calls()[..] else { panic!("two calls") };
+    assert_eq!((context(died).0, context(made)), (TRACE.to_owned(), (TRACE.to_owned(), attempt.id.clone())));
+    assert_ne!(context(died).1, attempt.id, "each attempt is its own span");
+    assert_eq!((&attempt.parent, &attempt.trace), (&submitted[0].id, &submitted[0].trace));
+    assert_eq!(named(&spans, "settle")[0].attributes["dripfeed.settlement"], "delivered");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_sampled_is_not_exported_and_no_field_of_its_entry() {
+    let receiver = Receiver::start().await;
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream, receiver.url(), 0.0)).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    submit(&client, "00").await;
+    assert_eq!(client.submit("b", "x").await.expect("an answer").status, 202);
+    let entries: Vec<(String, Vec<String>)> = service.redis("XRANGE dripfeed:{b}:jobs - +").await;
+    let traced: Vec<bool> = entries.iter().map(|(_, fields)| fields.iter().any(|f| f == "traceparent")).collect();
+    assert_eq!(traced, [true, false]);
+    let processor = service.processor().await;
+    upstream.has_got(2).await;
+    service.drained("b").await;
+    let callers: Vec<_> = upstream.calls().iter().map(|call| call.headers.get("traceparent").cloned()).collect();
+    let unchanged = format!("00-{TRACE}-{CALLER}-00").parse().expect("a header");
+    assert!(callers.contains(&Some(unchanged)) && callers.contains(&None), "{callers:?}");
+    // What a process has not exported yet it exports at its end.
+    for mut role in [intake, processor] {
+        role.terminate();
+        assert!(role.ended().await.success());
+    }
+    assert!(receiver.spans().is_empty(), "{:#?}", receiver.spans());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_is_one_submission_and_the_last_spans_are_exported_at_the_end() {
+    let receiver = Receiver::start().await;
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream, receiver.url(), 1.0)).await;
+    let (intake, processor) = (service.intake().await, service.processor().await);
+    let client = intake.client();
+    let batch = client.request(Method::POST, "/v1/buckets/b/jobs/batch").header("content-type", "application/json");
+    let answer = client.call(batch, r#"[{"body":1},{"body":2},{"body":3}]"#).await.expect("an answer");
+    assert_eq!(answer.status, 202, "{answer:?}");
+    service.drained("b").await;
+    for mut role in [intake, processor] {
+        role.terminate();
+        assert!(role.ended().await.success());
+    }
+    let spans = receiver.spans();
+    let [submitted] = &named(&spans, "submit")[..] else { panic!("{spans:#?}") };
+    assert_eq!((submitted.parent.as_str(), submitted.attributes["dripfeed.admitted"].as_str()), ("", "3"));
+    let attempts = named(&spans, "attempt");
+    assert_eq!((attempts.len(), named(&spans, "settle").len()), (3, 3), "{spans:#?}");
+    assert!(attempts.iter().all(|attempt| attempt.parent == submitted.id && attempt.trace == submitted.trace));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_go_on_where_nobody_receives_their_spans() {
+    let upstream = Upstream::willing().await;
+    // Nothing listens there.
+    let service = Service::new(&settings(&upstream, "http://127.0.0.1:9", 1.0)).await;
+    let (intake, mut processor) = (service.intake().await, service.processor().await);
+    for _ in 0..20 {
+        assert_eq!(intake.client().submit("b", "x").await.expect("an answer").status, 202);
+    }
+    service.drained("b").await;
+    let says = "spans can't be exported";
+    until("it is logged", async || intake.log().contains(says) && processor.log().contains(says)).await;
+    processor.terminate();
+    assert!(processor.ended().await.success());
+    assert_eq!(processor.log().matches(says).count(), 1, "{}", processor.log());
+}

@@ -1,0 +1,113 @@
+//! A receiver of OTLP over HTTP that decodes what it gets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::post;
+use bytes::Bytes;
+use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
+use opentelemetry_proto::tonic::trace::v1 as otlp;
+use prost::Message as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Longer than anything a test waits for.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A span as it came, ids in hexadecimal digits.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub service: String,
+    pub name: String,
+    pub trace: String,
+    pub id: String,
+    pub parent: String,
+    /// Trace and span that it links to.
+    pub links: Vec<(String, String)>,
+    pub attributes: BTreeMap<String, String>,
+    pub error: Option<String>,
+    pub began: u64,
+    pub ended: u64,
+}
+
+pub struct Receiver {
+    url: String,
+    spans: Arc<watch::Sender<Vec<Received>>>,
+    _serving: AbortOnDropHandle<()>,
+}
+
+impl Receiver {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("a bound port"));
+        let spans = Arc::<watch::Sender<Vec<Received>>>::default();
+        let kept = Arc::clone(&spans);
+        let take = post(async move |body: Bytes| {
+            let request = ExportTraceServiceRequest::decode(body).expect("a request of OTLP");
+            kept.send_modify(|spans| spans.extend(received(request)));
+            ExportTraceServiceResponse::default().encode_to_vec()
+        });
+        let router = Router::new().route("/v1/traces", take);
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
+        Self { url, spans, _serving: AbortOnDropHandle::new(serving) }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn spans(&self) -> Vec<Received> {
+        self.spans.borrow().clone()
+    }
+
+    /// Returns when as many spans have come in all.
+    pub async fn has_got(&self, spans: usize) -> Vec<Received> {
+        let mut come = self.spans.subscribe();
+        let got = tokio::time::timeout(PATIENCE, come.wait_for(|come| come.len() >= spans)).await.is_ok();
+        assert!(got, "{spans} spans didn't come: {:#?}", self.spans());
+        self.spans()
+    }
+}
+
+fn received(request: ExportTraceServiceRequest) -> Vec<Received> {
+    let mut all = Vec::new();
+    for of_process in request.resource_spans {
+        let resource = attributes(of_process.resource.map(|resource| resource.attributes).unwrap_or_default());
+        let service = resource["service.name"].clone();
+        let spans = of_process.scope_spans.into_iter().flat_map(|scope| scope.spans);
+        all.extend(spans.map(|span| of(&service, span)));
+    }
+    all
+}
+
+fn of(service: &str, span: otlp::Span) -> Received {
+    let failed = span.status.filter(|status| status.code == otlp::status::StatusCode::Error as i32);
+    Received {
+        service: service.to_owned(),
+        name: span.name,
+        trace: hex(&span.trace_id),
+        id: hex(&span.span_id),
+        parent: hex(&span.parent_span_id),
+        links: span.links.iter().map(|link| (hex(&link.trace_id), hex(&link.span_id))).collect(),
+        attributes: attributes(span.attributes),
+        error: failed.map(|status| status.message),
+        began: span.start_time_unix_nano,
+        ended: span.end_time_unix_nano,
+    }
+}
+
+fn attributes(of: Vec<KeyValue>) -> BTreeMap<String, String> {
+    let text = |value: Value| match value {
+        Value::StringValue(text) => text,
+        Value::IntValue(number) => number.to_string(),
+        other => format!("{other:?}"),
+    };
+    of.into_iter().filter_map(|one| Some((one.key, text(one.value?.value?)))).collect()
+}
+
+fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
