@@ -14,7 +14,6 @@ mod layers;
 mod leak;
 mod limits;
 mod log;
-mod on_outcome;
 mod processor;
 mod read;
 mod redis;
@@ -93,7 +92,7 @@ impl Settings {
             "defaults",
         ]);
         let buckets = bucket::read(&mut reader);
-        on_outcome::check(&mut reader, &buckets);
+        bucket::check_targets(&mut reader, &buckets);
         let keys = key::read(&mut reader, &buckets);
         let redis = redis::read(&mut reader);
         redis::check_keys(&mut reader, redis.as_ref(), &buckets);

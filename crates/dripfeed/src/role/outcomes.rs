@@ -52,7 +52,7 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
     }
 }
 
-/// Also where earlier settings have left some: that is looked for once. `quiet`: the buckets in which nothing was found.
+/// Also where earlier settings have left some: that is looked for once. `quiet`: the buckets that were looked at.
 async fn has_outcomes(bucket: &Bucket, quiet: &mut BTreeSet<BucketName>) -> bool {
     if !bucket.settings().on_outcome.is_empty() {
         return true;

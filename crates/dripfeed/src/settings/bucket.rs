@@ -2,6 +2,7 @@
 
 mod checks;
 mod section;
+mod targets;
 
 use std::collections::BTreeMap;
 
@@ -56,6 +57,12 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
         }
     }
     buckets
+}
+
+/// What is wrong between the buckets.
+pub(super) fn check_targets(reader: &mut Reader<'_>, buckets: &BTreeMap<BucketName, Option<ConfiguredBucket>>) {
+    let settings = buckets.iter().map(|(name, bucket)| (name, bucket.as_ref().map(|bucket| &bucket.settings)));
+    targets::check(reader, &settings.collect());
 }
 
 /// What lies under every bucket. When something is wrong with `[defaults]`, that is reported once, and the buckets are

@@ -36,7 +36,7 @@ pub enum FindingKind {
 /// Its word in scripts, what it means, and what repairing does (None: nothing can).
 type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
 
-const MEANINGS: [Meaning; 18] = [
+const MEANINGS: [Meaning; 19] = [
     (
         FindingKind::Stranded,
         "stranded",

@@ -2,29 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{OnOutcome, OutcomeTarget};
+use dripfeed_bucket::{BucketSettings, OnOutcome, OutcomeTarget};
 use dripfeed_job::{BucketName, size};
-use dripfeed_store::Durability;
 
-use super::bucket::ConfiguredBucket;
-use super::read::Reader;
+use crate::settings::read::Reader;
 
-/// What is wrong with the targets of all buckets, which have to be buckets themselves.
-pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<BucketName, Option<ConfiguredBucket>>) {
-    for (name, bucket) in buckets {
-        let Some(bucket) = bucket.as_ref().filter(|bucket| !bucket.on_outcome().is_empty()) else { continue };
+/// What is wrong with the targets of all buckets, which have to be buckets themselves. None: a bucket with which
+/// something is wrong.
+pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<&BucketName, Option<&BucketSettings>>) {
+    for (name, settings) in buckets {
+        let Some(settings) = settings.filter(|settings| !settings.on_outcome.is_empty()) else { continue };
         let path = ["buckets".into(), name.as_str().into(), "on_outcome".into()];
-        let settings = bucket.settings(Durability::Process);
         let answer_bytes = settings.keep.failed_answer_bytes;
         if let Some(fault) = settings.on_outcome.fault(name, answer_bytes) {
             reader.error(&path, fault);
         }
         let largest = OnOutcome::largest(answer_bytes);
-        let room = |bucket: &ConfiguredBucket| bucket.settings(Durability::Process).capacity_bytes;
         for OutcomeTarget { bucket: target, outcomes } in &settings.on_outcome.targets {
-            let room = buckets.get(target).map(|target| target.as_ref().map(room));
+            let room = buckets.get(target).map(|target| target.map(|target| target.capacity_bytes));
             let message = match room {
-                _ if target == name => "a bucket can't be its own target: name another one".to_owned(),
+                _ if target == *name => "a bucket can't be its own target: name another one".to_owned(),
                 _ if outcomes.is_empty() => format!("no outcomes go to `{target}`: name some, or take it out"),
                 None => format!("there is no bucket `{target}`: add it, or name another one"),
                 Some(Some(bytes)) if bytes < largest => {
