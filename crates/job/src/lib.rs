@@ -19,7 +19,7 @@ mod units;
 mod wire;
 
 pub use group::Group;
-pub use names::{BucketName, JobId};
+pub use names::{BadBucketName, BucketName, JobId};
 pub use outcome::answer::{UpstreamAnswer, Verdict};
 pub use outcome::retry::Retry;
 pub use outcome::state::JobState;

@@ -85,6 +85,7 @@ impl From<BucketError> for Problem {
             }
             BucketError::Cursor(_) => Self::new(Code::BadQuery, format!("cursor: {error}")),
             BucketError::Unsupported(_) | BucketError::Turns { .. } => Self::new(Code::Unsupported, error.to_string()),
+            BucketError::Gone => Self::unknown_bucket(),
             BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
             BucketError::Closing => Self::draining(),
         }
