@@ -6,6 +6,8 @@
 
 mod bucket;
 mod config_error;
+mod define;
+mod definition;
 mod deserialize;
 mod grpc;
 mod intake;
@@ -31,6 +33,7 @@ use dripfeed_store::RedisSettings;
 
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
+pub(crate) use self::definition::{DefinitionFault, DefinitionReader};
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::{DashboardPlace, IntakeRole};
 pub(crate) use self::key::check_id as check_key_id;
@@ -41,6 +44,7 @@ pub(crate) use self::render::RenderedSetting;
 pub(crate) use self::secret::read_secret;
 
 use self::read::Reader;
+use self::selector::KnownNames;
 use self::tree::Tree;
 
 /// The settings of all roles; each takes its part.
@@ -53,10 +57,14 @@ pub(crate) struct Settings {
     pub(crate) log: LogSettings,
     pub(crate) keys: Vec<ApiKey>,
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
+    /// Of buckets that are defined at run time.
+    pub(crate) definitions: DefinitionReader,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,
     tree: Tree,
 }
+
+const SECTIONS: [&str; 9] = ["keys", "redis", "intake", "grpc", "processor", "define", "log", "buckets", "defaults"];
 
 impl Settings {
     /// Reads all layers.
@@ -76,14 +84,19 @@ impl Settings {
     /// None comes with an error.
     fn of(tree: Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<Self> {
         let mut reader = Reader::new(&tree, errors);
-        reader.refuse_unknown_sections(&["keys", "redis", "intake", "grpc", "processor", "log", "buckets", "defaults"]);
+        reader.refuse_unknown_sections(&SECTIONS);
         let buckets = bucket::read(&mut reader);
-        let keys = key::read(&mut reader, &buckets);
+        let define = define::read(&mut reader);
+        let names = KnownNames {
+            configured: &buckets,
+            others_may_come: define.as_ref().is_none_or(|define| !define.upstreams.is_empty()),
+        };
+        let keys = key::read(&mut reader, names);
         let redis = redis::read(&mut reader);
         redis::check_keys(&mut reader, redis.as_ref(), &buckets);
         let intake = intake::read(&mut reader, anyone_may_call);
         let grpc = grpc::read(&mut reader, anyone_may_call);
-        let processor = processor::read(&mut reader, redis.as_ref(), &buckets);
+        let processor = processor::read(&mut reader, redis.as_ref(), names);
         let log = log::read(&mut reader);
         let buckets = buckets.into_iter().filter_map(|(name, bucket)| Some((name, bucket?))).collect();
         Some(Self {
@@ -94,6 +107,7 @@ impl Settings {
             log: log?,
             keys,
             buckets,
+            definitions: DefinitionReader::new(define?, &tree),
             anyone_may_call,
             tree,
         })

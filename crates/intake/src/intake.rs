@@ -1,6 +1,6 @@
 //! The state shared by all handlers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::{Buckets, INSTALLATION};
@@ -8,6 +8,7 @@ use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use crate::define::definitions::Definitions;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
@@ -33,6 +34,8 @@ struct IntakeState {
     streams: WaitLimit,
     readings: Readings,
     redis: RedisServers,
+    /// Nothing: no buckets can be defined at run time.
+    definitions: OnceLock<Arc<dyn Definitions>>,
     /// Locked by the examination of a bucket: each reads all of its jobs.
     examining: Mutex<()>,
 }
@@ -65,8 +68,19 @@ impl Intake {
             streams,
             readings,
             redis,
+            definitions: OnceLock::new(),
             examining: Mutex::default(),
         }))
+    }
+
+    /// Has buckets that are defined at run time, from now on.
+    pub fn follow(&self, definitions: Arc<dyn Definitions>) {
+        // Once is enough.
+        let _ = self.0.definitions.set(definitions);
+    }
+
+    pub(crate) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
+        self.0.definitions.get().cloned()
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {

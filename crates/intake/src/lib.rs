@@ -7,6 +7,7 @@
 //! ends before Redis is queried.
 
 mod buckets;
+mod define;
 mod events;
 mod front;
 mod index;
@@ -26,6 +27,7 @@ mod settings;
 mod shares;
 mod submit;
 
+pub use define::definitions::{DefinitionError, Definitions};
 pub use front::Front;
 pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;
