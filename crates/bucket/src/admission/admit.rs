@@ -78,7 +78,7 @@ fn weigh(request: &AdmissionRequest) -> usize {
 }
 
 fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
-    Batches::start(limits, weigh, move |requests: Vec<AdmissionRequest>| {
+    Batches::new(limits, weigh, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
             let (requests, places) = redis_bucket.by_caller(requests);

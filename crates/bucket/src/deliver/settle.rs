@@ -146,7 +146,7 @@ pub(crate) type Settlements = Batches<EndedAttempt, Result<Settled, Box<EndedAtt
 
 pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
     let numbers = Arc::new(AtomicU64::new(0));
-    Batches::start(LIMITS, weigh, move |batch: Vec<EndedAttempt>| {
+    Batches::new(LIMITS, weigh, move |batch: Vec<EndedAttempt>| {
         let (redis_bucket, consumer, numbers) = (redis_bucket.clone(), consumer.clone(), numbers.clone());
         async move { redis_bucket.settle_in_parts(&consumer, &numbers, batch).await }
     })

@@ -47,7 +47,7 @@ struct WaitedJobs {
 impl OutcomeWaiters {
     pub(crate) fn new(redis_bucket: Arc<RedisBucket>) -> Self {
         let shared = redis_bucket.clone();
-        let lookups = Batches::start(
+        let lookups = Batches::new(
             LIMITS,
             |_| 1,
             move |ids: Vec<JobId>| {

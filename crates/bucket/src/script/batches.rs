@@ -1,6 +1,6 @@
 //! Group commit: while one call is on its way, what arrives meanwhile forms the next. A lone item waits for nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures::Future;
@@ -21,58 +21,36 @@ pub(crate) struct Limits {
 const QUEUE: usize = 4096;
 
 type Waiting<I, O> = (I, oneshot::Sender<O>);
+type Waiters<I, O> = mpsc::Receiver<Waiting<I, O>>;
 
-/// The entrance to a batching task; the task ends when all entrances are gone.
-pub(crate) struct Batches<I, O> {
-    entrance: mpsc::Sender<Waiting<I, O>>,
+/// The entrance to a batching task, which begins with the first item: a process may know many buckets and use few. It
+/// ends when all entrances are gone.
+pub(crate) struct Batches<I, O>(Arc<Entrance<I, O>>);
+
+struct Entrance<I, O> {
+    queue: OnceLock<mpsc::Sender<Waiting<I, O>>>,
+    serve: Box<dyn Fn(Waiters<I, O>) + Send + Sync>,
     items_of_a_call: usize,
 }
 
 impl<I, O> Clone for Batches<I, O> {
     fn clone(&self) -> Self {
-        Self { entrance: self.entrance.clone(), items_of_a_call: self.items_of_a_call }
+        Self(Arc::clone(&self.0))
     }
 }
 
 impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
     /// `call` answers a batch in its order.
-    pub(crate) fn start<F, R>(limits: Limits, weigh: fn(&I) -> usize, call: F) -> Self
+    pub(crate) fn new<F, R>(limits: Limits, weigh: fn(&I) -> usize, call: F) -> Self
     where
         F: Fn(Vec<I>) -> R + Send + Sync + 'static,
-        R: Future<Output = Vec<O>> + Send,
+        R: Future<Output = Vec<O>> + Send + 'static,
     {
-        let (entrance, mut queue) = mpsc::channel::<Waiting<I, O>>(QUEUE);
         let call = Arc::new(call);
-        let calls = Arc::new(Semaphore::new(limits.calls));
-        tokio::spawn(async move {
-            let mut next = None;
-            // The place is got before the batch is formed, so that the batch grows while all places are taken.
-            while let Ok(place) = calls.clone().acquire_owned().await {
-                let first = match next.take() {
-                    Some(first) => first,
-                    None => match queue.recv().await {
-                        Some(first) => first,
-                        None => break,
-                    },
-                };
-                // What is about to be put goes into this call, too: it takes less time than one more.
-                tokio::task::yield_now().await;
-                let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
-                let call = call.clone();
-                tokio::spawn(async move {
-                    let begun = Instant::now();
-                    for (answer, to) in call(items).await.into_iter().zip(answers) {
-                        // Who asked may have left meanwhile.
-                        let _ = to.send(answer);
-                    }
-                    if !limits.rest.is_zero() {
-                        tokio::time::sleep(begun.elapsed().min(limits.rest)).await;
-                    }
-                    drop(place);
-                });
-            }
-        });
-        Self { entrance, items_of_a_call: limits.items }
+        let serve = move |queue| {
+            tokio::spawn(serve(queue, limits, weigh, Arc::clone(&call)));
+        };
+        Self(Arc::new(Entrance { queue: OnceLock::new(), serve: Box::new(serve), items_of_a_call: limits.items }))
     }
 
     /// None when the task has ended without an answer: the process is closing.
@@ -86,8 +64,8 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
         let mut answers = Vec::with_capacity(items.len());
         let mut items = items.into_iter().peekable();
         while items.peek().is_some() {
-            let mut entered = Vec::with_capacity(self.items_of_a_call);
-            for item in items.by_ref().take(self.items_of_a_call) {
+            let mut entered = Vec::with_capacity(self.0.items_of_a_call);
+            for item in items.by_ref().take(self.0.items_of_a_call) {
                 entered.push(self.enter(item).await);
             }
             for answer in entered {
@@ -102,15 +80,61 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
 
     async fn enter(&self, item: I) -> Option<oneshot::Receiver<O>> {
         let (to, answer) = oneshot::channel();
-        self.entrance.send((item, to)).await.ok()?;
+        self.0.queue().send((item, to)).await.ok()?;
         Some(answer)
+    }
+}
+
+impl<I, O> Entrance<I, O> {
+    fn queue(&self) -> &mpsc::Sender<Waiting<I, O>> {
+        self.queue.get_or_init(|| {
+            let (entrance, queue) = mpsc::channel(QUEUE);
+            (self.serve)(queue);
+            entrance
+        })
+    }
+}
+
+async fn serve<I, O, F, R>(mut queue: Waiters<I, O>, limits: Limits, weigh: fn(&I) -> usize, call: Arc<F>)
+where
+    I: Send + 'static,
+    O: Send + 'static,
+    F: Fn(Vec<I>) -> R + Send + Sync + 'static,
+    R: Future<Output = Vec<O>> + Send + 'static,
+{
+    let calls = Arc::new(Semaphore::new(limits.calls));
+    let mut next = None;
+    // The place is got before the batch is formed, so that the batch grows while all places are taken.
+    while let Ok(place) = calls.clone().acquire_owned().await {
+        let first = match next.take() {
+            Some(first) => first,
+            None => match queue.recv().await {
+                Some(first) => first,
+                None => break,
+            },
+        };
+        // What is about to be put goes into this call, too: it takes less time than one more.
+        tokio::task::yield_now().await;
+        let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
+        let call = call.clone();
+        tokio::spawn(async move {
+            let begun = Instant::now();
+            for (answer, to) in call(items).await.into_iter().zip(answers) {
+                // Who asked may have left meanwhile.
+                let _ = to.send(answer);
+            }
+            if !limits.rest.is_zero() {
+                tokio::time::sleep(begun.elapsed().min(limits.rest)).await;
+            }
+            drop(place);
+        });
     }
 }
 
 /// The items and who waits for them; one that has no room among them is the `next` call's first.
 fn gather<I, O>(
     first: Waiting<I, O>,
-    queue: &mut mpsc::Receiver<Waiting<I, O>>,
+    queue: &mut Waiters<I, O>,
     next: &mut Option<Waiting<I, O>>,
     limits: Limits,
     weigh: fn(&I) -> usize,
@@ -141,7 +165,7 @@ mod tests {
         let gate = Arc::new(Semaphore::new(0));
         let limits = Limits { items: 10, bytes, calls: 1, rest: Duration::ZERO };
         let held = gate.clone();
-        let batches = Batches::start(
+        let batches = Batches::new(
             limits,
             |item| *item,
             move |items: Vec<usize>| {
@@ -173,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_put_at_once_goes_into_one_call() {
         let limits = Limits { items: 10, bytes: usize::MAX, calls: 1, rest: Duration::ZERO };
-        let batches = Batches::start(limits, |()| 1, async |items: Vec<()>| vec![items.len(); items.len()]);
+        let batches = Batches::new(limits, |()| 1, async |items: Vec<()>| vec![items.len(); items.len()]);
         let sizes = futures::future::join_all((0..8).map(|_| batches.put(()))).await;
         assert_eq!(sizes, [Some(8); 8]);
     }
@@ -181,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn one_of_others_waits_behind_one_call_of_a_large_batch() {
         let limits = Limits { items: 10, bytes: usize::MAX, calls: 1, rest: Duration::ZERO };
-        let batches = Batches::start(
+        let batches = Batches::new(
             limits,
             |_| 1,
             async |items: Vec<usize>| {
@@ -203,7 +227,7 @@ mod tests {
     async fn after_a_call_nothing_is_asked_for_as_long_as_it_took() {
         const TOOK: Duration = Duration::from_millis(20);
         let limits = Limits { items: 1, bytes: usize::MAX, calls: 1, rest: Duration::from_hours(1) };
-        let batches = Batches::start(
+        let batches = Batches::new(
             limits,
             |()| 1,
             async |_| {

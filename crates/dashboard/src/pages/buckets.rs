@@ -5,7 +5,7 @@ mod live;
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use http::{HeaderMap, Method, header};
 use maud::{Markup, html};
 
@@ -37,11 +37,20 @@ pub(crate) async fn show(
         Ok(visitor) => visitor,
         Err(answer) => return answer,
     };
-    match listed(&page, &visitor).await {
+    let (listed, of_redis) = join(listed(&page, &visitor), of_redis(&page, &visitor)).await;
+    match listed {
         Ok(listed) => {
             let shown = shown(&page, &visitor, &listed, &query).await;
             let live = Some(shown.live.as_str());
-            let body = body(&page, &visitor, &headers, &listed, &shown.buckets).await;
+            let first = listed.states.first();
+            let body = html! {
+                (drawing::shapes())
+                h1 { "Buckets" }
+                (attention(&listed.rows(), &listed.unavailable, &of_redis))
+                (playground::panel(&page, &visitor, first).await)
+                (shown.buckets)
+                (first_job(&visitor, &headers, &listed))
+            };
             layout::show(&visitor, &Page { title: "Buckets", section: "/", live, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
@@ -61,16 +70,11 @@ async fn links(page: &Dashboard) -> Response {
     }
 }
 
-async fn body(page: &Dashboard, visitor: &Visitor, headers: &HeaderMap, listed: &Listed, shown: &Markup) -> Markup {
-    let of_redis = of_redis(page, visitor).await;
-    let first = listed.states.first();
+/// How to submit one, while there was none.
+fn first_job(visitor: &Visitor, headers: &HeaderMap, listed: &Listed) -> Markup {
+    let first = listed.states.first().filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0));
     html! {
-        (drawing::shapes())
-        h1 { "Buckets" }
-        (attention(&listed.rows(), &listed.unavailable, &of_redis))
-        (playground::panel(page, visitor, first).await)
-        (shown)
-        @if let Some(bucket) = first.filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0)) {
+        @if let Some(bucket) = first {
             section.teach {
                 h2 { "Submit a first job" }
                 (teach::submit(visitor, &teach::address(headers), &bucket.name))

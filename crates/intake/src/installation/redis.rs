@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use dripfeed_auth::Read;
 use dripfeed_bucket::{BucketError, memory_shortfall};
-use dripfeed_store::{Durability, ServerInfo, Severity, Store, StoreError, findings};
+use dripfeed_store::{Durability, Severity, StoreError, findings};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::installation::redis_servers::RedisServers;
+use crate::installation::redis_servers::{FoundServer, RedisServers};
 use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::{Code, Problem};
@@ -63,7 +63,7 @@ struct Finding {
     what_to_do: String,
 }
 
-/// Returns the state of Redis, and what is wrong with it. With keys configured it requires one for all buckets.
+/// Returns the state of Redis as it was at most a second ago, and what is wrong with it. With keys configured it requires one for all buckets.
 #[utoipa::path(
     get, path = "/v1/redis", tag = "installation",
     responses((status = 200, description = "Redis", body = RedisState), responses::OfAll)
@@ -79,11 +79,8 @@ pub(crate) async fn redis(
 }
 
 async fn state(redis: &RedisServers, worst_case_bytes: u64) -> Result<RedisState, StoreError> {
-    let mut servers = Vec::new();
-    for master in redis.store().masters() {
-        let info = ServerInfo::gather(&master, redis.configured()).await?;
-        servers.push(Server::of(&master, info, redis.configured()));
-    }
+    let found = redis.found().await?;
+    let servers: Vec<_> = found.into_iter().map(|server| Server::of(server, redis.configured())).collect();
     let limits: Vec<u64> = servers.iter().map(|server| server.max_memory).collect();
     Ok(RedisState {
         servers,
@@ -95,14 +92,15 @@ async fn state(redis: &RedisServers, worst_case_bytes: u64) -> Result<RedisState
 }
 
 impl Server {
-    fn of(server: &Store, info: ServerInfo, configured: Durability) -> Self {
+    fn of(found: FoundServer, configured: Durability) -> Self {
+        let FoundServer { address, info } = found;
         let findings = findings(&info, configured).into_iter().map(|finding| Finding {
             severity: if finding.severity == Severity::Error { "error" } else { "warning" },
             what: finding.what,
             what_to_do: finding.what_to_do,
         });
         Self {
-            address: server.address().to_string(),
+            address,
             findings: findings.collect(),
             product: info.product,
             used_memory: info.used_memory,

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use dripfeed_bucket::BucketSettings;
+use redis::InfoDict;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -25,6 +26,23 @@ async fn a_key_shows_what_it_may_do() {
     assert_eq!(theirs, json!({"id": "tenant", "scopes": ["read"], "all_buckets": false, "priority": "normal"}));
     // Redis serves the buckets of others, too.
     stage.ask("GET /v1/redis", &[("dripfeed-key", "secret")], "").await.refuses(403, "forbidden");
+}
+
+#[tokio::test]
+async fn whoever_asks_redis_is_asked_once_a_second() {
+    let stage = Stage::set().await;
+    let asked = async || {
+        let stats: InfoDict = stage.store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+        let stats: String = stats.get("cmdstat_info").unwrap_or_default();
+        stats.trim_start_matches("calls=").split(',').next().and_then(|calls| calls.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let before = asked().await;
+    for _ in 0..200 {
+        stage.get("/v1/redis").await;
+    }
+    let asked = asked().await - before - 1;
+    // On a machine that stood still seconds may have passed.
+    assert!((1..=20).contains(&asked), "asked {asked} times");
 }
 
 #[tokio::test]
