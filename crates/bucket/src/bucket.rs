@@ -12,7 +12,6 @@ use crate::admission::{Admission, Judgement, MAX_SHARE};
 use crate::ended::await_outcome::OutcomeWaiters;
 use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
-use crate::inspect::served::BucketPlace;
 use crate::kind::list;
 use crate::script::redis_bucket::RedisBucket;
 use crate::settings::limits::BucketLimits;
@@ -68,13 +67,6 @@ impl Bucket {
     #[must_use]
     pub fn incarnation(&self) -> Option<u64> {
         self.redis_bucket.incarnation
-    }
-
-    /// Whether both are one in Redis.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        let place = |bucket: &Self| BucketPlace::from(&*bucket.settings());
-        self.incarnation() == other.incarnation() && place(self) == place(other)
     }
 
     /// What an admitted job survives, by what Redis was last found to give.

@@ -4,8 +4,9 @@
 //! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
 //! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes,
 //! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it, `history` keeps its last day.
-//! `schedule` submits jobs at their times. `define` has the buckets that are defined at run time. `settings` are configured, or changed at run time. `script` and `kind` have
-//! what the scripts share, and what differs between a stream and a list.
+//! `schedule` submits jobs at their times. `define` has the buckets that are defined at run time. `settings` are
+//! configured, or changed at run time. `script` and `kind` have what the scripts share, and what differs between a
+//! stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 

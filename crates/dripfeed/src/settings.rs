@@ -7,7 +7,6 @@
 mod bucket;
 mod config_error;
 mod define;
-mod definition;
 mod deserialize;
 mod grpc;
 mod intake;
@@ -33,7 +32,8 @@ use dripfeed_store::RedisSettings;
 
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
-pub(crate) use self::definition::{DefinitionFault, DefinitionReader};
+pub(crate) use self::define::definition::DefinitionReader;
+pub(crate) use self::define::definition_fault::DefinitionFault;
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::{DashboardPlace, IntakeRole};
 pub(crate) use self::key::check_id as check_key_id;

@@ -8,7 +8,7 @@ use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
-use crate::define::definitions::Definitions;
+use crate::buckets::define::definitions::Definitions;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;

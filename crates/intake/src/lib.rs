@@ -7,7 +7,6 @@
 //! ends before Redis is queried.
 
 mod buckets;
-mod define;
 mod events;
 mod front;
 mod index;
@@ -27,7 +26,7 @@ mod settings;
 mod shares;
 mod submit;
 
-pub use define::definitions::{DefinitionError, Definitions};
+pub use buckets::define::definitions::{DefinitionError, Definitions};
 pub use front::Front;
 pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;

@@ -19,8 +19,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use crate::buckets::define::{delete as delete_bucket, put, shown};
 use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale};
-use crate::define::{delete as delete_bucket, put, shown};
 use crate::events;
 use crate::installation::{key, redis};
 use crate::intake::Intake;

@@ -40,7 +40,7 @@ async fn submit(client: &Client, bucket: &str) -> ClientResponse {
     client.submit(bucket, "x").await.expect("an answer")
 }
 
-/// Two intakes and a processor, that nobody has told of any bucket.
+/// Two intakes and a processor, without any bucket in their settings.
 struct Roles {
     service: Service,
     one: Process,

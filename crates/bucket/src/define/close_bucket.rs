@@ -19,7 +19,7 @@ const REMEMBERED: Duration = Duration::from_hours(24);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     Done,
-    /// It has so many jobs, and stays open.
+    /// It has this many jobs, and stays open.
     Jobs(u64),
     /// Another one of its name was created later.
     Gone,

@@ -3,7 +3,7 @@
 -- needs: at_maxmemory, now, definition_changes
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
 -- ARGV  1 bucket  2 its incarnation
--- Result  1; 0: there is none, or another incarnation
+-- Result  1; 0: it isn't there, or is another incarnation
 local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local bucket, wanted = ARGV[1], ARGV[2]
 

@@ -18,7 +18,7 @@ pub enum Opened {
 }
 
 impl Bucket {
-    /// Forgets what an earlier bucket of its name has left, and lets jobs in. One that is open stays as it is, and one
+    /// Forgets what an earlier bucket of its name has left, and lets jobs in. One that is open is unchanged, and one
     /// with jobs keeps all that it has.
     ///
     /// # Errors

@@ -253,8 +253,8 @@ impl Keys {
         self.of("schedules:state")
     }
 
-    /// All that outlives jobs, but for `control`, the audit trail, the replicas and idempotency keys. What else there is
-    /// has a TTL.
+    /// All that outlives jobs, but for `control`, the audit trail, the replicas and idempotency keys. Other keys have a
+    /// TTL.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let of_work = [self.parked(), self.flows(), self.ranges(), self.standby(), self.batches()];
         let of_pace = [self.takes(), self.pace(), self.pace_tiers(), self.meter(), self.tally(), self.history()];

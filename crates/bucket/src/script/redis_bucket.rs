@@ -171,7 +171,8 @@ impl RedisBucket {
     }
 
     /// A bucket that was defined at run time is that of its incarnation, and no other of its name. A change of that
-    /// comes with a version, so that whoever knows another one is answered all that is in `control`.
+    /// comes with a version, so that a caller that knows another one
+    /// is answered all that is in `control`.
     fn check_incarnation(&self, fields: &[(String, String)]) -> Result<(), BucketError> {
         let Some(incarnation) = self.incarnation else { return Ok(()) };
         let found = fields.iter().find(|(name, _)| name == "incarnation").and_then(|(_, number)| number.parse().ok());

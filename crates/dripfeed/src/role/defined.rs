@@ -3,36 +3,29 @@
 //! A name that is configured is no defined bucket here, whatever Redis says. A definition that this process doesn't
 //! accept, by its own `[define]`, is served nowhere in it. While Redis doesn't answer, what is known goes on.
 
+mod defined_bucket;
 mod intake_definitions;
 mod served_definitions;
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error;
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketError, Definition, KnownDefinitions};
+use dripfeed_bucket::{BucketError, KnownDefinitions};
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 
+pub(crate) use self::defined_bucket::{AllDefined, DefinedBucket};
 use self::served_definitions::ServedDefinitions;
-use crate::settings::{ConfiguredBucket, Settings};
+use crate::settings::Settings;
 
 /// So a definition holds everywhere within a second, also where one answer of Redis is late.
 const EVERY: Duration = Duration::from_millis(400);
 /// Unknown names are asked for no more often.
 const BETWEEN_ASKS: Duration = Duration::from_millis(50);
-
-/// A definition, and what it comes to.
-pub(crate) struct DefinedBucket {
-    pub(crate) definition: Arc<Definition>,
-    pub(crate) configured: ConfiguredBucket,
-}
-
-pub(crate) type AllDefined = BTreeMap<BucketName, Arc<DefinedBucket>>;
 
 /// What a role does with them.
 pub(crate) trait ServesDefined: Send + Sync {
@@ -107,7 +100,7 @@ impl DefinedBuckets {
         Ok(())
     }
 
-    /// Whoever comes while others wait for an answer is answered with the next one, which sees what was there before it
+    /// A caller that comes while others wait for an answer is given the next one, which sees what was there before it
     /// came.
     async fn ask(&self) -> Result<(), BucketError> {
         let came = Instant::now();

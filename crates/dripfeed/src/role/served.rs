@@ -83,7 +83,7 @@ fn lock(places: &Mutex<Vec<BucketPlace>>) -> MutexGuard<'_, Vec<BucketPlace>> {
 }
 
 /// Those of all buckets of `settings`.
-pub(crate) fn places(settings: &Settings) -> Vec<BucketPlace> {
+fn places(settings: &Settings) -> Vec<BucketPlace> {
     settings.buckets.values().map(|bucket| BucketPlace::from(&bucket.settings(Durability::Process))).collect()
 }
 

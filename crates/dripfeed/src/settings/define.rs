@@ -1,5 +1,9 @@
 //! `[define]`: which buckets may be defined at run time.
 
+mod ceiling;
+pub(super) mod definition;
+pub(super) mod definition_fault;
+
 use dripfeed_bucket::DefinitionBounds;
 use dripfeed_processor::UpstreamPattern;
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use super::members::{FieldError, LONGEST_NAME, LONGEST_TEXT, shortened};
 use super::{Code, FaultPlace, Problem};
-use crate::define::definitions::DefinitionError;
+use crate::buckets::define::definitions::DefinitionError;
 
 impl Problem {
     /// All that is wrong with a definition; `member` is the place of the first.

@@ -13,7 +13,7 @@ use dripfeed_limit::ServiceName;
 use http::HeaderMap;
 use http::request::Parts;
 
-use crate::define::definitions::Definitions;
+use crate::buckets::define::definitions::Definitions;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 

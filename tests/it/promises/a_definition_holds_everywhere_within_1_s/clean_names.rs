@@ -108,3 +108,18 @@ async fn what_was_cut_off_in_the_middle_is_done_by_the_next() {
     assert_eq!(put(&one, "b", &calling(&upstream)).await.status, 201);
     assert_eq!(submit(&other, "b").await.status, 202);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doctor_looks_at_defined_buckets_too() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream)).await;
+    let intake = service.intake().await;
+    put(&intake.client(), "b", &calling(&upstream)).await;
+    assert_eq!(submit(&intake.client(), "b").await.status, 202);
+    let (code, said) = service.run(&["doctor", "b"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    service.redis::<u64>("HINCRBY dripfeed:{b}:tally bytes 7").await;
+    let (code, said) = service.run(&["doctor"]).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("bytes"), "{said}");
+}

@@ -17,7 +17,7 @@ async fn while_redis_cannot_say_what_is_defined_what_is_known_goes_on() {
     let unknown = submit(&client, "c").await;
     assert_eq!((unknown.status, unknown.text("code").as_str()), (503, "store_unavailable"), "nobody knows of it");
     proxy.behave("changed_definitions");
-    until("it is known that there is none", async || submit(&client, "c").await.status == 404).await;
+    until("it is known to be unknown", async || submit(&client, "c").await.status == 404).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dripfeed_bucket::{Definition, DefinitionChange};
 use dripfeed_job::BucketName;
 
-use super::{AllDefined, DefinedBucket};
+use super::defined_bucket::{AllDefined, DefinedBucket};
 use crate::settings::{DefinitionReader, Settings};
 
 pub(super) struct ServedDefinitions {

@@ -1,26 +1,17 @@
 //! Reads the definition of a bucket from the API, by the reader of `[buckets.NAME]`.
 
-mod ceiling;
-
 use config::{FileFormat, Format as _};
 use dripfeed_bucket::BucketSettings;
 use dripfeed_job::BucketName;
 use dripfeed_store::Durability;
 use serde_json::{Value as Json, json};
 
-use super::bucket::{self, ConfiguredBucket};
-use super::config_error::ConfigErrors;
-use super::define::DefineSettings;
-use super::read::Reader;
-use super::tree::Tree;
-
-/// What is wrong with a definition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DefinitionFault {
-    /// A key of the definition, such as `leak.rate`; empty: the whole.
-    pub(crate) place: String,
-    pub(crate) message: String,
-}
+use super::definition_fault::{DefinitionFault, fault};
+use super::{DefineSettings, ceiling};
+use crate::settings::bucket::{self, ConfiguredBucket};
+use crate::settings::config_error::ConfigErrors;
+use crate::settings::read::Reader;
+use crate::settings::tree::Tree;
 
 /// What a file alone can say: files on this machine, credentials, another key in Redis, and whom to trust.
 const OF_FILES: [(&str, &str); 7] = [
@@ -47,7 +38,7 @@ pub(crate) struct DefinitionReader {
 impl DefinitionReader {
     /// From `[defaults]` nothing is taken that a definition itself can't say: a default credential is for upstreams
     /// that the operator has chosen.
-    pub(super) fn new(define: DefineSettings, tree: &Tree) -> Self {
+    pub(in crate::settings) fn new(define: DefineSettings, tree: &Tree) -> Self {
         let path = ["defaults".into()];
         let [mut defaults, compiled] = [tree.json(&path), tree.default_json(&path)];
         for (key, _) in OF_FILES {
@@ -117,8 +108,4 @@ impl DefinitionReader {
         let merged = parse(json!({ "buckets": { name.as_str(): definition } }))?;
         Ok(Tree { merged, defaults: parse(json!({ "defaults": self.defaults }))? })
     }
-}
-
-fn fault(place: impl Into<String>, message: impl Into<String>) -> DefinitionFault {
-    DefinitionFault { place: place.into(), message: message.into() }
 }

@@ -4,9 +4,9 @@
 use dripfeed_bucket::BucketSettings;
 use dripfeed_job::size;
 
-use super::DefinitionFault;
+use super::definition_fault::{DefinitionFault, fault};
 
-/// Each job counts as so many bytes at least, for what is kept beside its body.
+/// Each job counts as this many bytes at least, for what is kept beside its body.
 const LEAST_JOB: u64 = 1 << 10;
 
 type Measured = (&'static str, fn(&BucketSettings) -> u64);
@@ -28,12 +28,12 @@ const KEPT: [Measured; 10] = [
 pub(super) fn exceeded(settings: &BucketSettings, defaults: &BucketSettings) -> Vec<DefinitionFault> {
     let above = KEPT.iter().filter(|(_, measure)| measure(settings) > measure(defaults));
     let mut faults: Vec<DefinitionFault> = above
-        .map(|(place, measure)| super::fault(*place, format!("use at most {}, as in [defaults]", measure(defaults))))
+        .map(|(place, measure)| fault(*place, format!("use at most {}, as in [defaults]", measure(defaults))))
         .collect();
     let most = defaults.capacity.max(settings.capacity_bytes / LEAST_JOB);
     if settings.capacity > most {
         let bytes = size::show(settings.capacity_bytes);
-        faults.push(super::fault("capacity", format!("use at most {most}: one job for each KiB of {bytes}")));
+        faults.push(fault("capacity", format!("use at most {most}: one job for each KiB of {bytes}")));
     }
     faults
 }

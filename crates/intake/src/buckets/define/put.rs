@@ -7,14 +7,13 @@ use dripfeed_auth::Define;
 use dripfeed_bucket::{
     Bucket, BucketSettings, Definition, DefinitionBounds, NewDefinition, Opened, PutDefinition, place_is_taken,
 };
-use dripfeed_job::BucketName;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use super::definitions::Definitions;
 use super::version::IfMatch;
 use super::{audit, shown};
-use crate::define::body::BucketDefinition;
+use crate::buckets::define::body::BucketDefinition;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
@@ -62,8 +61,7 @@ pub(crate) async fn put(
         by: caller.id(),
         definition: &definition,
     };
-    let before = define(&intake, &*definitions, new, &settings, &if_match).await?;
-    let bucket = opened(&intake, &*definitions, &name).await?;
+    let (before, bucket) = define_and_open(&intake, &*definitions, &new, &settings, &if_match).await?;
     audit::defined(&bucket, &caller, before.as_ref().map(|before| &before.definition), &definition).await;
     let mut response = shown::show(&bucket, &caller, definitions.get(name.as_str()).as_deref()).await?;
     if before.is_none() {
@@ -74,11 +72,38 @@ pub(crate) async fn put(
     Ok(response)
 }
 
+/// The definition before, and the bucket, which is open for everybody from now on.
+async fn define_and_open(
+    intake: &Intake,
+    definitions: &dyn Definitions,
+    new: &NewDefinition<'_>,
+    settings: &BucketSettings,
+    if_match: &IfMatch,
+) -> Result<(Option<Definition>, Bucket), Problem> {
+    for _ in 0..TRIES {
+        let before = define(intake, definitions, new, settings, if_match).await?;
+        definitions.follow().await?;
+        let Some(bucket) = intake.buckets().get(new.bucket.as_str()) else { continue };
+        match bucket.open().await? {
+            Opened::Open => return Ok((before, bucket)),
+            // Who deleted it was stopped before the end: that comes first.
+            Opened::Closed => {
+                if let Some(closed) = definitions.get(new.bucket.as_str()) {
+                    closed.delete(intake.redis().store()).await?;
+                }
+            }
+            // Another one was created meanwhile.
+            Opened::Gone => {}
+        }
+    }
+    Err(contended())
+}
+
 /// Stores the definition; the one before.
 async fn define(
     intake: &Intake,
     definitions: &dyn Definitions,
-    new: NewDefinition<'_>,
+    new: &NewDefinition<'_>,
     settings: &BucketSettings,
     if_match: &IfMatch,
 ) -> Result<Option<Definition>, Problem> {
@@ -99,7 +124,12 @@ async fn define(
             full => return Err(too_many(full)),
         }
     }
-    Err(Problem::new(Code::StoreUnavailable, "the definition changes all the time; retry later"))
+    Err(contended())
+}
+
+/// Each time there was another change.
+fn contended() -> Problem {
+    Problem::new(Code::StoreUnavailable, "the definition changes all the time; retry later")
 }
 
 /// Its jobs would be at another place.
@@ -112,25 +142,6 @@ fn check_kind(definitions: &dyn Definitions, known: &Definition, settings: &Buck
         }
         _ => Ok(()),
     }
-}
-
-/// The bucket, from now on open for everybody.
-async fn opened(intake: &Intake, definitions: &dyn Definitions, name: &BucketName) -> Result<Bucket, Problem> {
-    for _ in 0..TRIES {
-        definitions.follow().await?;
-        let bucket = intake.buckets().get(name.as_str()).ok_or_else(deleted)?;
-        match bucket.open().await? {
-            Opened::Open => return Ok(bucket),
-            // Another one was created meanwhile: that one is opened.
-            Opened::Gone => {}
-            Opened::Closed => return Err(deleted()),
-        }
-    }
-    Err(deleted())
-}
-
-fn deleted() -> Problem {
-    Problem::new(Code::DefinitionChanged, "the bucket is being deleted: repeat DELETE, then PUT it again")
 }
 
 fn not_empty() -> Problem {
