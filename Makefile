@@ -27,6 +27,12 @@ DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_M
 
 BENCH_PEERS := $(TARGET)/bench-peers/installed
 
+CARGO_DEB_VERSION := 3.8.0
+CARGO_DEB := $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION)/bin/cargo-deb
+# What `make deb` packs: `dist`, or `dev` for a quick look at the package itself.
+PACKAGE_PROFILE := dist
+PACKAGED := $(TARGET)/$(if $(filter dev,$(PACKAGE_PROFILE)),debug,$(PACKAGE_PROFILE))/dripfeed
+
 TYPOS_VERSION := 1.52.0
 TYPOS := $(TARGET)/typos-$(TYPOS_VERSION)/bin/typos
 
@@ -153,6 +159,25 @@ deploy-check: check-compose promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_M
 	node tests/deploy/custom_resources.mjs $(TARGET)/deploy/custom_resources.json $(DEPLOY_MODELS)
 	tests/deploy/units $(TARGET)/debug/dripfeed $(TARGET)/deploy
 
+# Each crate as the registry would get it. Not compiled again: what a crate needs is in its folder, or packing it fails.
+.PHONY: publish-check
+publish-check: ## Pack every crate as for the registry
+	cargo publish --locked --workspace --dry-run --no-verify --allow-dirty --quiet
+
+.PHONY: deb
+deb: $(CARGO_DEB) ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
+	cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed
+	@rm -rf $(TARGET)/package $(TARGET)/debian && mkdir -p $(TARGET)/package
+	$(PACKAGED) man $(TARGET)/package/man
+	$(PACKAGED) completions bash >$(TARGET)/package/dripfeed.bash
+	$(PACKAGED) completions zsh >$(TARGET)/package/_dripfeed
+	$(PACKAGED) completions fish >$(TARGET)/package/dripfeed.fish
+	$(CARGO_DEB) --quiet --locked --no-build --profile $(PACKAGE_PROFILE) --package dripfeed
+
+.PHONY: deb-check
+deb-check: deb mmdebstrap ## Install the package in a new Debian, deliver a job there, and purge it; needs root
+	tests/deploy/package $(TARGET)/debian/*.deb $(TARGET)/deb-check
+
 .PHONY: key
 key: ## Make the callers' key for docker compose: printed once, its hash kept in secrets/
 	@if [ -e secrets/caller-key.sha256 ]; then echo "secrets/caller-key.sha256 exists: remove it to make a new key" >&2; exit 1; fi; \
@@ -177,6 +202,10 @@ systemd:
 openssl:
 	@if ! command -v openssl >/dev/null; then $(call apt_install,openssl); fi
 
+.PHONY: mmdebstrap
+mmdebstrap:
+	@if ! command -v mmdebstrap >/dev/null; then $(call apt_install,mmdebstrap); fi
+
 .PHONY: npm
 npm:
 	@if ! command -v npm >/dev/null; then $(call apt_install,npm); fi
@@ -197,6 +226,9 @@ define python_tool
 	python3 -m venv --clear $(TARGET)/$(1)-$(2)
 	$(TARGET)/$(1)-$(2)/bin/pip install --quiet $(1)==$(2)
 endef
+
+$(CARGO_DEB):
+	cargo install --locked --quiet --root $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION) cargo-deb@$(CARGO_DEB_VERSION)
 
 $(CHECK_JSONSCHEMA):
 	@$(call python_tool,check-jsonschema,$(CHECK_JSONSCHEMA_VERSION))

@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     no_open: bool,
 }
 
-const BUCKETS: &str = include_str!("../../../config/examples/dev.toml");
+const BUCKETS: &str = include_str!("../dev.toml");
 /// Where those buckets have their upstream.
 const ECHO_IN_BUCKETS: &str = "127.0.0.1:7182";
 

@@ -10,7 +10,7 @@ use dripfeed_limit::load;
 use super::config_error::{ConfigError, ConfigErrors};
 use super::tree::{ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
 
-const DEFAULTS: &str = include_str!("../../../../config/default.toml");
+const DEFAULTS: &str = include_str!("../../default.toml");
 
 /// What to read.
 #[derive(Clone, Debug, Default)]
