@@ -60,7 +60,8 @@ fn no_credential_of_the_defaults_goes_to_an_upstream_of_others() {
 fn all_that_is_wrong_with_a_definition_is_reported_with_its_place() {
     let settings = settings("[define]\nupstreams = [\"https://a.example\"]");
     let wrong = json!({
-        "upstream": "https://a.example/", "capacity": 0, "leak": { "rate": "fast" }, "retry": { "first": "1h", "max": "1m" },
+        "upstream": "https://a.example/", "capacity": 0, "leak": { "rate": "fast" },
+        "retry": { "first": "1h", "max": "1m" },
     });
     insta::assert_snapshot!(faults(&settings, &wrong).join("\n"));
     assert_eq!(
