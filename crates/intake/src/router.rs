@@ -157,7 +157,7 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(cancel_many::cancel_many))
         .routes(routes!(job::job, cancel::cancel))
         .routes(routes!(buckets::buckets))
-        .routes(routes!(shown::bucket, put::put, delete_bucket::delete, change::change))
+        .routes(routes!(shown::bucket, put::define_bucket, delete_bucket::delete_bucket, change::change))
         .routes(routes!(audit::audit))
         .routes(routes!(doctor::doctor))
         .routes(routes!(flows::flows))

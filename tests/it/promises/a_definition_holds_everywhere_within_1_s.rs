@@ -4,6 +4,7 @@
 
 mod bounds;
 mod clean_names;
+mod credentials;
 mod redis_away;
 mod refusals;
 

@@ -154,8 +154,14 @@ async fn buckets_are_defined_and_deleted_whichever_node_has_them() {
     for name in names.values() {
         let bucket = name.parse().unwrap();
         assert!(!place_is_taken(&store, &bucket).await.unwrap());
-        let new =
-            NewDefinition { bucket: &bucket, known: None, capacity_bytes: 1 << 20, by: None, definition: &definition };
+        let new = NewDefinition {
+            bucket: &bucket,
+            known: None,
+            capacity_bytes: 1 << 20,
+            by: None,
+            definition: &definition,
+            sealed: None,
+        };
         assert!(matches!(new.put(&store, bounds).await.unwrap(), PutDefinition::Done { .. }));
     }
     assert_eq!(known.follow(&store).await.unwrap().len(), names.len());

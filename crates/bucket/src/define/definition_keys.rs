@@ -3,7 +3,7 @@
 /// No bucket can have their hash tag: `@` is in no name.
 #[derive(Clone, Debug)]
 pub(crate) struct DefinitionKeys {
-    /// Hash: bucket → `incarnation capacity_bytes {"by":…,"definition":…}`.
+    /// Hash: bucket → `incarnation capacity_bytes {"by":…,"definition":…,"sealed":…}`.
     pub(crate) definitions: String,
     /// Zset: bucket → the version of its last change; deleted ones stay for a day.
     pub(crate) changed: String,

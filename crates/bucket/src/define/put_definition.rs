@@ -23,6 +23,7 @@ pub struct NewDefinition<'d> {
     /// The id of the key that defines it.
     pub by: Option<&'d str>,
     pub definition: &'d Json,
+    pub sealed: Option<&'d str>,
 }
 
 /// What all definitions may come to.
@@ -65,7 +66,7 @@ impl NewDefinition<'_> {
         let keys = DefinitionKeys::new(store.prefix());
         let mut call = SCRIPT.on(&keys.all());
         call.arg(self.bucket.as_str()).arg(self.known.map_or_else(String::new, |version| version.to_string()));
-        call.arg(self.capacity_bytes).arg(definition::text(self.by, self.definition));
+        call.arg(self.capacity_bytes).arg(definition::text(self.by, self.definition, self.sealed));
         call.arg(bounds.most).arg(bounds.bytes).arg(DefinitionBounds::ALL);
         call.arg(format!("{:016x}", fastrand::u64(..)));
         let store = store.clone().for_key(&keys.definitions);

@@ -76,7 +76,7 @@ async fn all_buckets(store: &Store, settings: &Settings) -> Result<Vec<Bucket>, 
         let mut known = KnownDefinitions::default();
         known.follow(store).await?;
         for definition in known.iter().filter(|definition| !settings.buckets.contains_key(&definition.bucket)) {
-            match settings.definitions.read(&definition.bucket, &definition.definition) {
+            match settings.definitions.read(&definition.bucket, &definition.definition, definition.sealed.as_deref()) {
                 Ok(bucket) => {
                     let settings = bucket.settings(durability);
                     buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));

@@ -8,3 +8,4 @@ pub(crate) mod lookup;
 pub(crate) mod put;
 pub(crate) mod shown;
 mod version;
+mod wanted;

@@ -57,6 +57,14 @@ impl FromStr for UpstreamPattern {
     }
 }
 
+impl Upstream {
+    /// Scheme, host and port: what its credentials are for.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        origin(self.url()).map_or_else(String::new, |(scheme, host, port)| format!("{scheme}://{host}:{port}"))
+    }
+}
+
 /// Scheme, host and port, as they are compared. None: it has no host, or another scheme.
 fn origin(url: &Uri) -> Option<(String, String, u16)> {
     let scheme = url.scheme_str()?;

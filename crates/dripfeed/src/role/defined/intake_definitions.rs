@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{BucketError, BucketSettings, Definition, DefinitionBounds};
-use dripfeed_intake::{DefinitionError, Definitions};
+use dripfeed_bucket::{BucketError, Definition, DefinitionBounds};
+use dripfeed_intake::{DefinitionError, Definitions, PreparedDefinition as Prepared};
 use dripfeed_job::BucketName;
 use dripfeed_store::Durability;
 use futures::FutureExt as _;
@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::DefinedBuckets;
+use crate::settings::DefinitionFault;
 
 impl Definitions for DefinedBuckets {
     fn is_on(&self) -> bool {
@@ -25,18 +26,23 @@ impl Definitions for DefinedBuckets {
         self.served().get(bucket)
     }
 
-    fn read(&self, bucket: &BucketName, definition: &Json) -> Result<BucketSettings, Vec<DefinitionError>> {
+    fn prepare(
+        &self,
+        bucket: &BucketName,
+        document: &Json,
+        before: Option<&Definition>,
+    ) -> Result<Prepared, Vec<DefinitionError>> {
         let reader = self.served().reader.clone();
-        let error =
-            |fault: crate::settings::DefinitionFault| DefinitionError { place: fault.place, message: fault.message };
-        let read = reader.read(bucket, definition).map_err(|faults| faults.into_iter().map(error).collect());
-        read.map(|bucket| bucket.settings(Durability::Process))
+        let before = before.map(|before| (&before.definition, before.sealed.as_deref()));
+        let prepared = reader.prepare(bucket, document, before).map_err(errors)?;
+        let settings = prepared.bucket.settings(Durability::Process);
+        Ok(Prepared { definition: prepared.definition, sealed: prepared.sealed, settings })
     }
 
     fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool> {
         async move {
             let reader = self.served().reader.clone();
-            match reader.read(bucket, definition) {
+            match reader.read(bucket, definition, None) {
                 Ok(bucket) => bucket.upstream.has_private_address().await,
                 Err(_) => false,
             }
@@ -55,4 +61,8 @@ impl Definitions for DefinedBuckets {
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
         Self::ask(self).boxed()
     }
+}
+
+fn errors(faults: Vec<DefinitionFault>) -> Vec<DefinitionError> {
+    faults.into_iter().map(|fault| DefinitionError { place: fault.place, message: fault.message }).collect()
 }

@@ -79,7 +79,7 @@ impl ServedDefinitions {
         if !self.is_on() || self.is_configured(bucket.as_str()) {
             return None;
         }
-        let read = self.reader.read(bucket, &definition.definition);
+        let read = self.reader.read(bucket, &definition.definition, definition.sealed.as_deref());
         let configured = read.inspect_err(|faults| {
             let faults: Vec<String> =
                 faults.iter().map(|fault| format!("{}: {}", fault.place, fault.message)).collect();

@@ -4,7 +4,8 @@ use config::{FileFormat, Format as _};
 use dripfeed_bucket::BucketSettings;
 use dripfeed_job::BucketName;
 use dripfeed_store::Durability;
-use serde_json::{Value as Json, json};
+use secrecy::ExposeSecret as _;
+use serde_json::{Map, Value as Json, json};
 
 use super::definition_fault::{DefinitionFault, fault};
 use super::{DefineSettings, ceiling};
@@ -14,17 +15,26 @@ use crate::settings::read::Reader;
 use crate::settings::tree::Tree;
 
 /// What a file alone can say: files on this machine, credentials, another key in Redis, and whom to trust.
-const OF_FILES: [(&str, &str); 7] = [
+const OF_FILES: [(&str, &str); 5] = [
     ("allow_private", "which addresses may be called is the operator's to say"),
     ("upstream_ca_file", "it is a file of this machine"),
-    ("headers", "credentials aren't stored"),
     ("headers_file", "it is a file of this machine"),
-    ("signing_secret", "credentials aren't stored"),
     ("signing_secret_file", "it is a file of this machine"),
     ("key", "the key in Redis follows from the name"),
 ];
 
+/// What is sealed, or refused where it can't be.
+const CREDENTIALS: [&str; 2] = ["headers", "signing_secret"];
+
 const ORIGIN: &str = "the definition";
+
+/// A definition that may be stored.
+pub(crate) struct PreparedDefinition {
+    /// Less its credentials.
+    pub(crate) definition: Json,
+    pub(crate) sealed: Option<String>,
+    pub(crate) bucket: ConfiguredBucket,
+}
 
 /// Cheap to make again at each reload; each definition is read over the `[defaults]` of this process.
 #[derive(Clone, Debug)]
@@ -41,7 +51,7 @@ impl DefinitionReader {
     pub(in crate::settings) fn new(define: DefineSettings, tree: &Tree) -> Self {
         let path = ["defaults".into()];
         let [mut defaults, compiled] = [tree.json(&path), tree.default_json(&path)];
-        for (key, _) in OF_FILES {
+        for key in OF_FILES.map(|(key, _)| key).into_iter().chain(CREDENTIALS) {
             defaults[key] = compiled[key].clone();
         }
         defaults["allow_private"] = json!(define.allow_private);
@@ -59,11 +69,61 @@ impl DefinitionReader {
         !self.define.upstreams.is_empty()
     }
 
-    /// Reads a definition.
+    /// Reads a definition as it is stored.
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub(crate) fn read(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
+    pub(crate) fn read(
+        &self,
+        name: &BucketName,
+        definition: &Json,
+        sealed: Option<&str>,
+    ) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
+        let bucket = self.allowed(name, definition)?;
+        let Some(sealed) = sealed else { return Ok(bucket) };
+        let opened = self.define.seal_keys.as_ref().and_then(|keys| keys.open(name, &bucket.upstream.origin(), sealed));
+        let opened = opened.and_then(|opened| serde_json::from_str(opened.expose_secret()).ok());
+        let unopened = "can't be opened: they were sealed with another key, or for another bucket or upstream";
+        self.allowed(name, &with(definition, opened.ok_or_else(|| vec![fault("headers", unopened)])?))
+    }
+
+    /// Reads a definition as it was sent. One that says nothing of credentials keeps those of the one before, as long
+    /// as it is for the same origin.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(crate) fn prepare(
+        &self,
+        name: &BucketName,
+        document: &Json,
+        before: Option<(&Json, Option<&str>)>,
+    ) -> Result<PreparedDefinition, Vec<DefinitionFault>> {
+        let (definition, credentials) = without_credentials(document);
+        if credentials.is_empty() {
+            let bucket = self.allowed(name, &definition)?;
+            let kept = before.filter(|(before, sealed)| {
+                let origin = |bucket: &ConfiguredBucket| bucket.upstream.origin();
+                let opens = self.read(name, before, *sealed).map(|before| origin(&before));
+                sealed.is_some() && opens == Ok(origin(&bucket))
+            });
+            let sealed = kept.and_then(|(_, sealed)| sealed).map(str::to_owned);
+            return Ok(PreparedDefinition { definition, sealed, bucket });
+        }
+        let bucket = self.allowed(name, document)?;
+        let seal = |key: &String| vec![fault(key, "there is no define.seal_key_file, so credentials aren't stored")];
+        let keys = self
+            .define
+            .seal_keys
+            .as_ref()
+            .ok_or_else(|| credentials.keys().take(1).flat_map(seal).collect::<Vec<_>>())?;
+        let text = Json::Object(credentials).to_string();
+        let sealed = keys.seal(name, &bucket.upstream.origin(), &text);
+        let sealed = sealed.ok_or_else(|| vec![fault("headers", "the system gives no random bytes")])?;
+        Ok(PreparedDefinition { definition, sealed: Some(sealed), bucket })
+    }
+
+    /// Within all that a definition may say.
+    fn allowed(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
         let refused = OF_FILES.iter().filter(|(key, _)| definition.get(key).is_some());
         let refused: Vec<DefinitionFault> =
             refused.map(|(key, why)| fault(*key, format!("can't be set over the API: {why}"))).collect();
@@ -108,4 +168,21 @@ impl DefinitionReader {
         let merged = parse(json!({ "buckets": { name.as_str(): definition } }))?;
         Ok(Tree { merged, defaults: parse(json!({ "defaults": self.defaults }))? })
     }
+}
+
+/// The credentials apart.
+fn without_credentials(document: &Json) -> (Json, Map<String, Json>) {
+    let (mut definition, mut credentials) = (document.clone(), Map::new());
+    if let Some(definition) = definition.as_object_mut() {
+        credentials.extend(CREDENTIALS.into_iter().filter_map(|key| definition.remove_entry(key)));
+    }
+    (definition, credentials)
+}
+
+fn with(definition: &Json, credentials: Map<String, Json>) -> Json {
+    let mut whole = definition.clone();
+    if let Some(whole) = whole.as_object_mut() {
+        whole.extend(credentials);
+    }
+    whole
 }

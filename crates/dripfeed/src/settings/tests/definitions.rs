@@ -11,7 +11,7 @@ fn settings(toml: &str) -> Settings {
 
 fn faults(settings: &Settings, definition: &Json) -> Vec<String> {
     let name = "team-a.mail".parse().unwrap();
-    let faults = settings.definitions.read(&name, definition).map(|_| ()).unwrap_err();
+    let faults = settings.definitions.prepare(&name, definition, None).map(|_| ()).unwrap_err();
     faults.into_iter().map(|fault| format!("{}: {}", fault.place, fault.message)).collect()
 }
 
@@ -31,7 +31,7 @@ fn a_definition_is_read_as_a_section_over_the_defaults() {
     );
     let definition = json!({ "upstream": "https://api.partner.example/", "leak": { "burst": 3 } });
     let name = "file".parse().unwrap();
-    let read = settings.definitions.read(&name, &definition).unwrap_or_else(|faults| unreachable!("{faults:?}"));
+    let read = settings.definitions.read(&name, &definition, None).unwrap_or_else(|faults| unreachable!("{faults:?}"));
     let configured = &settings.buckets["file"];
     assert_eq!(read.settings(Durability::Process), configured.settings(Durability::Process));
     assert_ne!(read.upstream, configured.upstream, "a private address is for the operator to allow");
@@ -42,7 +42,7 @@ fn no_credential_of_the_defaults_goes_to_an_upstream_of_others() {
     let with = |defaults: &str| {
         settings(&format!("[define]\nupstreams = [\"https://a.example\"]\n[defaults]\n{defaults}"))
             .definitions
-            .read(&"b".parse().unwrap(), &json!({ "upstream": "https://a.example/" }))
+            .read(&"b".parse().unwrap(), &json!({ "upstream": "https://a.example/" }), None)
             .unwrap_or_else(|faults| unreachable!("{faults:?}"))
             .upstream
     };

@@ -18,11 +18,17 @@ pub trait Definitions: Send + Sync {
     /// As far as it is known here.
     fn get(&self, bucket: &str) -> Option<Arc<Definition>>;
 
-    /// What a definition comes to.
+    /// Reads a definition that was sent. One that says nothing of credentials keeps those of `before`, as long as it is
+    /// for the same origin.
     ///
     /// # Errors
     /// All that is wrong with it.
-    fn read(&self, bucket: &BucketName, definition: &Json) -> Result<BucketSettings, Vec<DefinitionError>>;
+    fn prepare(
+        &self,
+        bucket: &BucketName,
+        document: &Json,
+        before: Option<&Definition>,
+    ) -> Result<PreparedDefinition, Vec<DefinitionError>>;
 
     /// Whether the name of its upstream leads to an address that may not be called, now. Each call looks again.
     fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool>;
@@ -36,6 +42,16 @@ pub trait Definitions: Send + Sync {
     /// As `follow`, once for all who ask at about the same time, and at most 20 times a second. What was defined before
     /// the call is known when it returns.
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>>;
+}
+
+/// A definition that may be stored.
+#[derive(Clone, Debug)]
+pub struct PreparedDefinition {
+    /// Less its credentials.
+    pub definition: Json,
+    pub sealed: Option<String>,
+    /// What it comes to.
+    pub settings: BucketSettings,
 }
 
 /// One thing that is wrong with a definition.

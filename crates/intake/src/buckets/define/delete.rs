@@ -31,7 +31,7 @@ pub(crate) struct Deletion {
     params(parameters::Bucket, parameters::IfMatch, Deletion),
     responses((status = 204, description = "Deleted"), responses::OfBucketDeletion)
 )]
-pub(crate) async fn delete(
+pub(crate) async fn delete_bucket(
     State(intake): State<Intake>,
     NewBucketAccess { caller, name, definitions, .. }: NewBucketAccess<Define>,
     Params(Deletion { purge }): Params<Deletion>,

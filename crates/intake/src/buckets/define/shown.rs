@@ -16,16 +16,21 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 
-/// A bucket, and how it was defined.
+/// A bucket; one that was defined at run time has its definition.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownBucket {
     #[serde(flatten)]
     state: BucketState,
-    /// What was PUT, without defaults. Null: the bucket is configured, or the key lacks the scope `define`.
-    #[schema(required, value_type = Option<Object>)]
+    /// What was PUT, without defaults and credentials. Missing: the bucket is configured, or the key lacks the scope
+    /// `define`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     definition: Option<Value>,
-    /// The id of the key that defined it last. Null: the bucket is configured, or there were no keys.
-    #[schema(required)]
+    /// Whether calls carry credentials that were PUT; they are never shown. Missing: the bucket is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_credentials: Option<bool>,
+    /// The id of the key that defined it last. Missing: the bucket is configured, or there were no keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
     defined_by: Option<String>,
 }
 
@@ -62,6 +67,7 @@ fn response(state: BucketState, bucket: &Bucket, caller: &Caller, definition: Op
     let shown = ShownBucket {
         state,
         definition: definition.filter(|_| caller.may(Scope::Define)).map(|definition| definition.definition.clone()),
+        has_credentials: definition.map(|definition| definition.sealed.is_some()),
         defined_by: definition.and_then(|definition| definition.by.clone()),
     };
     let mut response = Json(shown).into_response();
