@@ -1,17 +1,18 @@
 //! The name of a replica in Redis.
 
 use std::process;
+use std::sync::Arc;
 
 use dripfeed_bucket::Consumer;
 
 /// What a process's replicas are called; each life of each of them adds its own ending.
 #[derive(Clone, Debug)]
-pub(crate) struct ConsumerName(String);
+pub(crate) struct ConsumerName(Arc<str>);
 
 impl ConsumerName {
     /// The configured name, or the host's and the process's.
     pub(crate) fn new(configured: Option<&str>) -> Self {
-        Self(configured.map_or_else(host_and_process, str::to_owned))
+        Self(configured.map_or_else(|| host_and_process().into(), Arc::from))
     }
 
     /// A name that no replica had before: one that was declared dead must not be taken for the one that comes after it,

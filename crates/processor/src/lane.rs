@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct Lane {
     context: Arc<LaneContext>,
     name: ConsumerName,
-    settings: ProcessorSettings,
+    settings: Arc<ProcessorSettings>,
 }
 
 /// How a replica's life in a bucket ends.
@@ -54,7 +54,7 @@ enum TakesEnd {
 }
 
 impl Lane {
-    pub(crate) const fn new(context: Arc<LaneContext>, name: ConsumerName, settings: ProcessorSettings) -> Self {
+    pub(crate) const fn new(context: Arc<LaneContext>, name: ConsumerName, settings: Arc<ProcessorSettings>) -> Self {
         Self { context, name, settings }
     }
 

@@ -28,7 +28,7 @@ pub struct Processor {
 }
 
 struct Inner {
-    settings: ProcessorSettings,
+    settings: Arc<ProcessorSettings>,
     name: ConsumerName,
     connector: Connector,
     metrics: Metrics,
@@ -45,7 +45,7 @@ impl Processor {
         let inner = Inner {
             name: ConsumerName::new(settings.name.as_deref()),
             metrics: Metrics::register(registry, settings.histograms_by_bucket),
-            settings,
+            settings: Arc::new(settings),
             connector,
             lanes: Mutex::new(Some(BTreeMap::new())),
             tasks: TaskTracker::new(),
@@ -132,7 +132,7 @@ impl Inner {
         let name = bucket.name().clone();
         let metrics = self.metrics.of(bucket.name());
         let context = Arc::new(LaneContext::new(bucket, Route::new(&self.connector, upstream), metrics));
-        let lane = Lane::new(Arc::clone(&context), self.name.clone(), self.settings.clone());
+        let lane = Lane::new(Arc::clone(&context), self.name.clone(), Arc::clone(&self.settings));
         let inner = Arc::clone(self);
         self.tasks.spawn(async move {
             keep_running(lane).await;

@@ -40,7 +40,7 @@ pub(crate) struct EffectiveSettings {
     pub(crate) overrides: Overrides,
     configured: Arc<BucketSettings>,
     /// The configured ones, changed.
-    pub(crate) settings: BucketSettings,
+    pub(crate) settings: Arc<BucketSettings>,
     /// What lets calls pass. None: as fast as the upstream answers.
     pub(crate) pace: Option<Plan>,
     /// Where the state of the pace is.
@@ -55,11 +55,12 @@ const UNKNOWN_VERSION: &str = "-";
 
 impl EffectiveSettings {
     fn new(configured: BucketSettings, pace_key: String, is_defined: bool) -> Self {
+        let configured = Arc::new(configured);
         let effective = Self {
             version: if is_defined { UNKNOWN_VERSION.to_owned() } else { String::new() },
             overrides: Overrides::default(),
-            settings: configured.clone(),
-            configured: Arc::new(configured),
+            settings: Arc::clone(&configured),
+            configured,
             pace: None,
             pace_key,
             configured_limits: BucketLimits::default(),
@@ -70,7 +71,12 @@ impl EffectiveSettings {
 
     /// All that follows from what is configured and what was changed is worked out here.
     fn applied(self) -> Self {
-        let (settings, limits) = self.overrides.over(&self.configured, &self.configured_limits);
+        let (mut settings, mut limits) = (Arc::clone(&self.configured), self.configured_limits.clone());
+        // Most buckets have what is configured, and once.
+        if !self.overrides.is_empty() {
+            let (changed, changed_limits) = self.overrides.over(&settings, &limits);
+            (settings, limits) = (Arc::new(changed), changed_limits);
+        }
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
         Self { settings, pace, limits, ..self }
     }

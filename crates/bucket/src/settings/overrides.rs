@@ -69,6 +69,10 @@ impl Overrides {
         (to.settings, to.limits)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The fields of the control hash: a value to set, or None to go back.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, Option<String>)> {
         self.iter().map(|(setting, value)| (setting.place().1, value.map(text)))

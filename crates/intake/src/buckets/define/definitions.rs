@@ -18,8 +18,8 @@ pub trait Definitions: Send + Sync {
     /// As far as it is known here.
     fn get(&self, bucket: &str) -> Option<Arc<Definition>>;
 
-    /// Reads a definition that was sent. One that says nothing of credentials keeps those of `before`, as long as it is
-    /// for the same origin.
+    /// Reads a definition that was sent. One that says nothing of credentials keeps those of `before` where it has the
+    /// same origin.
     ///
     /// # Errors
     /// All that is wrong with it.
