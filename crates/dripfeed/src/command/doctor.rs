@@ -82,7 +82,7 @@ async fn all_buckets(store: &Store, settings: &Settings) -> Result<Vec<Bucket>, 
                     buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));
                 }
                 Err(_) => {
-                    output::say(format_args!("{}: not checked: its definition isn't accepted", definition.bucket))
+                    output::say(format_args!("{}: not checked: its definition isn't accepted", definition.bucket));
                 }
             }
         }

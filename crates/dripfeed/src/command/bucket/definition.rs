@@ -13,7 +13,7 @@ pub(super) struct DefinitionArgs {
     /// File with its definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON
     #[arg(long, value_name = "FILE", required_unless_present = "upstream")]
     file: Option<PathBuf>,
-    /// Address to call: https://api.example.com/v1/mail
+    /// Address to call, as `upstream` of a section
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Calls per time: 10/s

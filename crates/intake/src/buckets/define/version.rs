@@ -70,8 +70,14 @@ mod tests {
 
     #[test]
     fn a_change_is_made_only_to_the_version_that_is_named() {
-        let definition =
-            Definition { bucket: "b".parse().unwrap(), version: 17, incarnation: 5, by: None, definition: json!({}) };
+        let definition = Definition {
+            bucket: "b".parse().unwrap(),
+            version: 17,
+            incarnation: 5,
+            by: None,
+            definition: json!({}),
+            sealed: None,
+        };
         let holds = |value: &'static str, definition| {
             let headers = HeaderMap::from_iter([(header::IF_MATCH, HeaderValue::from_static(value))]);
             IfMatch::of(&headers).unwrap().check(definition).is_ok()
