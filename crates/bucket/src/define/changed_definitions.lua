@@ -1,7 +1,7 @@
 -- Returns the definitions that were changed since a version, a page of them; deleted ones by their names.
 --
 -- needs: now, budget
--- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
+-- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)
 -- ARGV  1 the epoch that its caller knows ('': none)  2 the version that it knows (0: none)  3 the most to return
 -- Result  { epoch, number of definitions, 1 where these begin with the first of all: what its caller knows is from
 --         another time, else 0, 1 where more follow, else 0,

@@ -134,7 +134,7 @@ impl KnownDefinitions {
 
     async fn ask(&self, store: &Store) -> Result<Page, BucketError> {
         let keys = DefinitionKeys::new(store.prefix());
-        let mut call = SCRIPT.on(&keys.all());
+        let mut call = SCRIPT.on(&[&keys.definitions, &keys.changed, &keys.state]);
         call.arg(&self.epoch).arg(self.version).arg(PAGE);
         let store = store.clone().for_key(&keys.definitions);
         let mut reply = Reply::new("changed_definitions", store.run::<Value>(&call).await?)?;

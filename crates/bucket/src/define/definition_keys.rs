@@ -20,7 +20,7 @@ impl DefinitionKeys {
         Self { definitions: key("definitions"), changed: key("changed"), state: key("state"), deleted: key("deleted") }
     }
 
-    /// In the order of the scripts' KEYS.
+    /// In the order of the KEYS of scripts that change them.
     pub(crate) fn all(&self) -> [&String; 4] {
         [&self.definitions, &self.changed, &self.state, &self.deleted]
     }
