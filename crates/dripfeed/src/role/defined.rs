@@ -117,3 +117,14 @@ impl DefinedBuckets {
         self.0.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_looks_come_within_the_second_that_is_promised() {
+        assert!([EVERY].iter().all(|every| *every * 2 < Duration::from_secs(1)));
+        assert!([BETWEEN_ASKS].iter().all(|between| *between * 20 <= Duration::from_secs(1)));
+    }
+}
