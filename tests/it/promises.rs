@@ -1,6 +1,7 @@
 //! The promises of the design, a module each, over real Redis; those about death and pauses with real processes.
 
 mod a_dead_replicas_jobs_are_back_within_the_lease;
+mod a_definition_holds_everywhere_within_1_s;
 mod a_flow_keeps_its_own_pace;
 mod a_higher_priority_goes_first;
 mod a_job_never_leaves_the_stream_before_it_is_settled;

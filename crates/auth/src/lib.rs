@@ -14,5 +14,5 @@ mod selector;
 pub use api_keys::{ApiKey, ApiKeys};
 pub use browser_attacks::{Hosts, is_same_origin};
 pub use caller::{Caller, DRIPFEED_KEY};
-pub use scopes::{Operate, Permission, Read, Scope, Submit};
+pub use scopes::{Define, Operate, Permission, Read, Scope, Submit};
 pub use selector::{BucketSet, Selector, ServiceSet};

@@ -13,10 +13,13 @@ pub enum Scope {
     Inspect,
     /// Change, pause, cancel, replay, delete; register services.
     Operate,
+    /// Create, define and delete buckets at run time. Not contained in `operate`: who defines a bucket chooses whom it
+    /// calls.
+    Define,
 }
 
 impl Scope {
-    pub const ALL: [Self; 4] = [Self::Submit, Self::Read, Self::Inspect, Self::Operate];
+    pub const ALL: [Self; 5] = [Self::Submit, Self::Read, Self::Inspect, Self::Operate, Self::Define];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -25,6 +28,7 @@ impl Scope {
             Self::Read => "read",
             Self::Inspect => "inspect",
             Self::Operate => "operate",
+            Self::Define => "define",
         }
     }
 }
@@ -42,6 +46,8 @@ pub struct Submit;
 pub struct Read;
 #[derive(Debug)]
 pub struct Operate;
+#[derive(Debug)]
+pub struct Define;
 
 impl Permission for Submit {
     const SCOPE: Scope = Scope::Submit;
@@ -55,5 +61,10 @@ impl Permission for Read {
 
 impl Permission for Operate {
     const SCOPE: Scope = Scope::Operate;
+    const CHANGES: bool = true;
+}
+
+impl Permission for Define {
+    const SCOPE: Scope = Scope::Define;
     const CHANGES: bool = true;
 }

@@ -32,8 +32,18 @@ impl Bucket {
     /// Nothing is asked of Redis yet.
     #[must_use]
     pub fn new(store: Store, settings: BucketSettings) -> Self {
+        Self::of_incarnation(store, settings, None)
+    }
+
+    /// One that was defined at run time: for nobody while it isn't open ([`Bucket::open`]), or once it is closed.
+    #[must_use]
+    pub fn defined(store: Store, settings: BucketSettings, incarnation: u64) -> Self {
+        Self::of_incarnation(store, settings, Some(incarnation))
+    }
+
+    fn of_incarnation(store: Store, settings: BucketSettings, incarnation: Option<u64>) -> Self {
         let name = settings.name.clone();
-        let redis_bucket = Arc::new(RedisBucket::new(store, settings));
+        let redis_bucket = Arc::new(RedisBucket::new(store, settings, incarnation));
         Self {
             admissions: Admissions::start(&redis_bucket),
             outcome_waiters: Arc::new(OutcomeWaiters::new(redis_bucket.clone())),
@@ -51,6 +61,12 @@ impl Bucket {
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.redis_bucket.settings()
+    }
+
+    /// Of one that was defined at run time.
+    #[must_use]
+    pub fn incarnation(&self) -> Option<u64> {
+        self.redis_bucket.incarnation
     }
 
     /// What an admitted job survives, by what Redis was last found to give.
@@ -203,6 +219,16 @@ impl Buckets {
     /// Those with such names, in their order.
     pub fn among(&self, has: impl Fn(&str) -> bool) -> Vec<Bucket> {
         self.0.load().values().filter(|bucket| has(bucket.name().as_str())).cloned().collect()
+    }
+
+    /// These come, instead of others of their names, and `gone` leave.
+    pub fn change(&self, buckets: &[Bucket], gone: &[BucketName]) {
+        self.0.rcu(|before| {
+            let mut all = BTreeMap::clone(before);
+            gone.iter().for_each(|name| drop(all.remove(name)));
+            all.extend(buckets.iter().map(|bucket| (bucket.name().clone(), bucket.clone())));
+            all
+        });
     }
 
     pub fn replace(&self, buckets: impl IntoIterator<Item = Bucket>) {

@@ -32,6 +32,9 @@ pub enum BucketError {
     /// Settings were changed again each time that they were known.
     #[error("the settings of the bucket change faster than they can be followed: ask again")]
     Changing,
+    /// Of a bucket that was defined at run time.
+    #[error("the bucket was deleted, or created again, or isn't ready yet")]
+    Gone,
     /// The bucket is closing: the process is about to end.
     #[error("the bucket is closing")]
     Closing,

@@ -4,14 +4,15 @@
 //! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
 //! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes,
 //! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it, `history` keeps its last day.
-//! `schedule` submits jobs at their times, `outbox`
-//! gives other buckets the ends of jobs. `settings` are configured, or changed at run time. `script` and `kind` have
-//! what the scripts share, and what differs between a stream and a list.
+//! `schedule` submits jobs at their times, `outbox` gives other buckets the ends of jobs. `define` has the buckets that
+//! are defined at run time. `settings` are configured, or changed at run time. `script` and `kind` have what the
+//! scripts share, and what differs between a stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 
 mod admission;
 mod bucket;
+mod define;
 mod deliver;
 mod ended;
 mod error;
@@ -29,6 +30,12 @@ pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
 pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, RefusalReason, Refused};
 pub use bucket::{Bucket, Buckets};
+pub use define::changed_definitions::{DefinitionChange, KnownDefinitions};
+pub use define::close_bucket::Closed;
+pub use define::definition::Definition;
+pub use define::open_bucket::Opened;
+pub use define::place_is_taken::place_is_taken;
+pub use define::put_definition::{DefinitionBounds, NewDefinition, PutDefinition};
 pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;
 pub use deliver::replica::{Consumer, Life, Replica};

@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Push(push::Arguments),
     /// Show all buckets, or one
     Buckets(buckets::Arguments),
+    /// Create, change, show or delete a bucket at run time
+    Bucket(bucket::Arguments),
     /// Watch the buckets in the terminal, live
     Top(top::Arguments),
     /// Show what happened in a bucket over the last minutes, hour or day
@@ -103,6 +105,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Config(arguments) => config::run(&arguments, &layers),
         Command::Push(arguments) => push::run(arguments).await,
         Command::Buckets(arguments) => buckets::run(&arguments).await,
+        Command::Bucket(arguments) => bucket::run(arguments).await,
         Command::Top(arguments) => top::run(arguments).await,
         Command::History(arguments) => history::run(&arguments).await,
         Command::Report(arguments) => report::run(&arguments).await,

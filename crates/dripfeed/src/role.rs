@@ -2,6 +2,7 @@
 
 mod buckets;
 mod connect;
+mod defined;
 pub(crate) mod drain;
 mod grpc;
 mod history;

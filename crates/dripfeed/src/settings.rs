@@ -6,6 +6,7 @@
 
 mod bucket;
 mod config_error;
+mod define;
 mod deserialize;
 mod grpc;
 mod intake;
@@ -32,6 +33,8 @@ use dripfeed_store::RedisSettings;
 
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
+pub(crate) use self::define::definition::DefinitionReader;
+pub(crate) use self::define::definition_fault::DefinitionFault;
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::{DashboardPlace, IntakeRole};
 pub(crate) use self::key::check_id as check_key_id;
@@ -43,6 +46,7 @@ pub(crate) use self::secret::read_secret;
 pub(crate) use self::trace::TraceSettings;
 
 use self::read::Reader;
+use self::selector::KnownNames;
 use self::tree::Tree;
 
 /// The settings of all roles; each takes its part.
@@ -57,10 +61,15 @@ pub(crate) struct Settings {
     pub(crate) trace: Option<TraceSettings>,
     pub(crate) keys: Vec<ApiKey>,
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
+    /// Of buckets that are defined at run time.
+    pub(crate) definitions: DefinitionReader,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,
     tree: Tree,
 }
+
+const SECTIONS: [&str; 10] =
+    ["keys", "redis", "intake", "grpc", "processor", "define", "log", "trace", "buckets", "defaults"];
 
 impl Settings {
     /// Reads all layers.
@@ -80,25 +89,20 @@ impl Settings {
     /// None comes with an error.
     fn of(tree: Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<Self> {
         let mut reader = Reader::new(&tree, errors);
-        reader.refuse_unknown_sections(&[
-            "keys",
-            "redis",
-            "intake",
-            "grpc",
-            "processor",
-            "log",
-            "trace",
-            "buckets",
-            "defaults",
-        ]);
+        reader.refuse_unknown_sections(&SECTIONS);
         let buckets = bucket::read(&mut reader);
         bucket::check_targets(&mut reader, &buckets);
-        let keys = key::read(&mut reader, &buckets);
+        let define = define::read(&mut reader);
+        let names = KnownNames {
+            configured: &buckets,
+            others_may_come: define.as_ref().is_none_or(|define| !define.upstreams.is_empty()),
+        };
+        let keys = key::read(&mut reader, names);
         let redis = redis::read(&mut reader);
         redis::check_keys(&mut reader, redis.as_ref(), &buckets);
         let intake = intake::read(&mut reader, anyone_may_call);
         let grpc = grpc::read(&mut reader, anyone_may_call);
-        let processor = processor::read(&mut reader, redis.as_ref(), &buckets);
+        let processor = processor::read(&mut reader, redis.as_ref(), names);
         let log = log::read(&mut reader);
         let trace = trace::read(&mut reader);
         let buckets = buckets.into_iter().filter_map(|(name, bucket)| Some((name, bucket?))).collect();
@@ -111,6 +115,7 @@ impl Settings {
             trace: trace?,
             keys,
             buckets,
+            definitions: DefinitionReader::new(define?, &tree),
             anyone_may_call,
             tree,
         })

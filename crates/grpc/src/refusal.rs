@@ -14,6 +14,7 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
             Status::unavailable("Redis is unavailable; retry later")
         }
         BucketError::Store(_) | BucketError::Changing => Status::unavailable("Redis is unavailable; retry later"),
+        BucketError::Gone => Status::not_found("the bucket was deleted"),
         BucketError::Closing => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
         BucketError::Reply { .. }
         | BucketError::Cursor(_)

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod change;
+pub(crate) mod define;
 pub(crate) mod doctor;
 pub(crate) mod flows;
 pub(crate) mod history;

@@ -87,7 +87,7 @@ async fn check_and_submit(intake: &Intake, request: Request<Body>) -> Result<Res
         return Err(Problem::draining());
     }
     let (parts, body) = request.into_parts();
-    let access = BucketAccess::of(bucket_of(parts.uri.path()).unwrap_or_default(), &parts.headers, intake)?;
+    let access = BucketAccess::of(bucket_of(parts.uri.path()).unwrap_or_default(), &parts.headers, intake).await?;
     let ClientIp(address) = ClientIp::of(&parts, intake);
     single::put(intake, access, address, parts.headers, body).await
 }

@@ -1,6 +1,6 @@
 //! The state shared by all handlers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::{Buckets, INSTALLATION};
@@ -9,6 +9,7 @@ use dripfeed_limit::Services;
 use dripfeed_trace::Tracer;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use crate::buckets::define::definitions::Definitions;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
@@ -34,6 +35,8 @@ struct IntakeState {
     streams: WaitLimit,
     readings: Readings,
     redis: RedisServers,
+    /// Nothing: no buckets can be defined at run time.
+    definitions: OnceLock<Arc<dyn Definitions>>,
     /// Locked by the examination of a bucket: each reads all of its jobs.
     examining: Mutex<()>,
 }
@@ -66,6 +69,7 @@ impl Intake {
             streams,
             readings,
             redis,
+            definitions: OnceLock::new(),
             examining: Mutex::default(),
         });
         Self(state, Tracer::default())
@@ -79,6 +83,16 @@ impl Intake {
 
     pub(crate) const fn tracer(&self) -> &Tracer {
         &self.1
+    }
+
+    /// Has buckets that are defined at run time, from now on.
+    pub fn follow(&self, definitions: Arc<dyn Definitions>) {
+        // Once is enough.
+        let _ = self.0.definitions.set(definitions);
+    }
+
+    pub(crate) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
+        self.0.definitions.get().cloned()
     }
 
     pub(crate) fn settings(&self) -> &IntakeSettings {

@@ -26,6 +26,7 @@ mod settings;
 mod shares;
 mod submit;
 
+pub use buckets::define::definitions::{DefinitionError, Definitions, PreparedDefinition};
 pub use front::Front;
 pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;

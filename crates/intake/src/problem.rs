@@ -5,6 +5,7 @@
 
 mod bucket;
 mod code;
+mod definitions;
 mod members;
 mod services;
 #[cfg(test)]

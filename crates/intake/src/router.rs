@@ -19,6 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use crate::buckets::define::{delete as delete_bucket, put, shown};
 use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale};
 use crate::events;
 use crate::installation::{key, redis};
@@ -156,7 +157,7 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(cancel_many::cancel_many))
         .routes(routes!(job::job, cancel::cancel))
         .routes(routes!(buckets::buckets))
-        .routes(routes!(buckets::bucket, change::change))
+        .routes(routes!(shown::bucket, put::define_bucket, delete_bucket::delete_bucket, change::change))
         .routes(routes!(audit::audit))
         .routes(routes!(doctor::doctor))
         .routes(routes!(flows::flows))

@@ -5,6 +5,7 @@
 
 pub(crate) mod admit;
 pub(crate) mod batch;
+mod current_bucket;
 pub(crate) mod options;
 pub(crate) mod priority;
 pub(crate) mod proxy;

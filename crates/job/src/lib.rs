@@ -22,7 +22,7 @@ mod wire;
 
 pub use chain::{Chain, OutcomeTargets};
 pub use group::Group;
-pub use names::{BucketName, JobId};
+pub use names::{BadBucketName, BucketName, JobId};
 pub use outcome::answer::{UpstreamAnswer, Verdict};
 pub use outcome::retry::Retry;
 pub use outcome::state::JobState;

@@ -209,6 +209,8 @@ impl Lane {
                     }
                 }
                 Ok(Take::Fenced) => return TakesEnd::Fenced,
+                // It was deleted, and this lane is about to be stopped.
+                Err(BucketError::Gone) => self.rest(LOOK).await,
                 Err(error) => self.rest(outage.failed(&error)).await,
             }
         }

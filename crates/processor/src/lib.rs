@@ -26,6 +26,7 @@ mod upstream;
 pub use processor::Processor;
 pub use settings::ProcessorSettings;
 pub use upstream::connector::{Connector, ConnectorError};
+pub use upstream::pattern::{BadUpstreamPattern, UpstreamPattern};
 pub use upstream::root_certs::{BadRootCerts, RootCerts};
 pub use upstream::signature::{BadSigningSecret, SigningSecret};
 pub use upstream::{BadUpstream, Upstream, UpstreamSettings};

@@ -59,7 +59,7 @@ impl Processor {
     /// Takes and calls until `stop`, then drains; returns at most about two seconds after the drain time. A processor
     /// runs once.
     pub async fn run(&self, lanes: Vec<(Bucket, Upstream)>, stop: CancellationToken) {
-        self.reconcile(lanes);
+        self.serve(lanes, &[]);
         tokio::select! {
             () = stop.cancelled() => {}
             never = keep_sweeping(|| self.inner.all_lanes()) => match never {},
@@ -79,21 +79,25 @@ impl Processor {
         let mut before = std::mem::take(lanes);
         for (bucket, upstream) in wanted {
             let name = bucket.name().clone();
-            let context = match before.remove(&name) {
-                Some(context) if is_same_place(context.bucket(), &bucket) => {
-                    self.inner.change(&context, &bucket, upstream);
-                    context
-                }
-                Some(context) => {
-                    context.stop();
-                    self.inner.start(bucket, upstream)
-                }
-                None => self.inner.start(bucket, upstream),
-            };
+            let context = self.inner.lane(before.remove(&name), bucket, upstream);
             lanes.insert(name, context);
         }
         for context in before.into_values() {
             context.stop();
+        }
+    }
+
+    /// Serves these buckets besides, otherwise than before where they run, and drains those that are `gone`.
+    pub fn serve(&self, wanted: Vec<(Bucket, Upstream)>, gone: &[BucketName]) {
+        let mut lanes = self.inner.lanes();
+        let Some(lanes) = lanes.as_mut() else { return };
+        for context in gone.iter().filter_map(|name| lanes.remove(name)) {
+            context.stop();
+        }
+        for (bucket, upstream) in wanted {
+            let name = bucket.name().clone();
+            let context = self.inner.lane(lanes.remove(&name), bucket, upstream);
+            lanes.insert(name, context);
         }
     }
 }
@@ -105,6 +109,26 @@ impl Inner {
 
     fn all_lanes(&self) -> Vec<Arc<LaneContext>> {
         self.lanes().iter().flat_map(BTreeMap::values).cloned().collect()
+    }
+
+    /// Where it runs already, at the same place, it goes on.
+    fn lane(
+        self: &Arc<Self>,
+        running: Option<Arc<LaneContext>>,
+        bucket: Bucket,
+        upstream: Upstream,
+    ) -> Arc<LaneContext> {
+        match running {
+            Some(context) if context.bucket().is_same(&bucket) => {
+                self.change(&context, &bucket, upstream);
+                context
+            }
+            Some(context) => {
+                context.stop();
+                self.start(bucket, upstream)
+            }
+            None => self.start(bucket, upstream),
+        }
     }
 
     fn start(self: &Arc<Self>, bucket: Bucket, upstream: Upstream) -> Arc<LaneContext> {
@@ -138,12 +162,6 @@ impl Inner {
             context.reroute(Route::new(&self.connector, upstream));
         }
     }
-}
-
-/// Whether two buckets of one name are one in Redis.
-fn is_same_place(one: &Bucket, other: &Bucket) -> bool {
-    let (one, other) = (one.settings(), other.settings());
-    one.kind == other.kind && one.key == other.key
 }
 
 /// A lane that panics is a bug; its bucket must not stand still for it.

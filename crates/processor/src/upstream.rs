@@ -2,6 +2,7 @@
 
 mod checks;
 pub(crate) mod connector;
+pub(crate) mod pattern;
 pub(crate) mod root_certs;
 mod shared_clients;
 pub(crate) mod signature;

@@ -32,7 +32,10 @@ tiers = [{ kind = "bucket", rate = "100/s", burst = 100 }]
 [buckets.list]
 kind = "list"
 upstream = "{upstream}"
+[define]
+upstreams = ["https://api.partner.example"]
 "#;
+const DEFINITION: &str = r#"{"upstream":"https://api.partner.example/"}"#;
 /// Enough to see each key.
 const ROUNDS: Duration = Duration::from_secs(15);
 const RULES: &str = r#"{"policies":[{"id":"each","key":["caller"],"tiers":[{"kind":"bucket","rate":"100/m"}]}]}"#;
@@ -65,6 +68,11 @@ pub(crate) async fn work(intake: &Client) {
     }
     let schedule = intake.request(Method::PUT, "/v1/buckets/stream/schedules/often");
     intake.call(schedule, r#"{"every":"1s","job":{"body":"200"}}"#).await.expect("an answer");
+    for bucket in ["defined", "deleted"] {
+        let path = format!("/v1/buckets/{bucket}");
+        intake.call(intake.request(Method::PUT, &path), DEFINITION).await.expect("an answer");
+    }
+    intake.call(intake.request(Method::DELETE, "/v1/buckets/deleted"), "").await.expect("an answer");
     for change in ["pause", "resume"] {
         intake.post(&format!("/v1/buckets/stream/{change}"), "").await.expect("an answer");
     }

@@ -143,3 +143,43 @@ async fn what_cannot_work_in_a_cluster_is_refused_with_a_reason() {
     let (code, told) = checked(&cluster.url(), "").await;
     assert!(code == Some(78) && told.contains("allkeys-lru"), "{code:?} {told}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn buckets_are_defined_and_deleted_whichever_node_has_them() {
+    let cluster = TestCluster::start(3, 0, "").await;
+    let names = one_on_each(&cluster).await;
+    let store = cluster.store(Durability::Everysec).await;
+    let bounds = DefinitionBounds { most: 10, bytes: 1 << 30 };
+    let (mut known, definition) = (KnownDefinitions::default(), json!({ "upstream": "https://a.example/" }));
+    for name in names.values() {
+        let bucket = name.parse().unwrap();
+        assert!(!place_is_taken(&store, &bucket).await.unwrap());
+        let new = NewDefinition {
+            bucket: &bucket,
+            known: None,
+            capacity_bytes: 1 << 20,
+            by: None,
+            definition: &definition,
+            sealed: None,
+        };
+        assert!(matches!(new.put(&store, bounds).await.unwrap(), PutDefinition::Done { .. }));
+    }
+    assert_eq!(known.follow(&store).await.unwrap().len(), names.len());
+    for name in names.values() {
+        let defined = known.get(name).unwrap();
+        let bucket = Bucket::defined(store.clone(), settings(name, Kind::Stream), defined.incarnation);
+        assert!(matches!(bucket.admit(buckets::job("early")).await, Err(BucketError::Gone)), "it isn't open");
+        assert_eq!(bucket.open().await.unwrap(), Opened::Open);
+        let idempotency_key = dripfeed_job::idempotency::IdempotencyKey::parse("k").ok();
+        submit(&bucket, dripfeed_job::Submission { idempotency_key, ..buckets::job("x") }).await;
+        assert_eq!(bucket.close().await.unwrap(), Closed::Jobs(1));
+        assert_eq!(bucket.purge().await.unwrap(), 1);
+        assert_eq!(bucket.close().await.unwrap(), Closed::Done);
+        assert!(matches!(bucket.admit(buckets::job("late")).await, Err(BucketError::Gone)));
+        assert!(defined.delete(&store).await.unwrap());
+        assert!(!defined.delete(&store).await.unwrap());
+    }
+    let gone = known.follow(&store).await.unwrap();
+    assert!(gone.iter().all(|change| matches!(change, DefinitionChange::Deleted(_))), "{gone:?}");
+    assert_eq!((gone.len(), known.iter().count()), (names.len(), 0));
+}

@@ -169,6 +169,13 @@ pub async fn release_place(store: &Store, place: &BucketPlace) -> Result<(), Buc
 }
 
 impl Bucket {
+    /// Whether both are one in Redis.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let place = |bucket: &Self| BucketPlace::from(&*bucket.settings());
+        self.incarnation() == other.incarnation() && place(self) == place(other)
+    }
+
     /// How many jobs are in the bucket. As [`Census::level`](crate::Census::level), for less.
     ///
     /// # Errors

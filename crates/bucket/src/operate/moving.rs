@@ -81,7 +81,7 @@ impl Mover {
             deliveries: u32::MAX,
             ..BucketSettings::clone(&into.settings())
         };
-        let redis_bucket = Arc::new(RedisBucket::new(store.clone(), settings));
+        let redis_bucket = Arc::new(RedisBucket::new(store.clone(), settings, None));
         let (place, into) = (place.clone(), into.clone());
         let position = MovePosition::first(place.kind);
         Self {

@@ -52,11 +52,14 @@ pub(crate) struct EffectiveSettings {
     pub(crate) limits: BucketLimits,
 }
 
+/// No script has it: what it answers to the first call shows whether the bucket is open.
+const UNKNOWN_VERSION: &str = "-";
+
 impl EffectiveSettings {
-    fn new(configured: BucketSettings, pace_key: String) -> Self {
+    fn new(configured: BucketSettings, pace_key: String, is_defined: bool) -> Self {
         let configured = Arc::new(configured);
         let effective = Self {
-            version: String::new(),
+            version: if is_defined { UNKNOWN_VERSION.to_owned() } else { String::new() },
             overrides: Overrides::default(),
             settings: Arc::clone(&configured),
             configured,
@@ -101,6 +104,8 @@ pub(crate) struct RedisBucket {
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
     pub(crate) scopes: ScopeKeys,
+    /// Of a bucket that was defined at run time.
+    pub(crate) incarnation: Option<u64>,
     /// As far as this process knows.
     effective: ArcSwap<EffectiveSettings>,
     /// Where the next run of retention goes on in the keyed jobs.
@@ -110,14 +115,16 @@ pub(crate) struct RedisBucket {
 }
 
 impl RedisBucket {
-    pub(crate) fn new(store: Store, settings: BucketSettings) -> Self {
+    pub(crate) fn new(store: Store, settings: BucketSettings, incarnation: Option<u64>) -> Self {
         let kind = settings.kind;
         let keys = Keys::new(store.prefix(), &settings.name, settings.key.as_deref(), kind);
         let scopes = ScopeKeys::new(store.prefix(), settings.name.as_str(), store.salt().clone());
+        let scopes = incarnation.map_or(scopes.clone(), |number| scopes.of_incarnation(number));
         let store = store.for_key(&keys.jobs());
-        let effective = ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers()));
+        let effective =
+            ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
         let (keyed_looked_at, last_look) = (AtomicU64::new(0), Mutex::default());
-        Self { store, keys, kind, scopes, effective, keyed_looked_at, last_look }
+        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look }
     }
 
     /// As configured.
@@ -171,10 +178,21 @@ impl RedisBucket {
         }
         reply.text()?;
         let fields = reply.array()?.fields()?;
+        self.check_incarnation(&fields)?;
         let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
         let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields));
         self.set(|before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before });
         Ok(None)
+    }
+
+    /// A bucket that was defined at run time is that of its incarnation, and no other of its name. A change of that
+    /// comes with a version, so that a caller that knows another one
+    /// is answered all that is in `control`.
+    fn check_incarnation(&self, fields: &[(String, String)]) -> Result<(), BucketError> {
+        let Some(incarnation) = self.incarnation else { return Ok(()) };
+        let found = fields.iter().find(|(name, _)| name == "incarnation").and_then(|(_, number)| number.parse().ok());
+        let is_closed = fields.iter().any(|(name, _)| name == "closed");
+        if found == Some(incarnation) && !is_closed { Ok(()) } else { Err(BucketError::Gone) }
     }
 
     fn set(&self, change: impl Fn(EffectiveSettings) -> EffectiveSettings) {

@@ -1,94 +1,107 @@
-//! A bucket's state, as several commands print it.
+//! `dripfeed bucket`: buckets that are defined at run time.
 
-use std::io;
+mod definition;
 
-use dripfeed_job::{duration, size};
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+use dripfeed_job::BucketName;
+use http::header::{CONTENT_TYPE, ETAG, IF_MATCH};
+use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value as Json;
 
+use self::definition::DefinitionArgs;
+use super::buckets::bucket_state;
+use crate::client::{ConnectionArgs, Server};
+use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 
-const COLUMNS: [Column; 11] = [
-    ("BUCKET", |bucket| shown(bucket, "/name")),
-    ("LEVEL", |bucket| of(bucket, "/level", "/capacity")),
-    ("BYTES", |bucket| format!("{} of {}", bytes(bucket, "/bytes"), bytes(bucket, "/capacity_bytes"))),
-    ("WAITING", |bucket| shown(bucket, "/waiting")),
-    ("IN FLIGHT", |bucket| shown(bucket, "/in_flight")),
-    ("PARKED", |bucket| shown(bucket, "/parked")),
-    ("DEAD", |bucket| shown(bucket, "/dead")),
-    ("OLDEST", |bucket| age(bucket, "/oldest_age_ms")),
-    ("IN/S", |bucket| shown(bucket, "/accepted_per_s")),
-    ("OUT/S", |bucket| shown(bucket, "/settled_per_s")),
-    ("PACE", pace),
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: BucketCommand,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum BucketCommand {
+    /// Create a bucket, or replace its definition
+    Put(Box<PutArgs>),
+    /// Show a bucket, with its definition and the version of that
+    Show { name: BucketName },
+    /// Delete a bucket that has no jobs
+    Delete {
+        name: BucketName,
+        /// Cancel its waiting and parked jobs first
+        #[arg(long)]
+        purge: bool,
+        /// Only if its definition has this version
+        #[arg(long, value_name = "VERSION")]
+        if_match: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+struct PutArgs {
+    name: BucketName,
+    #[command(flatten)]
+    definition: DefinitionArgs,
+    /// Only if its definition has this version
+    #[arg(long, value_name = "VERSION")]
+    if_match: Option<String>,
+}
+
+const DEFINITION: [Column; 3] = [
+    ("DEFINITION", |bucket| shown(bucket, "/definition")),
+    ("DEFINED BY", |bucket| shown(bucket, "/defined_by")),
+    ("VERSION", |bucket| shown(bucket, "/version")),
 ];
 
-const DETAILS: [Column; 5] = [
-    ("KIND", |bucket| shown(bucket, "/kind")),
-    ("MAX SHARE", |bucket| shown(bucket, "/max_share")),
-    ("REFUSED/S", |bucket| shown(bucket, "/refused_per_s")),
-    ("REPLICAS", replicas),
-    ("CHANGED", |bucket| changes(bucket)),
-];
-
-/// A line each.
-pub(super) fn print_all(buckets: &[Json], format: Format) -> io::Result<()> {
-    for bucket in buckets.iter().filter(|bucket| bucket["error"].is_object()) {
-        output::say(format_args!("{}: {}", shown(bucket, "/name"), shown(bucket, "/error/title")));
-    }
-    match format {
-        Format::Table => output::rows(&COLUMNS, buckets),
-        Format::Json => output::json(&buckets),
-    }
-}
-
-/// All about one.
-pub(super) fn print(bucket: &Json, format: Format) -> io::Result<()> {
-    match format {
-        Format::Table => output::sheet(&[COLUMNS.as_slice(), &DETAILS].concat(), bucket),
-        Format::Json => output::json(bucket),
-    }
-}
-
-fn of(bucket: &Json, part: &str, whole: &str) -> String {
-    format!("{} of {}", shown(bucket, part), shown(bucket, whole))
-}
-
-fn bytes(bucket: &Json, pointer: &str) -> String {
-    bucket.pointer(pointer).and_then(Json::as_u64).map_or_else(|| "-".to_owned(), size::show)
-}
-
-fn age(bucket: &Json, pointer: &str) -> String {
-    let ms = bucket.pointer(pointer).and_then(Json::as_u64);
-    // To the second, where milliseconds don't matter any more.
-    let ms = ms.map(|ms| if ms < 10_000 { ms } else { ms / 1000 * 1000 });
-    ms.map_or_else(|| "-".to_owned(), |ms| duration::show(std::time::Duration::from_millis(ms)))
-}
-
-fn pace(bucket: &Json) -> String {
-    let target = shown(bucket, "/pace/target");
-    match bucket.pointer("/pace/reason").and_then(Json::as_str) {
-        _ if bucket["paused"] == true => format!("{target}, paused"),
-        Some("held") => format!("{target}, throttled for {}", age(bucket, "/pace/held_for_ms")),
-        Some("no_rate") => "no rate".to_owned(),
-        Some("used_up") => format!("{target}, used up"),
-        Some(why @ ("refusals" | "timeouts")) => {
-            format!("{target}, at {}/s after {why}", shown(bucket, "/pace/effective_per_s"))
+pub(super) async fn run(Arguments { command, connection }: Arguments) -> Result<(), Failure> {
+    let server = connection.server()?;
+    match command {
+        BucketCommand::Put(put) => {
+            let definition = put.definition.read().map_err(|message| Failure::new(Exit::Usage, message))?;
+            let mut headers = if_match(put.if_match.as_deref())?;
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let path = format!("/v1/buckets/{}", put.name);
+            print(&server, Method::PUT, &path, headers, definition.to_string(), connection.output).await
         }
-        _ => target,
+        BucketCommand::Show { name } => {
+            let path = format!("/v1/buckets/{name}");
+            print(&server, Method::GET, &path, HeaderMap::new(), String::new(), connection.output).await
+        }
+        BucketCommand::Delete { name, purge, if_match: version } => {
+            let query = if purge { "?purge=true" } else { "" };
+            let path = format!("/v1/buckets/{name}{query}");
+            server.call(Method::DELETE, &path, if_match(version.as_deref())?, Bytes::new()).await?;
+            Ok(())
+        }
     }
 }
 
-fn replicas(bucket: &Json) -> String {
-    let replicas = bucket["replicas"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let lines = replicas
-        .iter()
-        .map(|replica| format!("{} ({} in flight)", shown(replica, "/consumer"), shown(replica, "/in_flight")));
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { "none: nothing is delivered".to_owned() } else { lines.join("\n") }
+fn if_match(version: Option<&str>) -> Result<HeaderMap, Failure> {
+    let tag = version.map(|version| HeaderValue::try_from(format!("\"{version}\""))).transpose();
+    let tag = tag.map_err(|_| Failure::new(Exit::Usage, "--if-match is no version"))?;
+    Ok(tag.into_iter().map(|tag| (IF_MATCH, tag)).collect())
 }
 
-fn changes(bucket: &Json) -> String {
-    match bucket["changes"].as_object() {
-        Some(changes) if !changes.is_empty() => bucket["changes"].to_string(),
-        _ => "-".to_owned(),
+async fn print(
+    server: &Server,
+    method: Method,
+    path: &str,
+    headers: HeaderMap,
+    body: String,
+    format: Format,
+) -> Result<(), Failure> {
+    let answer = server.call(method, path, headers, body.into()).await?;
+    let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+    let version = tag.map(|tag| Json::from(tag.trim_matches('"')));
+    let mut bucket: Json = answer.json()?;
+    bucket["version"] = version.unwrap_or_default();
+    bucket_state::print(&bucket, format)?;
+    if let Format::Table = format {
+        output::sheet(&DEFINITION, &bucket)?;
     }
+    Ok(())
 }

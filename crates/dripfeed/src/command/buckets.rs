@@ -1,9 +1,10 @@
 //! `dripfeed buckets [NAME]`
 
+pub(super) mod bucket_state;
+
 use clap::Args;
 use dripfeed_job::BucketName;
 
-use super::bucket;
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 
@@ -19,11 +20,11 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let server = arguments.connection.server()?;
     let output = arguments.connection.output;
     match &arguments.name {
-        Some(name) => bucket::print(&server.get(&format!("/v1/buckets/{name}")).await?, output)?,
+        Some(name) => bucket_state::print(&server.get(&format!("/v1/buckets/{name}")).await?, output)?,
         None => {
             let mut all = server.get("/v1/buckets").await?;
             let buckets = all["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-            bucket::print_all(&buckets, output)?;
+            bucket_state::print_all(&buckets, output)?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! part, so it may be stopped at any time.
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, Finding, stranded_jobs};
+use dripfeed_bucket::{Bucket, BucketPlace, Finding, KnownDefinitions, stranded_jobs};
 use dripfeed_job::BucketName;
 use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
@@ -39,9 +39,9 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
         output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
     }
     let (mut findings, mut checked_all) = (Vec::new(), true);
-    for (name, bucket) in &settings.buckets {
-        if arguments.bucket.as_ref().is_none_or(|wanted| wanted == name) {
-            let bucket = Bucket::new(store.clone(), bucket.settings(settings.redis.durability));
+    let buckets = all_buckets(&store, &settings).await?;
+    for bucket in &buckets {
+        if arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket.name()) {
             let examined = bucket.examine(arguments.repair).await?;
             findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
             for what in &examined.unchecked {
@@ -50,8 +50,8 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
             }
         }
     }
-    findings.extend(stranded(&store, &settings, arguments.bucket.as_ref()).await?);
-    let unknown = arguments.bucket.as_ref().filter(|wanted| !settings.buckets.contains_key(*wanted));
+    findings.extend(stranded(&store, &buckets, arguments.bucket.as_ref()).await?);
+    let unknown = arguments.bucket.as_ref().filter(|wanted| !buckets.iter().any(|bucket| bucket.name() == *wanted));
     if let Some(wanted) = unknown.filter(|_| findings.is_empty()) {
         return Err(Failure::new(
             Exit::Configuration,
@@ -67,9 +67,32 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     verdict(&findings, arguments.repair)
 }
 
+/// The configured ones, and those that are defined at run time.
+async fn all_buckets(store: &Store, settings: &Settings) -> Result<Vec<Bucket>, Failure> {
+    let durability = settings.redis.durability;
+    let configured = settings.buckets.values().map(|bucket| Bucket::new(store.clone(), bucket.settings(durability)));
+    let mut buckets: Vec<Bucket> = configured.collect();
+    if settings.definitions.is_on() {
+        let mut known = KnownDefinitions::default();
+        known.follow(store).await?;
+        for definition in known.iter().filter(|definition| !settings.buckets.contains_key(&definition.bucket)) {
+            match settings.definitions.read(&definition.bucket, &definition.definition, definition.sealed.as_deref()) {
+                Ok(bucket) => {
+                    let settings = bucket.settings(durability);
+                    buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));
+                }
+                Err(_) => {
+                    output::say(format_args!("{}: not checked: its definition isn't accepted", definition.bucket));
+                }
+            }
+        }
+    }
+    Ok(buckets)
+}
+
 /// Jobs of buckets that no process has among its settings any more, nor these.
-async fn stranded(store: &Store, settings: &Settings, wanted: Option<&BucketName>) -> Result<Vec<Json>, Failure> {
-    let configured = served::places(settings);
+async fn stranded(store: &Store, buckets: &[Bucket], wanted: Option<&BucketName>) -> Result<Vec<Json>, Failure> {
+    let configured: Vec<BucketPlace> = buckets.iter().map(|bucket| BucketPlace::from(&*bucket.settings())).collect();
     let mut stranded = stranded_jobs(store, &[]).await?;
     stranded.retain(|found| {
         !configured.contains(&found.place) && wanted.is_none_or(|wanted| *wanted == found.place.bucket)

@@ -3,7 +3,7 @@
 use clap::Args;
 use dripfeed_job::BucketName;
 
-use super::bucket;
+use super::buckets::bucket_state;
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 
@@ -24,5 +24,5 @@ pub(super) async fn resume(arguments: &Arguments) -> Result<(), Failure> {
 
 async fn switch(Arguments { bucket, connection }: &Arguments, what: &str) -> Result<(), Failure> {
     let state = connection.server()?.post(&format!("/v1/buckets/{bucket}/{what}")).await?;
-    Ok(bucket::print(&state, connection.output)?)
+    Ok(bucket_state::print(&state, connection.output)?)
 }

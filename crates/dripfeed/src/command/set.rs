@@ -9,7 +9,7 @@ use dripfeed_limit::load;
 use http::Method;
 use serde_json::{Value as Json, json};
 
-use super::bucket;
+use super::buckets::bucket_state;
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 
@@ -85,7 +85,7 @@ fn list(value: &str) -> Result<Json, String> {
 pub(super) async fn run(Arguments { bucket, changes, connection }: &Arguments) -> Result<(), Failure> {
     let path = format!("/v1/buckets/{bucket}");
     let state = connection.server()?.send_json(Method::PATCH, &path, &document(changes)).await?;
-    Ok(bucket::print(&state, connection.output)?)
+    Ok(bucket_state::print(&state, connection.output)?)
 }
 
 fn document(changes: &[Change]) -> Json {

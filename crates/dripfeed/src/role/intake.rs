@@ -12,12 +12,14 @@ use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
 use dripfeed_intake::{Front, Intake, RedisServers, probes, submit_scheduled};
+use dripfeed_job::BucketName;
 use dripfeed_job::redaction::Redaction;
 use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{self, Connected};
+use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
@@ -51,6 +53,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 pub(crate) struct IntakeRole {
     connected: Connected,
     served: ServedBuckets,
+    defined: DefinedBuckets,
     keys: Arc<ApiKeys>,
     buckets: Arc<Buckets>,
     services: Services,
@@ -110,7 +113,6 @@ impl IntakeRole {
         LimitMetrics::register(services.clone(), &mut registry);
         connected.memory.register(&mut registry);
         let served = ServedBuckets::register(settings, &mut registry);
-        tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
         let exporter = MetricsExporter::new(Health::new(connected.store.clone()), gauges, Arc::new(registry));
         let mut of_intake = settings.intake.settings.clone();
         of_intake.max_connections = open_files::room_for("intake.max_connections", of_intake.max_connections);
@@ -125,6 +127,13 @@ impl IntakeRole {
         );
         let traces = Traces::start(settings.trace.as_ref(), "intake")?;
         let intake = intake.traced(traces.tracer());
+        let defined = DefinedBuckets::new(connected.store.clone(), settings);
+        intake.follow(Arc::new(defined.clone()));
+        let serving = ServedBuckets::clone(&served);
+        let here =
+            Here { connected: connected.clone(), served: serving, buckets: buckets.clone(), intake: intake.clone() };
+        defined.serve_with(here).await;
+        tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {
@@ -148,6 +157,7 @@ impl IntakeRole {
             Self {
                 connected,
                 served,
+                defined,
                 keys,
                 buckets,
                 services,
@@ -203,6 +213,7 @@ impl IntakeRole {
             never = replays::go_on(&self.buckets) => match never {},
             never = history::keep(&self.buckets) => match never {},
             never = submit_scheduled(&self.intake) => match never {},
+            never = self.defined.keep_following() => match never {},
         };
         self.services.close().await;
         self.traces.end().await;
@@ -262,7 +273,12 @@ impl IntakeRole {
     fn reload(&self, settings: &Settings) -> Result<(), Refused> {
         self.refuse_to_open(settings)?;
         let before = self.buckets.all();
-        self.buckets.replace(buckets::configured(settings, |_| true, &self.connected, &self.buckets));
+        self.defined.reload(settings, |all| {
+            let defined = all.values().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
+            let configured = buckets::configured(settings, |_| true, &self.connected, &self.buckets);
+            self.buckets.replace(configured.into_iter().chain(defined));
+            self.served.define(all);
+        });
         for removed in before.keys().filter(|bucket| self.buckets.get(bucket.as_str()).is_none()) {
             self.intake.metrics().forget(removed);
         }
@@ -282,5 +298,22 @@ impl IntakeRole {
             ))),
             _ => Ok(()),
         }
+    }
+}
+
+/// Where defined buckets are served by an intake.
+struct Here {
+    connected: Connected,
+    served: ServedBuckets,
+    buckets: Arc<Buckets>,
+    intake: Intake,
+}
+
+impl ServesDefined for Here {
+    fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
+        let changed = changed.iter().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
+        self.buckets.change(&changed.collect::<Vec<_>>(), gone);
+        gone.iter().for_each(|bucket| self.intake.metrics().forget(bucket));
+        self.served.define(all);
     }
 }

@@ -13,6 +13,7 @@ use dripfeed_store::Durability;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{self, Connected};
+use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::reload::Reloading;
 use super::served::ServedBuckets;
 use super::{Arguments, FOR_HEALTH, buckets, listen, outcomes};
@@ -38,7 +39,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
     memory::warn(settings, &connected.store).await;
     let mut registry = super::registry();
-    let buckets = Buckets::default();
+    let buckets = Arc::new(Buckets::default());
     // Those of buckets are with the intakes: all processes together would ask Redis for them at each scrape.
     let gauges = BucketGauges::register(Arc::default(), &mut registry);
     let connector = Connector::new().map_err(anyhow::Error::from)?;
@@ -46,7 +47,6 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let processor = Processor::new(settings.processor.settings.clone(), connector, traces.tracer(), &mut registry);
     let served = ServedBuckets::register(settings, &mut registry);
     connected.memory.register(&mut registry);
-    tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
     let health = Health::new(connected.store.clone());
     let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));
     let listener = listen("processor.listen", settings.processor.listen).await?;
@@ -55,15 +55,24 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     // Shown until the last job is settled, so that an operator sees it drain.
     let drained = CancellationToken::new();
     let telling = tokio::spawn(dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, drained.clone()));
-    let wanted = settings.processor.buckets.clone();
-    let lanes = |settings: &Settings| lanes(settings, &wanted, &connected, &buckets);
-    let first = lanes(settings);
+    let here = Here {
+        wanted: settings.processor.buckets.clone(),
+        connected: connected.clone(),
+        served: served.clone(),
+        buckets,
+        processor: processor.clone(),
+    };
+    let here = Arc::new(here);
+    let defined = DefinedBuckets::new(connected.store.clone(), settings);
+    let first = here.lanes(settings);
+    defined.serve_with(Arc::clone(&here)).await;
+    tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
     let of_outcomes = Arc::new(Buckets::default());
     of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
     let reload = |settings: &Settings| {
         served.replace(settings);
         of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
-        processor.reconcile(lanes(settings));
+        defined.reload(settings, |all| here.replace(settings, all));
         Ok(())
     };
     service_manager::ready(stop.clone());
@@ -77,6 +86,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         () = draining => {}
         never = outcomes::hand_over(&of_outcomes) => match never {},
         never = reloading.forever(reload) => match never {},
+        never = defined.keep_following() => match never {},
     }
     traces.end().await;
     drained.cancel();
@@ -87,22 +97,59 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 
 /// As configured.
 fn calls_at_once(settings: &Settings, served: &BucketSet) -> usize {
-    let served = settings.buckets.iter().filter(|(name, _)| is_served(served, name));
+    let served = settings.buckets.iter().filter(|(name, _)| served.has(name.as_str()));
     let calls = served.map(|(_, bucket)| bucket.settings(Durability::Process).leak.concurrency);
     calls.map(|calls| usize::try_from(calls).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
 }
 
-fn is_served(served: &BucketSet, name: &BucketName) -> bool {
-    match served {
-        BucketSet::All => true,
-        BucketSet::Named(names) => names.contains(name),
+/// What a processor serves, and how.
+struct Here {
+    wanted: BucketSet,
+    connected: Connected,
+    served: ServedBuckets,
+    buckets: Arc<Buckets>,
+    processor: Processor,
+}
+
+impl Here {
+    /// The configured buckets that this replica serves, and where their jobs go.
+    fn lanes(&self, settings: &Settings) -> Vec<(Bucket, Upstream)> {
+        let wanted = |name: &BucketName| self.wanted.has(name.as_str());
+        let buckets = buckets::configured(settings, wanted, &self.connected, &self.buckets);
+        self.buckets.change(&buckets, &[]);
+        let lane = |bucket: Bucket| {
+            let upstream = settings.buckets.get(bucket.name())?.upstream.clone();
+            Some((bucket, upstream))
+        };
+        buckets.into_iter().filter_map(lane).collect()
+    }
+
+    fn lane(&self, defined: &DefinedBucket) -> (Bucket, Upstream) {
+        (buckets::defined(defined, &self.connected, &self.buckets), defined.configured.upstream.clone())
+    }
+
+    fn is_wanted(&self, defined: &DefinedBucket) -> bool {
+        self.wanted.has(defined.definition.bucket.as_str())
+    }
+
+    /// These are all that there are.
+    fn replace(&self, settings: &Settings, all: &AllDefined) {
+        let defined = all.values().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
+        let mut lanes: Vec<(Bucket, Upstream)> = defined.collect();
+        lanes.extend(self.lanes(settings));
+        self.buckets.replace(lanes.iter().map(|(bucket, _)| bucket.clone()));
+        self.served.define(all);
+        self.processor.reconcile(lanes);
     }
 }
 
-/// The buckets that this replica serves, and where their jobs go.
-fn lanes(settings: &Settings, served: &BucketSet, connected: &Connected, running: &Buckets) -> Vec<(Bucket, Upstream)> {
-    let served = |name: &_| is_served(served, name);
-    running.replace(buckets::configured(settings, served, connected, running));
-    let lane = |bucket: &Bucket| Some((bucket.clone(), settings.buckets.get(bucket.name())?.upstream.clone()));
-    running.all().values().filter_map(lane).collect()
+impl ServesDefined for Arc<Here> {
+    fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
+        let changed = changed.iter().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
+        let lanes: Vec<(Bucket, Upstream)> = changed.collect();
+        let buckets: Vec<Bucket> = lanes.iter().map(|(bucket, _)| bucket.clone()).collect();
+        self.buckets.change(&buckets, gone);
+        self.served.define(all);
+        self.processor.serve(lanes, gone);
+    }
 }

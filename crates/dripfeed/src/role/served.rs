@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
+use super::defined::AllDefined;
 use crate::settings::Settings;
 
 pub(super) const EVERY: Duration = Duration::from_secs(5);
@@ -25,12 +26,14 @@ struct BucketLabels {
 #[derive(Clone)]
 pub(crate) struct ServedBuckets {
     places: Arc<Mutex<Vec<BucketPlace>>>,
+    /// Of buckets that are defined at run time.
+    defined: Arc<Mutex<Vec<BucketPlace>>>,
     stranded: Family<BucketLabels, Gauge>,
 }
 
 impl ServedBuckets {
     pub(crate) fn register(settings: &Settings, registry: &mut Registry) -> Self {
-        let served = Self { places: Arc::default(), stranded: Family::default() };
+        let served = Self { places: Arc::default(), defined: Arc::default(), stranded: Family::default() };
         let help = "Accepted jobs of a bucket that no process has among its settings any more";
         registry.register("stranded_jobs", help, served.stranded.clone());
         served.replace(settings);
@@ -39,14 +42,20 @@ impl ServedBuckets {
 
     /// Others after a reload.
     pub(crate) fn replace(&self, settings: &Settings) {
-        *self.places() = places(settings);
+        *lock(&self.places) = places(settings);
+    }
+
+    /// Others are defined at run time.
+    pub(crate) fn define(&self, all: &AllDefined) {
+        let places = all.values().map(|defined| BucketPlace::from(&defined.configured.settings(Durability::Process)));
+        *lock(&self.defined) = places.collect();
     }
 
     /// Notes and looks until `stop`.
     pub(crate) async fn watch(self, store: Store, stop: CancellationToken) {
         let mut known: Vec<BucketPlace> = Vec::new();
         loop {
-            let places = self.places().clone();
+            let places = [lock(&self.places).clone(), lock(&self.defined).clone()].concat();
             // That Redis is away is reported by those who need it.
             if let Ok(stranded) = stranded_jobs(&store, &places).await {
                 stranded.iter().filter(|found| !known.contains(&found.place)).for_each(warn);
@@ -67,14 +76,14 @@ impl ServedBuckets {
             gauge.inc_by(i64::try_from(*jobs).unwrap_or(i64::MAX));
         }
     }
+}
 
-    fn places(&self) -> MutexGuard<'_, Vec<BucketPlace>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(places: &Mutex<Vec<BucketPlace>>) -> MutexGuard<'_, Vec<BucketPlace>> {
+    places.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Those of all buckets of `settings`.
-pub(crate) fn places(settings: &Settings) -> Vec<BucketPlace> {
+fn places(settings: &Settings) -> Vec<BucketPlace> {
     settings.buckets.values().map(|bucket| BucketPlace::from(&bucket.settings(Durability::Process))).collect()
 }
 

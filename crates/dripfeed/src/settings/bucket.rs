@@ -78,7 +78,7 @@ fn sound_defaults(reader: &mut Reader<'_>) -> Json {
     if reader.count() == errors { set } else { compiled }
 }
 
-fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> Option<ConfiguredBucket> {
+pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> Option<ConfiguredBucket> {
     let path = ["buckets".into(), name.as_str().into()];
     let defaults_path = ["defaults".into()];
     let place = SectionPath { path: &path, otherwise: Some(&defaults_path) };

@@ -35,6 +35,10 @@ impl ConfigErrors {
         self.0.len()
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ConfigError> {
+        self.0.iter()
+    }
+
     pub(super) fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }

@@ -1,17 +1,16 @@
 //! `[[keys]]`: who may call the intake.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
-use dripfeed_job::{BucketName, Priority};
+use dripfeed_job::Priority;
 use dripfeed_limit::ServiceName;
 use serde::Deserialize;
 
-use super::bucket::ConfiguredBucket;
 use super::read::{Reader, SectionPath};
 use super::secret;
-use super::selector;
+use super::selector::{self, KnownNames};
 use super::tree::Step;
 
 #[derive(Deserialize)]
@@ -38,10 +37,7 @@ fn all() -> Vec<String> {
     vec!["*".to_owned()]
 }
 
-pub(super) fn read(
-    reader: &mut Reader<'_>,
-    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
-) -> Vec<ApiKey> {
+pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey> {
     let Some(entries) = reader.section::<Vec<serde_json::Value>>("keys") else { return Vec::new() };
     let mut keys: Vec<ApiKey> = Vec::new();
     let mut places = HashMap::new();
@@ -54,7 +50,7 @@ pub(super) fn read(
         if reader.count() > errors {
             continue;
         }
-        let Some(key) = read_entry(reader, &path, entry, configured) else { continue };
+        let Some(key) = read_entry(reader, &path, entry, known) else { continue };
         // Two keys may have one id, while one replaces the other; a key that stands twice has no certain scopes.
         if let Some(first) = places.insert(key.sha256, index) {
             reader.error(&path, format!("is the key of keys[{first}]: take one of the two out"));
@@ -64,20 +60,15 @@ pub(super) fn read(
     keys
 }
 
-fn read_entry(
-    reader: &mut Reader<'_>,
-    path: &[Step],
-    entry: Entry,
-    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
-) -> Option<ApiKey> {
+fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: KnownNames<'_>) -> Option<ApiKey> {
     if let Err(message) = check_id(&entry.id) {
         reader.error(&below(path, "id"), message);
     }
     if entry.scopes.is_empty() {
-        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, inspect, operate");
+        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, inspect, operate, define");
     }
     let sha256 = hash(&entry).map_err(|(key, message)| reader.error(&below(path, key), message)).ok();
-    let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, configured);
+    let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, known);
     let services = match &entry.services {
         Some(names) => selector::read_services(reader, &below(path, "services"), names),
         None => buckets.clone().map(of_the_same_names),
@@ -90,6 +81,9 @@ fn of_the_same_names(buckets: BucketSet) -> ServiceSet {
     match buckets {
         BucketSet::All => ServiceSet::All,
         BucketSet::Named(names) => ServiceSet::Named(names.into_iter().map(ServiceName::from).collect()),
+        BucketSet::Matching { names, prefixes } => {
+            ServiceSet::Matching { names: names.into_iter().map(ServiceName::from).collect(), prefixes }
+        }
     }
 }
 

@@ -1,19 +1,17 @@
 //! `[processor]`
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use dripfeed_auth::BucketSet;
-use dripfeed_job::{BucketName, duration};
+use dripfeed_job::duration;
 use dripfeed_processor::ProcessorSettings;
 use dripfeed_store::RedisSettings;
 use serde::Deserialize;
 
-use super::bucket::ConfiguredBucket;
 use super::deserialize;
 use super::read::Reader;
-use super::selector;
+use super::selector::{self, KnownNames};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessorRole {
@@ -43,7 +41,7 @@ struct Section {
 pub(super) fn read(
     reader: &mut Reader<'_>,
     redis: Option<&RedisSettings>,
-    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
+    known: KnownNames<'_>,
 ) -> Option<ProcessorRole> {
     let section: Section = reader.section("processor")?;
     let key = |name: &str| ["processor".into(), name.into()];
@@ -60,7 +58,7 @@ pub(super) fn read(
         );
         reader.error(&key("lease"), message);
     }
-    let buckets = selector::read(reader, &key("buckets"), &section.buckets, configured)?;
+    let buckets = selector::read(reader, &key("buckets"), &section.buckets, known)?;
     let name = Some(section.name).filter(|name| !name.is_empty());
     let Section { lease, standby_after, histograms_by_bucket, drain, .. } = section;
     let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket, drain };

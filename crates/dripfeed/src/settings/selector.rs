@@ -10,12 +10,21 @@ use super::bucket::ConfiguredBucket;
 use super::read::Reader;
 use super::tree::Step;
 
-/// Reads the names at `path`. One that isn't configured is a slip of the pen.
+/// The buckets that may be named.
+#[derive(Clone, Copy)]
+pub(super) struct KnownNames<'a> {
+    pub(super) configured: &'a BTreeMap<BucketName, Option<ConfiguredBucket>>,
+    /// Buckets may be defined at run time.
+    pub(super) others_may_come: bool,
+}
+
+/// Reads the names at `path`, and patterns such as `team-a-*`. Where no others may come, a name that isn't configured
+/// is a slip of the pen.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     path: &[Step],
     names: &[String],
-    configured: &BTreeMap<BucketName, Option<ConfiguredBucket>>,
+    known: KnownNames<'_>,
 ) -> Option<BucketSet> {
     if names.is_empty() {
         reader.error(path, "names no bucket: use names, or [\"*\"] for all");
@@ -24,20 +33,29 @@ pub(super) fn read(
     if names.iter().any(|name| name == "*") {
         return Some(BucketSet::All);
     }
-    let mut selected = BTreeSet::new();
+    let (mut selected, mut prefixes) = (BTreeSet::new(), BTreeSet::new());
     for (index, name) in names.iter().enumerate() {
-        match configured.get_key_value(name.as_str()) {
-            Some((name, _)) => {
-                selected.insert(name.clone());
+        match name.strip_suffix('*') {
+            // What begins a name is a name.
+            Some(prefix) if prefix.parse::<BucketName>().is_ok() => {
+                prefixes.insert(prefix.to_owned());
             }
-            None => {
-                let path: Vec<Step> = path.iter().cloned().chain([Step::Index(index)]).collect();
-                let shown = name.escape_debug();
-                reader.error(&path, format!("there is no bucket `{shown}`: add [buckets.{shown}], or take it out"));
-            }
+            _ => match name.parse::<BucketName>() {
+                Ok(name) if known.others_may_come || known.configured.contains_key(&name) => {
+                    selected.insert(name);
+                }
+                _ => {
+                    let path: Vec<Step> = path.iter().cloned().chain([Step::Index(index)]).collect();
+                    let shown = name.escape_debug();
+                    reader.error(&path, format!("there is no bucket `{shown}`: add [buckets.{shown}], or take it out"));
+                }
+            },
         }
     }
-    Some(BucketSet::Named(selected))
+    Some(match prefixes.is_empty() {
+        true => BucketSet::Named(selected),
+        false => BucketSet::Matching { names: selected, prefixes },
+    })
 }
 
 /// Services come and go at run time: any name that one may have will do.

@@ -1,6 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod buckets;
+mod definitions;
 mod errors;
 mod keys;
 mod layers;

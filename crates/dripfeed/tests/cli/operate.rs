@@ -54,6 +54,8 @@ fn what_cannot_be_meant_is_usage() {
         &["schedule", "mail", "put", "nightly", "--every", "1h"],
         &["schedule", "mail", "put", "nightly", "--every", "1h", "--body", "not json"],
         &["schedule", "mail", "show", "a b"],
+        &["bucket", "put", "mail"],
+        &["bucket", "show", "a b"],
         &["push", "mail", "--ndjson", "x", "--delay", "1s"],
         &["buckets", "--server", "ftp://127.0.0.1"],
     ] {
@@ -88,6 +90,34 @@ async fn a_schedule_is_defined_shown_paused_run_and_deleted() {
     assert_eq!(json(&["list"]), serde_json::json!([]));
     let refused = run(&["put", "never", "--cron", "0 0 30 2 *", "--body", "1"]);
     assert!(refused.code == Some(1) && refused.err.contains("cron"), "{:?} {}", refused.code, refused.err);
+}
+
+#[tokio::test]
+async fn a_bucket_is_created_changed_shown_and_deleted() {
+    let intake = Intake::start(&format!("{BUCKET}\n[define]\nupstreams = [\"https://*.partner.example\"]\n")).await;
+    let run = |command: &[&str]| run(&[&["bucket", "--server", &intake.server], command].concat());
+    let json = |command: &[&str]| -> serde_json::Value {
+        let ended = run(&[&["-o", "json"], command].concat());
+        assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.err);
+        serde_json::from_str(&ended.out).unwrap()
+    };
+    let upstream = "https://api.partner.example/";
+    let created = json(&["put", "team-a", "--upstream", upstream, "--rate", "5/s"]);
+    assert_eq!(created["definition"], serde_json::json!({ "upstream": upstream, "leak": { "rate": "5/s" } }));
+    let file = write(intake.folder.path(), "team-a.toml", &format!("upstream = \"{upstream}\"\ncapacity = 7\n"));
+    let version = created["version"].as_str().unwrap();
+    let changed = json(&["put", "team-a", "--file", &file, "--if-match", version]);
+    assert_eq!((&changed["capacity"], &changed["pace"]["target"]), (&7.into(), &serde_json::Value::Null));
+    let late = run(&["put", "team-a", "--file", &file, "--if-match", version]);
+    assert!(late.code == Some(1) && late.err.contains("definition_changed"), "{:?} {}", late.code, late.err);
+    let shown = run(&["show", "team-a"]);
+    assert!(shown.out.contains("api.partner.example") && shown.out.contains("VERSION"), "{}", shown.out);
+    let elsewhere = run(&["put", "team-b", "--upstream", "https://evil.example/"]);
+    assert!(elsewhere.code == Some(1) && elsewhere.err.contains("define.upstreams"), "{}", elsewhere.err);
+    let configured = run(&["put", "mail", "--upstream", upstream]);
+    assert!(configured.err.contains("configured_bucket"), "{}", configured.err);
+    assert_eq!(run(&["delete", "team-a", "--purge"]).code, Some(0));
+    assert_eq!(run(&["show", "team-a"]).code, Some(1));
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ pub(crate) async fn change(
 ) -> Result<axum::Json<BucketState>, Problem> {
     let body = body::read(body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
+    check_defined(&bucket, &overrides)?;
     let before = bucket.census().await?.overrides;
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
         check_burst_fits(&bucket, &before.clone().and(overrides.clone()))?;
@@ -41,6 +42,15 @@ pub(crate) async fn change(
 fn check_bursts_of_each_fit(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let (BucketSettings { fair, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
     fair.fault().map_or(Ok(()), |fault| Err(Problem::bad_member("fair.burst", &fault)))
+}
+
+/// How large a bucket is that was defined at run time counts against `define.bytes`, and so is said there.
+fn check_defined(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
+    let of_definition = ["capacity", "capacity_bytes"].into_iter().find(|name| overrides.has(name));
+    match of_definition.filter(|_| bucket.incarnation().is_some()) {
+        Some(name) => Err(Problem::bad_member(name, &format!("{name}: PUT the bucket's definition instead"))),
+        None => Ok(()),
+    }
 }
 
 /// Rate and burst must fit, whichever of them is changed.

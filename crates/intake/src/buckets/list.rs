@@ -1,4 +1,4 @@
-//! `GET /v1/buckets` and `GET /v1/buckets/{b}`.
+//! `GET /v1/buckets`.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
-use crate::openapi::{parameters, responses};
+use crate::openapi::responses;
 use crate::problem::{Problem, ProblemDocument};
-use crate::request::access::{Allowed, BucketAccess};
+use crate::request::access::Allowed;
 use crate::request::pagination::List;
 
 /// Lists the buckets that the caller may use. One whose state can't be read is listed with the error.
@@ -34,15 +34,6 @@ pub(crate) async fn buckets(
         return Err(first.error.clone());
     }
     Ok(Json(List { items, next: None }))
-}
-
-/// Returns the state of a bucket: how full it is, how fast it leaks, and why.
-#[utoipa::path(
-    get, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket),
-    responses((status = 200, description = "The bucket", body = BucketState), responses::OfBucket)
-)]
-pub(crate) async fn bucket(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<BucketState>, Problem> {
-    BucketState::of(&bucket).await.map(Json)
 }
 
 /// A bucket in a list.

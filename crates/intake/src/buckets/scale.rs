@@ -37,7 +37,7 @@ pub(crate) async fn scale(
     Params(query): Params<ScaleQuery>,
 ) -> Result<Json<Scale>, Problem> {
     if query.bucket != ALL {
-        let BucketAccess { bucket, .. } = BucketAccess::to(&query.bucket, allowed, &intake)?;
+        let BucketAccess { bucket, .. } = BucketAccess::to(&query.bucket, allowed, &intake).await?;
         return Ok(Json(bucket.slots().await?.into()));
     }
     let theirs = intake.buckets().among(|name| allowed.caller.may_use(name));

@@ -63,7 +63,8 @@ struct Finding {
     what_to_do: String,
 }
 
-/// Returns the state of Redis as it was at most a second ago, and what is wrong with it. With keys configured it requires one for all buckets.
+/// Returns the state of Redis as it was at most a second ago, and what is wrong with it. With keys configured it
+/// requires one for all buckets.
 #[utoipa::path(
     get, path = "/v1/redis", tag = "installation",
     responses((status = 200, description = "Redis", body = RedisState), responses::OfAll)

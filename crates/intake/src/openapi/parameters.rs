@@ -16,6 +16,14 @@ pub(crate) struct Bucket {
 }
 
 #[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(crate) struct IfMatch {
+    /// The `ETag` of the definition that is to be changed; `*`: any. Without it, whatever is there.
+    #[param(rename = "If-Match", required = false)]
+    if_match: Option<String>,
+}
+
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct Service {
     /// The service's name.

@@ -72,6 +72,10 @@ operations! {
     OfDeletion: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfBulkDeletion: UnknownBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
+    OfDefinition: BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ConfiguredBucket, BucketNotEmpty,
+        DefinitionChanged, ManyBuckets, UnknownBucket, Unsupported;
+    OfBucketDeletion: UnknownBucket, BadMember, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
+        ConfiguredBucket, BucketNotEmpty, DefinitionChanged, Unsupported;
     OfReplay: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
         CallerLimit, DeadlineUnreachable;
     OfEdit: UnknownBucket, UnknownJob, Unsupported, BadBody, BadOption, BodyTimeout, BodyTooLarge, Overloaded,

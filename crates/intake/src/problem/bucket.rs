@@ -90,6 +90,7 @@ impl From<BucketError> for Problem {
             BucketError::OutboxFull => {
                 Self::new(Code::Overloaded, error.to_string()).retry_after(Some(Duration::from_secs(1)))
             }
+            BucketError::Gone => Self::unknown_bucket(),
             BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
             BucketError::Closing => Self::draining(),
         }

@@ -21,9 +21,12 @@ pub(crate) enum Code {
     UnknownService,
     MethodNotAllowed,
     BodyTimeout,
+    BucketNotEmpty,
+    ConfiguredBucket,
     IdempotencyConflict,
     InFlight,
     JobEnded,
+    DefinitionChanged,
     BodyTooLarge,
     BadMediaType,
     UnknownHost,
@@ -31,6 +34,7 @@ pub(crate) enum Code {
     BadMember,
     BadOption,
     BadQuery,
+    ManyBuckets,
     ManySchedules,
     ManyServices,
     Unsupported,
@@ -49,7 +53,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 40] = [
+    pub(crate) const ALL: [Self; 44] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -65,9 +69,12 @@ impl Code {
         Self::UnknownService,
         Self::MethodNotAllowed,
         Self::BodyTimeout,
+        Self::BucketNotEmpty,
+        Self::ConfiguredBucket,
         Self::IdempotencyConflict,
         Self::InFlight,
         Self::JobEnded,
+        Self::DefinitionChanged,
         Self::BodyTooLarge,
         Self::BadMediaType,
         Self::UnknownHost,
@@ -75,6 +82,7 @@ impl Code {
         Self::BadMember,
         Self::BadOption,
         Self::BadQuery,
+        Self::ManyBuckets,
         Self::ManySchedules,
         Self::ManyServices,
         Self::Unsupported,
@@ -110,11 +118,14 @@ impl Code {
             Self::UnknownService => (404, "unknown_service", "Unknown service"),
             Self::MethodNotAllowed => (405, "method_not_allowed", "Method not allowed"),
             Self::BodyTimeout => (408, "body_timeout", "Timeout while reading the body"),
+            Self::BucketNotEmpty => (409, "bucket_not_empty", "The bucket has jobs"),
+            Self::ConfiguredBucket => (409, "configured_bucket", "The bucket is configured in a file"),
             Self::IdempotencyConflict => {
                 (409, "idempotency_conflict", "The idempotency key belongs to a job with different content")
             }
             Self::InFlight => (409, "in_flight", "The job is in flight"),
             Self::JobEnded => (409, "job_ended", "The job has ended"),
+            Self::DefinitionChanged => (412, "definition_changed", "The definition is another one"),
             Self::BodyTooLarge => (413, "body_too_large", "The body is too large"),
             Self::BadMediaType => (415, "bad_media_type", "Unsupported media type"),
             Self::UnknownHost => (421, "unknown_host", "Unknown host name"),
@@ -122,6 +133,7 @@ impl Code {
             Self::BadMember => (422, "bad_member", "Invalid member of the body"),
             Self::BadOption => (422, "bad_option", "Invalid option"),
             Self::BadQuery => (422, "bad_query", "Invalid query parameter"),
+            Self::ManyBuckets => (422, "many_buckets", "Too many buckets are defined"),
             Self::ManySchedules => (422, "many_schedules", "The bucket has too many schedules"),
             Self::ManyServices => (422, "many_services", "Too many rules are registered"),
             Self::Unsupported => (422, "unsupported", "Not supported by this bucket"),

@@ -2,16 +2,18 @@
 //! called when the caller may.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use dripfeed_auth::{Caller, Permission, Scope, is_same_origin};
 use dripfeed_bucket::{Bucket, ReplayId};
-use dripfeed_job::JobId;
 use dripfeed_job::schedule::ScheduleId;
+use dripfeed_job::{BucketName, JobId};
 use dripfeed_limit::ServiceName;
 use http::HeaderMap;
 use http::request::Parts;
 
+use crate::buckets::define::definitions::Definitions;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 
@@ -55,25 +57,63 @@ impl<P: Permission> FromRequestParts<Intake> for BucketAccess<P> {
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
         let allowed = Allowed::from_request_parts(parts, intake).await?;
         let name = path_param(parts, intake, "bucket").await;
-        Self::to(name.as_deref().unwrap_or_default(), allowed, intake)
+        Self::to(name.as_deref().unwrap_or_default(), allowed, intake).await
     }
 }
 
 impl<P: Permission> BucketAccess<P> {
     /// For a request with these headers to the bucket of this name.
-    pub(crate) fn of(name: &str, headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
-        Self::to(name, Allowed::of(headers, intake)?, intake)
+    pub(crate) async fn of(name: &str, headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
+        Self::to(name, Allowed::of(headers, intake)?, intake).await
     }
 
     /// The bucket of this name, for a caller with that permission.
-    pub(crate) fn to(name: &str, Allowed { caller, .. }: Allowed<P>, intake: &Intake) -> Result<Self, Problem> {
+    pub(crate) async fn to(name: &str, Allowed { caller, .. }: Allowed<P>, intake: &Intake) -> Result<Self, Problem> {
         // Checked before the lookup: a caller without access doesn't learn whether the bucket exists.
-        if !caller.may_use(name) {
-            return Err(Problem::new(Code::Forbidden, "this key has no access to this bucket"));
-        }
-        let bucket = intake.buckets().get(name).ok_or_else(Problem::unknown_bucket)?;
+        check_bucket(&caller, name)?;
+        let bucket = intake.find_bucket(name).await?;
         Ok(Self { caller, bucket, permission: PhantomData })
     }
+}
+
+/// A caller with permission `P`, and the name that the path has for a bucket that is, or may be, defined at run time.
+pub(crate) struct NewBucketAccess<P> {
+    pub(crate) caller: Caller,
+    pub(crate) name: BucketName,
+    pub(crate) definitions: Arc<dyn Definitions>,
+    permission: PhantomData<P>,
+}
+
+impl<P: Permission> FromRequestParts<Intake> for NewBucketAccess<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let Allowed { caller, .. } = Allowed::<P>::from_request_parts(parts, intake).await?;
+        let name = path_param(parts, intake, "bucket").await;
+        let name = name.as_deref().unwrap_or_default();
+        check_bucket(&caller, name)?;
+        let definitions = intake.definitions().ok_or_else(nobody_defines)?;
+        if definitions.is_configured(name) {
+            return Err(Problem::configured_bucket());
+        }
+        if !definitions.is_on() {
+            return Err(nobody_defines());
+        }
+        let bad_name = |error: dripfeed_job::BadBucketName| Problem::bad_member("bucket", &error.to_string());
+        let name = name.parse().map_err(bad_name)?;
+        Ok(Self { caller, name, definitions, permission: PhantomData })
+    }
+}
+
+fn check_bucket(caller: &Caller, name: &str) -> Result<(), Problem> {
+    if caller.may_use(name) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::Forbidden, "this key has no access to this bucket"))
+}
+
+fn nobody_defines() -> Problem {
+    Problem::new(Code::Forbidden, "no bucket may be defined at run time: define.upstreams is empty")
 }
 
 /// A caller with permission `P`, and the service that the path names, registered or not.

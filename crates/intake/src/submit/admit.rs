@@ -1,7 +1,6 @@
 //! Submits to the bucket, counts the result and builds the response.
 
 use std::slice;
-use std::sync::Arc;
 use std::time::Instant;
 
 use axum::response::Response;
@@ -12,6 +11,7 @@ use dripfeed_limit::Decision;
 use crate::intake::Intake;
 use crate::problem::Problem;
 use crate::shares::Waiter;
+use crate::submit::current_bucket;
 use crate::submit::ratelimit_fields::{FreeCapacity, of_caller};
 use crate::submit::receipt;
 use crate::submit::span::SubmissionSpan;
@@ -30,15 +30,15 @@ pub(crate) async fn admit(
     let wait = wait.map(|wait| (wait, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut submission));
     let turn = intake.turns().take(caller, 1, submission.body.len()).await;
-    let judged = bucket.judge(submission, Arc::new(origin)).await;
+    let (bucket, judged) = current_bucket::judge(intake, bucket, submission, origin).await;
     drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end(&judged);
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
-        Some((wait, caller)) => sync_wait::answer(intake, bucket, &admitted, wait, caller).await,
-        None => receipt::answer(intake.settings(), bucket, &admitted),
+        Some((wait, caller)) => sync_wait::answer(intake, &bucket, &admitted, wait, caller).await,
+        None => receipt::answer(intake.settings(), &bucket, &admitted),
     };
     response.headers_mut().extend(limits);
     Ok(response)

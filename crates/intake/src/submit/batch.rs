@@ -5,7 +5,6 @@ mod schema;
 mod split;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
@@ -31,6 +30,7 @@ use crate::request::body;
 use crate::request::client_ip::ClientIp;
 use crate::shares::Waiter;
 use crate::submit::admit::{counted, judge};
+use crate::submit::current_bucket;
 use crate::submit::options;
 use crate::submit::priority::capped;
 use crate::submit::ratelimit_fields::FreeCapacity;
@@ -103,7 +103,7 @@ async fn admit_all(
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
     let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
     let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
-    let admissions = bucket.judge_many(submissions, Arc::new(origin)).await;
+    let admissions = current_bucket::judge_many(intake, bucket, submissions, origin).await;
     drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end_of_many(&admissions);

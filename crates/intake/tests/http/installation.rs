@@ -11,7 +11,7 @@ use crate::stage::{Stage, delivered, settings};
 #[tokio::test]
 async fn a_key_shows_what_it_may_do() {
     let stage = Stage::set().await;
-    let scopes = ["submit", "read", "inspect", "operate"];
+    let scopes = ["submit", "read", "inspect", "operate", "define"];
     let everyone = json!({"id": null, "scopes": scopes, "all_buckets": true, "priority": "high"});
     assert_eq!(stage.get("/v1/key").await.json(), everyone);
     stage.keys.replace([ApiKey {

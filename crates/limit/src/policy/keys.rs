@@ -31,6 +31,14 @@ impl ScopeKeys {
         Self { stem: format!("{prefix}:{{{tag}}}:limit:"), salt }
     }
 
+    /// Of a bucket that was created at run time: what was consumed in an earlier one of its name doesn't count.
+    #[must_use]
+    pub fn of_incarnation(mut self, number: u64) -> Self {
+        self.stem.truncate(self.stem.len() - 1);
+        self.stem.push_str(&format!("@{number}:"));
+        self
+    }
+
     /// String: the state of a policy's tiers in one scope. What requests bring stands there together as one of `most`
     /// slots, so that it can neither be read nor make more keys than that; two that share a slot share what they may
     /// consume.

@@ -19,6 +19,7 @@ use rustls::crypto::ring;
 use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use thiserror::Error;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service};
@@ -100,6 +101,19 @@ impl Connector {
     }
 }
 
+impl Upstream {
+    /// Whether its name leads to a private address now, and it isn't allowed to. Each connection looks again; a name
+    /// without an address may have one then.
+    pub async fn has_private_address(&self) -> bool {
+        let name = self.url().host().and_then(|host| host.parse::<Name>().ok());
+        let Some(name) = name.filter(|_| !self.allow_private()) else { return false };
+        match timeout(self.connect_timeout(), look_up(&name)).await {
+            Ok(Ok(found)) => found.iter().any(|at| !is_public(at.ip())),
+            _ => false,
+        }
+    }
+}
+
 /// The addresses of a name, less those that are not to be called. What is left is what is connected to: the name isn't
 /// looked up again in between.
 async fn resolve(name: Name, allow_private: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
@@ -140,6 +154,20 @@ mod tests {
         let refused = resolve(name.clone(), false).await.unwrap_err();
         assert!(refused.to_string().contains("private addresses only"), "{refused}");
         assert!(resolve(name, true).await.unwrap().count() > 0);
+    }
+
+    #[tokio::test]
+    async fn a_name_of_a_private_address_is_known_before_it_is_called() {
+        use crate::upstream::UpstreamSettings;
+        use crate::upstream::tests::settings;
+        for (url, allow_private, is_private) in [
+            ("http://localhost:1/", false, true),
+            ("http://localhost:1/", true, false),
+            ("http://name.invalid/", false, false),
+        ] {
+            let upstream = Upstream::new(UpstreamSettings { allow_private, ..settings(url) }).unwrap();
+            assert_eq!(upstream.has_private_address().await, is_private, "{url}");
+        }
     }
 
     #[tokio::test]

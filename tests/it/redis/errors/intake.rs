@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 29] = [
+pub const SCRIPTS: [&str; 35] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -21,9 +21,13 @@ pub const SCRIPTS: [&str; 29] = [
     "cancel",
     "cancel_many",
     "census",
+    "changed_definitions",
+    "clear_bucket",
+    "close_bucket",
     "apply_overrides",
     "define_schedule",
     "delete",
+    "delete_definition",
     "due_schedules",
     "end_schedules",
     "find",
@@ -33,10 +37,12 @@ pub const SCRIPTS: [&str; 29] = [
     "list_dead",
     "list_history",
     "note_schedules",
+    "open_bucket",
     "outcomes",
     "pass_ticks",
     "purge",
     "put",
+    "put_definition",
     "replay",
     "report",
     "schedule_changes",
@@ -46,7 +52,7 @@ pub const SCRIPTS: [&str; 29] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 28] = [
+const CALLS: [(&str, &str); 33] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -75,6 +81,11 @@ const CALLS: [(&str, &str); 28] = [
     ("end_schedules", "DELETE /v1/buckets/b/schedules/{schedule}"),
     ("put", "PUT /v1/services/shop/rules {\"policies\": []}"),
     ("delete", "DELETE /v1/services/{service}/rules"),
+    ("put_definition", "PUT /v1/buckets/defined {\"upstream\": \"http://127.0.0.1:1/\"}"),
+    ("open_bucket", "PUT /v1/buckets/defined {\"upstream\": \"http://127.0.0.1:1/\"}"),
+    ("clear_bucket", "PUT /v1/buckets/defined {\"upstream\": \"http://127.0.0.1:1/\"}"),
+    ("close_bucket", "DELETE /v1/buckets/{bucket}"),
+    ("delete_definition", "DELETE /v1/buckets/{bucket}"),
 ];
 
 const BUCKETS: &str = r#"
@@ -84,6 +95,9 @@ capacity = 100000
 b.upstream = "http://127.0.0.1:1/"
 other.upstream = "http://127.0.0.1:1/"
 list = { upstream = "http://127.0.0.1:1/", kind = "list" }
+[define]
+upstreams = ["http://127.0.0.1:1"]
+allow_private = true
 "#;
 
 /// What a caller is reported.
@@ -179,6 +193,17 @@ impl Harness {
         .await;
     }
 
+    /// A bucket over the API, as soon as it can be.
+    async fn define(&self, name: &str) {
+        let client = self.intake.client();
+        let path = format!("/v1/buckets/{name}");
+        until("a bucket is defined", async || {
+            let put = client.call(client.request(Method::PUT, &path), r#"{"upstream": "http://127.0.0.1:1/"}"#);
+            put.await.expect("an answer").status < 300
+        })
+        .await;
+    }
+
     /// The call, with new jobs where it names any.
     async fn prepared(&self, call: &str) -> (Method, String, String) {
         let mut call = call.to_owned();
@@ -199,6 +224,10 @@ impl Harness {
         if call.contains("{schedule}") {
             self.schedule("yearly", "366d").await;
             call = call.replace("{schedule}", "yearly");
+        }
+        if call.contains("{bucket}") {
+            self.define("brief").await;
+            call = call.replace("{bucket}", "brief");
         }
         let mut words = call.splitn(3, ' ').map(str::to_owned);
         let method = words.next().expect("a method").parse().expect("a method");
@@ -392,6 +421,24 @@ async fn rules_of_services_are_followed_all_the_same() {
     let log = harness.intake.log();
     assert!(!log.contains("panicked"), "{log}");
     assert!(log.lines().count() <= most_lines(begun.elapsed().as_secs()), "{log}");
+}
+
+/// As the rules.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn definitions_of_buckets_are_followed_all_the_same() {
+    let harness = Harness::start().await;
+    let begun = Instant::now();
+    harness.define("before").await;
+    for (number, fault) in faults().enumerate() {
+        harness.proxy.plan("changed_definitions", fault, 1);
+        harness.proxy.done("changed_definitions").await;
+        harness.define(&format!("after-{number}")).await;
+    }
+    assert_eq!(harness.intake.client().submit("before", "x").await.expect("an answer").status, 202);
+    let log = harness.intake.log();
+    assert!(!log.contains("panicked"), "{log}");
+    let lines = log.lines().filter(|line| !line.contains("audit")).count();
+    assert!(lines <= most_lines(begun.elapsed().as_secs()), "{log}");
 }
 
 /// A caller that starts one may get no answer; what is started comes to its end.

@@ -1,0 +1,20 @@
+-- Ends an incarnation of a bucket that has no jobs: nothing is admitted from now on.
+--
+-- needs: at_maxmemory, count_any_kind
+-- KEYS  1 jobs  2 control (hash)  3 audit (stream)  4 takers of a list (hash)  5 replicas (hash)
+-- ARGV  1 incarnation  2 the version of what is then in force  3 ms for which that is remembered
+-- Result  { 'closed', 0 } | { 'jobs', how many } | { 'gone', 0 }: there is a later one
+local JOBS, CONTROL, AUDIT, TAKERS, REPLICAS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local incarnation, version, ttl = ARGV[1], ARGV[2], ARGV[3]
+
+local state = redis.call('HMGET', CONTROL, 'incarnation', 'closed')
+if state[1] and tonumber(state[1]) > tonumber(incarnation) then return { 'gone', 0 } end
+local jobs = count_any_kind(JOBS, TAKERS)
+if jobs > 0 then return { 'jobs', jobs } end
+redis.call('DEL', CONTROL)
+redis.call('HSET', CONTROL, 'incarnation', incarnation, 'closed', 1, 'version', version)
+redis.call('PEXPIRE', CONTROL, ttl)
+redis.call('PEXPIRE', AUDIT, ttl)
+-- They leave on their own.
+redis.call('PEXPIRE', REPLICAS, ttl)
+return { 'closed', 0 }

@@ -1,0 +1,48 @@
+//! Closes a bucket that was defined at run time.
+
+use std::time::Duration;
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_store::Script;
+use redis::Value;
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::reply::Reply;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("close_bucket", SHARED, include_str!("close_bucket.lua"));
+
+/// As long as deleted names are remembered.
+const REMEMBERED: Duration = Duration::from_hours(24);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    Done,
+    /// It has this many jobs, and stays open.
+    Jobs(u64),
+    /// Another one of its name was created later.
+    Gone,
+}
+
+impl Bucket {
+    /// Ends a bucket without jobs: no process admits any from now on, and all that it kept is forgotten, its schedules
+    /// too. Its audit trail stays for a day.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
+    pub async fn close(&self) -> Result<Closed, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(Closed::Gone) };
+        let keys = &self.redis_bucket.keys;
+        let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.audit(), keys.takers(), keys.replicas()]);
+        call.arg(incarnation).arg(format!("{:016x}", fastrand::u64(..))).arg(ms_up(REMEMBERED));
+        let mut reply = Reply::new("close_bucket", self.redis_bucket.store.run_durably::<Value>(&call).await?)?;
+        let word = reply.text()?;
+        match word.as_str() {
+            "closed" => self.clear(incarnation, Vec::new()).await.map(|()| Closed::Done),
+            "jobs" => Ok(Closed::Jobs(reply.count()?)),
+            "gone" => Ok(Closed::Gone),
+            _ => Err(BucketError::Reply { script: "close_bucket", what: format!("`{word}` means nothing here") }),
+        }
+    }
+}

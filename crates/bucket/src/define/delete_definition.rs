@@ -1,0 +1,23 @@
+//! Deletes a definition.
+
+use dripfeed_store::{Script, Store};
+
+use super::definition::Definition;
+use super::definition_keys::DefinitionKeys;
+use crate::error::BucketError;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("delete_definition", SHARED, include_str!("delete_definition.lua"));
+
+impl Definition {
+    /// Of a bucket that is closed. False: it was deleted, or created again, before.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn delete(&self, store: &Store) -> Result<bool, BucketError> {
+        let keys = DefinitionKeys::new(store.prefix());
+        let mut call = SCRIPT.on(&keys.all());
+        call.arg(self.bucket.as_str()).arg(self.incarnation);
+        Ok(store.clone().for_key(&keys.definitions).run_durably::<u8>(&call).await? == 1)
+    }
+}

@@ -1,0 +1,40 @@
+//! Opens a bucket that was defined at run time.
+
+use dripfeed_store::Script;
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("open_bucket", SHARED, include_str!("open_bucket.lua"));
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened {
+    Open,
+    /// It was deleted.
+    Closed,
+    /// Another one of its name was created later.
+    Gone,
+}
+
+impl Bucket {
+    /// Forgets what an earlier bucket of its name has left, and lets jobs in. One that is open is unchanged, and one
+    /// with jobs keeps all that it has.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
+    pub async fn open(&self) -> Result<Opened, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(Opened::Open) };
+        let keys = &self.redis_bucket.keys;
+        self.clear(incarnation, vec![keys.replicas()]).await?;
+        let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.audit()]);
+        call.arg(incarnation).arg(format!("{:016x}", fastrand::u64(..)));
+        let answer: String = self.redis_bucket.store.run_durably(&call).await?;
+        match answer.as_str() {
+            "open" => Ok(Opened::Open),
+            "closed" => Ok(Opened::Closed),
+            "gone" => Ok(Opened::Gone),
+            word => Err(BucketError::Reply { script: "open_bucket", what: format!("`{word}` means nothing here") }),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+-- Defines a bucket, or replaces its definition; within the number and the bytes that there may be.
+--
+-- needs: now, definition_changes
+-- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
+-- ARGV  1 bucket  2 the version that its caller knows ('': it isn't there)  3 its capacity in bytes  4 the definition
+--       5 the most buckets  6 the most bytes of all capacities together  7 the most bytes of all definitions
+--       8 the epoch of a registry that begins
+-- Result  { 'put', version, incarnation } | { 'changed': the version is another one } | { 'many_buckets' } |
+--         { 'many_bytes' } | { 'many_definitions' }
+local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local bucket, known, capacity, text = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local most, most_bytes, most_text, epoch = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
+
+local old = redis.call('HGET', DEFINITIONS, bucket)
+if version_of(CHANGED, bucket, old) ~= known then return { 'changed' } end
+local incarnation, capacity_before = definition_head(old)
+if not old and redis.call('HLEN', DEFINITIONS) >= most then return { 'many_buckets' } end
+local sums = redis.call('HMGET', STATE, 'bytes', 'text_bytes')
+local grown, text_grown = capacity - (capacity_before or 0), #text - (old and #old or 0)
+local bytes, text_bytes = (tonumber(sums[1]) or 0) + grown, (tonumber(sums[2]) or 0) + text_grown
+if grown > 0 and bytes > most_bytes then return { 'many_bytes' } end
+if text_grown > 0 and text_bytes > most_text then return { 'many_definitions' } end
+
+local version = next_version(STATE)
+incarnation = incarnation or version
+local stored = table.concat({ incarnation, whole(capacity), text }, ' ')
+redis.call('HSETNX', STATE, 'epoch', epoch)
+redis.call('HSET', DEFINITIONS, bucket, stored)
+redis.call('ZADD', CHANGED, version, bucket)
+redis.call('ZREM', DELETED, bucket)
+text_bytes = text_bytes + #stored - #text
+redis.call('HSET', STATE, 'version', version, 'bytes', whole(bytes), 'text_bytes', whole(text_bytes))
+forget_deleted(CHANGED, STATE, DELETED)
+return { 'put', version, incarnation }

@@ -1,0 +1,94 @@
+//! A bucket's state, as several commands print it.
+
+use std::io;
+
+use dripfeed_job::{duration, size};
+use serde_json::Value as Json;
+
+use crate::output::{self, Column, Format, shown};
+
+const COLUMNS: [Column; 11] = [
+    ("BUCKET", |bucket| shown(bucket, "/name")),
+    ("LEVEL", |bucket| of(bucket, "/level", "/capacity")),
+    ("BYTES", |bucket| format!("{} of {}", bytes(bucket, "/bytes"), bytes(bucket, "/capacity_bytes"))),
+    ("WAITING", |bucket| shown(bucket, "/waiting")),
+    ("IN FLIGHT", |bucket| shown(bucket, "/in_flight")),
+    ("PARKED", |bucket| shown(bucket, "/parked")),
+    ("DEAD", |bucket| shown(bucket, "/dead")),
+    ("OLDEST", |bucket| age(bucket, "/oldest_age_ms")),
+    ("IN/S", |bucket| shown(bucket, "/accepted_per_s")),
+    ("OUT/S", |bucket| shown(bucket, "/settled_per_s")),
+    ("PACE", pace),
+];
+
+const DETAILS: [Column; 5] = [
+    ("KIND", |bucket| shown(bucket, "/kind")),
+    ("MAX SHARE", |bucket| shown(bucket, "/max_share")),
+    ("REFUSED/S", |bucket| shown(bucket, "/refused_per_s")),
+    ("REPLICAS", replicas),
+    ("CHANGED", |bucket| changes(bucket)),
+];
+
+/// A line each.
+pub(in crate::command) fn print_all(buckets: &[Json], format: Format) -> io::Result<()> {
+    for bucket in buckets.iter().filter(|bucket| bucket["error"].is_object()) {
+        output::say(format_args!("{}: {}", shown(bucket, "/name"), shown(bucket, "/error/title")));
+    }
+    match format {
+        Format::Table => output::rows(&COLUMNS, buckets),
+        Format::Json => output::json(&buckets),
+    }
+}
+
+/// All about one.
+pub(in crate::command) fn print(bucket: &Json, format: Format) -> io::Result<()> {
+    match format {
+        Format::Table => output::sheet(&[COLUMNS.as_slice(), &DETAILS].concat(), bucket),
+        Format::Json => output::json(bucket),
+    }
+}
+
+fn of(bucket: &Json, part: &str, whole: &str) -> String {
+    format!("{} of {}", shown(bucket, part), shown(bucket, whole))
+}
+
+fn bytes(bucket: &Json, pointer: &str) -> String {
+    bucket.pointer(pointer).and_then(Json::as_u64).map_or_else(|| "-".to_owned(), size::show)
+}
+
+fn age(bucket: &Json, pointer: &str) -> String {
+    let ms = bucket.pointer(pointer).and_then(Json::as_u64);
+    // To the second, where milliseconds don't matter any more.
+    let ms = ms.map(|ms| if ms < 10_000 { ms } else { ms / 1000 * 1000 });
+    ms.map_or_else(|| "-".to_owned(), |ms| duration::show(std::time::Duration::from_millis(ms)))
+}
+
+fn pace(bucket: &Json) -> String {
+    let target = shown(bucket, "/pace/target");
+    match bucket.pointer("/pace/reason").and_then(Json::as_str) {
+        _ if bucket["paused"] == true => format!("{target}, paused"),
+        Some("held") => format!("{target}, throttled for {}", age(bucket, "/pace/held_for_ms")),
+        Some("no_rate") => "no rate".to_owned(),
+        Some("used_up") => format!("{target}, used up"),
+        Some(why @ ("refusals" | "timeouts")) => {
+            format!("{target}, at {}/s after {why}", shown(bucket, "/pace/effective_per_s"))
+        }
+        _ => target,
+    }
+}
+
+fn replicas(bucket: &Json) -> String {
+    let replicas = bucket["replicas"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let lines = replicas
+        .iter()
+        .map(|replica| format!("{} ({} in flight)", shown(replica, "/consumer"), shown(replica, "/in_flight")));
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { "none: nothing is delivered".to_owned() } else { lines.join("\n") }
+}
+
+fn changes(bucket: &Json) -> String {
+    match bucket["changes"].as_object() {
+        Some(changes) if !changes.is_empty() => bucket["changes"].to_string(),
+        _ => "-".to_owned(),
+    }
+}

@@ -1,0 +1,130 @@
+//! Buckets that are defined at run time: this process follows what Redis says of them, beside those of its settings.
+//!
+//! A name that is configured is no defined bucket here, whatever Redis says. A definition that this process doesn't
+//! accept, by its own `[define]`, is served nowhere in it. While Redis doesn't answer, what is known goes on.
+
+mod defined_bucket;
+mod intake_definitions;
+mod served_definitions;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use dripfeed_bucket::{BucketError, KnownDefinitions};
+use dripfeed_job::BucketName;
+use dripfeed_store::Store;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, sleep_until};
+
+pub(crate) use self::defined_bucket::{AllDefined, DefinedBucket};
+use self::served_definitions::ServedDefinitions;
+use crate::settings::Settings;
+
+/// So a definition holds everywhere within a second, also where one answer of Redis is late.
+const EVERY: Duration = Duration::from_millis(400);
+/// Unknown names are asked for no more often.
+const BETWEEN_ASKS: Duration = Duration::from_millis(50);
+
+/// What a role does with them.
+pub(crate) trait ServesDefined: Send + Sync {
+    /// Serves what has `changed`, and no more what is `gone`; `all`: with these changes.
+    fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined);
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct DefinedBuckets(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    /// Locked while Redis is asked.
+    known: Mutex<KnownDefinitions>,
+    served: SyncMutex<ServedDefinitions>,
+    /// When Redis was last asked for a name, and what came of it.
+    asked: Mutex<(Instant, Result<(), BucketError>)>,
+    role: OnceLock<Box<dyn ServesDefined>>,
+}
+
+impl DefinedBuckets {
+    pub(crate) fn new(store: Store, settings: &Settings) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            known: Mutex::default(),
+            served: SyncMutex::new(ServedDefinitions::new(settings)),
+            asked: Mutex::new((Instant::now(), Ok(()))),
+            role: OnceLock::new(),
+        }))
+    }
+
+    /// Begins to serve them, with those that there are. Where Redis can't be asked, they come later.
+    pub(crate) async fn serve_with(&self, role: impl ServesDefined + 'static) {
+        let _ = self.0.role.set(Box::new(role));
+        self.follow_or_log().await;
+    }
+
+    pub(crate) async fn keep_following(&self) -> Infallible {
+        loop {
+            sleep(EVERY).await;
+            self.follow_or_log().await;
+        }
+    }
+
+    /// Other settings from now on: `replace` is given all that is defined beside them.
+    pub(crate) fn reload(&self, settings: &Settings, replace: impl FnOnce(&AllDefined)) {
+        let mut served = self.served();
+        served.reload(settings);
+        replace(served.all());
+    }
+
+    async fn follow_or_log(&self) {
+        // That Redis is away is reported by those who need it.
+        if let Err(error) = self.follow().await {
+            tracing::debug!(error = &error as &dyn Error, "definitions of buckets weren't looked for");
+        }
+    }
+
+    /// Asks what has changed; it is served when this returns.
+    async fn follow(&self) -> Result<(), BucketError> {
+        if !self.served().is_on() {
+            return Ok(());
+        }
+        let mut known = self.0.known.lock().await;
+        let changes = known.follow(&self.0.store).await?;
+        let mut served = self.served();
+        let (changed, gone) = served.learn(changes);
+        if let Some(role) = self.0.role.get().filter(|_| !changed.is_empty() || !gone.is_empty()) {
+            role.change(&changed, &gone, served.all());
+        }
+        Ok(())
+    }
+
+    /// A caller that comes while others wait for an answer is given the next one, which sees what was there before it
+    /// came.
+    async fn ask(&self) -> Result<(), BucketError> {
+        let came = Instant::now();
+        let mut asked = self.0.asked.lock().await;
+        if asked.0 < came {
+            sleep_until(asked.0 + BETWEEN_ASKS).await;
+            asked.0 = Instant::now();
+            asked.1 = self.follow().await;
+        }
+        asked.1.clone()
+    }
+
+    fn served(&self) -> MutexGuard<'_, ServedDefinitions> {
+        self.0.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_looks_come_within_the_second_that_is_promised() {
+        assert!([EVERY].iter().all(|every| *every * 2 < Duration::from_secs(1)));
+        assert!([BETWEEN_ASKS].iter().all(|between| *between * 20 <= Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,68 @@
+//! What the API needs to know of definitions.
+
+use std::sync::Arc;
+
+use dripfeed_bucket::{BucketError, Definition, DefinitionBounds};
+use dripfeed_intake::{DefinitionError, Definitions, PreparedDefinition as Prepared};
+use dripfeed_job::BucketName;
+use dripfeed_store::Durability;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::Value as Json;
+
+use super::DefinedBuckets;
+use crate::settings::DefinitionFault;
+
+impl Definitions for DefinedBuckets {
+    fn is_on(&self) -> bool {
+        self.served().is_on()
+    }
+
+    fn is_configured(&self, bucket: &str) -> bool {
+        self.served().is_configured(bucket)
+    }
+
+    fn get(&self, bucket: &str) -> Option<Arc<Definition>> {
+        self.served().get(bucket)
+    }
+
+    fn prepare(
+        &self,
+        bucket: &BucketName,
+        document: &Json,
+        before: Option<&Definition>,
+    ) -> Result<Prepared, Vec<DefinitionError>> {
+        let reader = self.served().reader.clone();
+        let before = before.map(|before| (&before.definition, before.sealed.as_deref()));
+        let prepared = reader.prepare(bucket, document, before).map_err(errors)?;
+        let settings = prepared.bucket.settings(Durability::Process);
+        Ok(Prepared { definition: prepared.definition, sealed: prepared.sealed, settings })
+    }
+
+    fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool> {
+        async move {
+            let reader = self.served().reader.clone();
+            match reader.read(bucket, definition, None) {
+                Ok(bucket) => bucket.upstream.has_private_address().await,
+                Err(_) => false,
+            }
+        }
+        .boxed()
+    }
+
+    fn bounds(&self) -> DefinitionBounds {
+        self.served().reader.define.bounds
+    }
+
+    fn follow(&self) -> BoxFuture<'_, Result<(), BucketError>> {
+        Self::follow(self).boxed()
+    }
+
+    fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
+        Self::ask(self).boxed()
+    }
+}
+
+fn errors(faults: Vec<DefinitionFault>) -> Vec<DefinitionError> {
+    faults.into_iter().map(|fault| DefinitionError { place: fault.place, message: fault.message }).collect()
+}

@@ -1,0 +1,58 @@
+//! `[define]`: which buckets may be defined at run time.
+
+mod ceiling;
+pub(super) mod definition;
+pub(super) mod definition_fault;
+mod seal_keys;
+
+use std::path::PathBuf;
+
+use dripfeed_bucket::DefinitionBounds;
+use dripfeed_processor::UpstreamPattern;
+use serde::Deserialize;
+
+use self::seal_keys::SealKeys;
+use super::deserialize;
+use super::read::Reader;
+use super::tree::Step;
+
+#[derive(Clone, Debug)]
+pub(crate) struct DefineSettings {
+    /// None: nobody may define buckets.
+    pub(crate) upstreams: Vec<UpstreamPattern>,
+    pub(crate) allow_private: bool,
+    pub(crate) bounds: DefinitionBounds,
+    /// None: no definition may have credentials.
+    seal_keys: Option<SealKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+struct Section {
+    upstreams: Vec<String>,
+    allow_private: bool,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    most: u64,
+    #[serde(deserialize_with = "deserialize::size")]
+    bytes: u64,
+    seal_key_file: PathBuf,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<DefineSettings> {
+    let Section { upstreams, allow_private, most, bytes, seal_key_file } = reader.section("define")?;
+    let mut patterns = Vec::with_capacity(upstreams.len());
+    for (index, text) in upstreams.iter().enumerate() {
+        let path = ["define".into(), "upstreams".into(), Step::Index(index)];
+        patterns.extend(reader.accept(&path, text.parse::<UpstreamPattern>().map_err(|error| error.to_string())));
+    }
+    if most > MOST {
+        reader.error(&["define".into(), "most".into()], format!("use at most {MOST}: every process knows all of them"));
+    }
+    let seal_keys = match seal_key_file.as_os_str().is_empty() {
+        true => None,
+        false => reader.accept(&["define".into(), "seal_key_file".into()], SealKeys::of_file(&seal_key_file)),
+    };
+    Some(DefineSettings { upstreams: patterns, allow_private, bounds: DefinitionBounds { most, bytes }, seal_keys })
+}
+
+const MOST: u64 = 10_000;

@@ -1,0 +1,190 @@
+//! Reads the definition of a bucket from the API, by the reader of `[buckets.NAME]`.
+
+use config::{FileFormat, Format as _};
+use dripfeed_bucket::BucketSettings;
+use dripfeed_job::BucketName;
+use dripfeed_store::Durability;
+use secrecy::ExposeSecret as _;
+use serde_json::{Map, Value as Json, json};
+
+use super::definition_fault::{DefinitionFault, fault};
+use super::{DefineSettings, ceiling};
+use crate::settings::bucket::{self, ConfiguredBucket};
+use crate::settings::config_error::ConfigErrors;
+use crate::settings::read::Reader;
+use crate::settings::tree::Tree;
+
+/// What a file alone can say: files on this machine, credentials, another key in Redis, whom to trust, and which other
+/// buckets get jobs of it.
+const OF_FILES: [(&str, &str); 6] = [
+    ("allow_private", "which addresses may be called is the operator's to say"),
+    ("upstream_ca_file", "it is a file of this machine"),
+    ("headers_file", "it is a file of this machine"),
+    ("signing_secret_file", "it is a file of this machine"),
+    ("key", "the key in Redis follows from the name"),
+    ("on_outcome", "which buckets are given jobs of another one is the operator's to say"),
+];
+
+/// What is sealed, or refused where it can't be.
+const CREDENTIALS: [&str; 2] = ["headers", "signing_secret"];
+
+const ORIGIN: &str = "the definition";
+
+/// A definition that may be stored.
+pub(crate) struct PreparedDefinition {
+    /// Less its credentials.
+    pub(crate) definition: Json,
+    pub(crate) sealed: Option<String>,
+    pub(crate) bucket: ConfiguredBucket,
+}
+
+/// Cheap to make again at each reload; each definition is read over the `[defaults]` of this process.
+#[derive(Clone, Debug)]
+pub(crate) struct DefinitionReader {
+    pub(crate) define: DefineSettings,
+    defaults: Json,
+    /// Of a bucket that says nothing else. None: something is wrong with `[defaults]`, which is reported elsewhere.
+    default_settings: Option<BucketSettings>,
+}
+
+impl DefinitionReader {
+    /// From `[defaults]` nothing is taken that a definition itself can't say: a default credential is for upstreams
+    /// that the operator has chosen.
+    pub(in crate::settings) fn new(define: DefineSettings, tree: &Tree) -> Self {
+        let path = ["defaults".into()];
+        let [mut defaults, compiled] = [tree.json(&path), tree.default_json(&path)];
+        for key in OF_FILES.map(|(key, _)| key).into_iter().chain(CREDENTIALS) {
+            defaults[key] = compiled[key].clone();
+        }
+        defaults["allow_private"] = json!(define.allow_private);
+        let mut reader = Self { define, defaults, default_settings: None };
+        let of_defaults = "defaults"
+            .parse()
+            .ok()
+            .and_then(|name| reader.read_any(&name, &json!({ "upstream": "https://defaults.invalid" })).ok());
+        reader.default_settings = of_defaults.map(|bucket| bucket.settings(Durability::Process));
+        reader
+    }
+
+    /// Whether anybody may define buckets.
+    pub(crate) const fn is_on(&self) -> bool {
+        !self.define.upstreams.is_empty()
+    }
+
+    /// Reads a definition as it is stored.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(crate) fn read(
+        &self,
+        name: &BucketName,
+        definition: &Json,
+        sealed: Option<&str>,
+    ) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
+        let bucket = self.allowed(name, definition)?;
+        let Some(sealed) = sealed else { return Ok(bucket) };
+        let opened = self.define.seal_keys.as_ref().and_then(|keys| keys.open(name, &bucket.upstream.origin(), sealed));
+        let opened = opened.and_then(|opened| serde_json::from_str(opened.expose_secret()).ok());
+        let unopened = "can't be opened: they were sealed with another key, or for another bucket or upstream";
+        self.allowed(name, &with(definition, opened.ok_or_else(|| vec![fault("headers", unopened)])?))
+    }
+
+    /// Reads a definition as it was sent. One that says nothing of credentials keeps those of the one before, as long
+    /// as it is for the same origin.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(crate) fn prepare(
+        &self,
+        name: &BucketName,
+        document: &Json,
+        before: Option<(&Json, Option<&str>)>,
+    ) -> Result<PreparedDefinition, Vec<DefinitionFault>> {
+        let (definition, credentials) = without_credentials(document);
+        if credentials.is_empty() {
+            let bucket = self.allowed(name, &definition)?;
+            let kept = before.filter(|(before, sealed)| {
+                let origin = |bucket: &ConfiguredBucket| bucket.upstream.origin();
+                let opens = self.read(name, before, *sealed).map(|before| origin(&before));
+                sealed.is_some() && opens == Ok(origin(&bucket))
+            });
+            let sealed = kept.and_then(|(_, sealed)| sealed).map(str::to_owned);
+            return Ok(PreparedDefinition { definition, sealed, bucket });
+        }
+        let bucket = self.allowed(name, document)?;
+        let seal = |key: &String| vec![fault(key, "there is no define.seal_key_file, so credentials aren't stored")];
+        let keys = self
+            .define
+            .seal_keys
+            .as_ref()
+            .ok_or_else(|| credentials.keys().take(1).flat_map(seal).collect::<Vec<_>>())?;
+        let text = Json::Object(credentials).to_string();
+        let sealed = keys.seal(name, &bucket.upstream.origin(), &text);
+        let sealed = sealed.ok_or_else(|| vec![fault("headers", "the system gives no random bytes")])?;
+        Ok(PreparedDefinition { definition, sealed: Some(sealed), bucket })
+    }
+
+    /// Within all that a definition may say.
+    fn allowed(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
+        let refused = OF_FILES.iter().filter(|(key, _)| definition.get(key).is_some());
+        let refused: Vec<DefinitionFault> =
+            refused.map(|(key, why)| fault(*key, format!("can't be set over the API: {why}"))).collect();
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        let bucket = self.read_any(name, definition)?;
+        let settings = bucket.settings(Durability::Process);
+        let exceeded = self.default_settings.iter().flat_map(|defaults| ceiling::exceeded(&settings, defaults));
+        let exceeded: Vec<DefinitionFault> = exceeded.collect();
+        if !exceeded.is_empty() {
+            return Err(exceeded);
+        }
+        if self.define.upstreams.iter().any(|pattern| pattern.allows(&bucket.upstream)) {
+            return Ok(bucket);
+        }
+        Err(vec![fault("upstream", "isn't among define.upstreams, which the operator allows")])
+    }
+
+    /// With whatever upstream.
+    fn read_any(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
+        let tree = self.tree(name, definition).map_err(|message| vec![fault("", message)])?;
+        let mut errors = ConfigErrors::default();
+        let bucket = bucket::read_bucket(&mut Reader::new(&tree, &mut errors), name, &self.defaults);
+        let prefix = format!("buckets.{name}");
+        let faults: Vec<DefinitionFault> = errors
+            .iter()
+            .map(|error| {
+                let key = error.key.as_deref().unwrap_or_default();
+                let place = key.strip_prefix(&prefix).unwrap_or(key).trim_start_matches('.');
+                fault(place, error.message.clone())
+            })
+            .collect();
+        bucket.filter(|_| faults.is_empty()).ok_or(faults)
+    }
+
+    fn tree(&self, name: &BucketName, definition: &Json) -> Result<Tree, String> {
+        let parse = |document: Json| {
+            let parsed = FileFormat::Json.parse(Some(&ORIGIN.to_owned()), &document.to_string());
+            parsed.map(config::Value::from).map_err(|_| "can't be read".to_owned())
+        };
+        let merged = parse(json!({ "buckets": { name.as_str(): definition } }))?;
+        Ok(Tree { merged, defaults: parse(json!({ "defaults": self.defaults }))? })
+    }
+}
+
+/// The credentials apart.
+fn without_credentials(document: &Json) -> (Json, Map<String, Json>) {
+    let (mut definition, mut credentials) = (document.clone(), Map::new());
+    if let Some(definition) = definition.as_object_mut() {
+        credentials.extend(CREDENTIALS.into_iter().filter_map(|key| definition.remove_entry(key)));
+    }
+    (definition, credentials)
+}
+
+fn with(definition: &Json, credentials: Map<String, Json>) -> Json {
+    let mut whole = definition.clone();
+    if let Some(whole) = whole.as_object_mut() {
+        whole.extend(credentials);
+    }
+    whole
+}

@@ -1,0 +1,11 @@
+/// What is wrong with a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DefinitionFault {
+    /// A key of the definition, such as `leak.rate`; empty: the whole.
+    pub(crate) place: String,
+    pub(crate) message: String,
+}
+
+pub(super) fn fault(place: impl Into<String>, message: impl Into<String>) -> DefinitionFault {
+    DefinitionFault { place: place.into(), message: message.into() }
+}

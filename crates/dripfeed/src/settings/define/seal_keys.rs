@@ -1,0 +1,124 @@
+//! Seals the credentials of a definition, for one bucket and one origin: copied to another bucket, or beside another
+//! upstream, they can't be opened.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use dripfeed_job::BucketName;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::settings::secret;
+
+/// Two, while one takes the place of the other.
+const MOST_KEYS: usize = 2;
+const HOW_TO_MAKE: &str = "make it with: head -c 32 /dev/urandom | base64";
+
+/// The first one seals, each of them opens.
+#[derive(Clone)]
+pub(super) struct SealKeys(Arc<Vec<LessSafeKey>>);
+
+impl fmt::Debug for SealKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} seal keys", self.0.len())
+    }
+}
+
+impl SealKeys {
+    /// # Errors
+    /// What is wrong with the file, in a sentence.
+    pub(super) fn of_file(path: &Path) -> Result<Self, String> {
+        Self::of_lines(&secret::read_secret(path)?).map_err(|message| format!("{}: {message}", path.display()))
+    }
+
+    fn of_lines(text: &SecretString) -> Result<Self, String> {
+        let mut keys = Vec::new();
+        for (number, line) in (1..).zip(text.expose_secret().lines()).filter(|(_, line)| !line.trim().is_empty()) {
+            let bytes = STANDARD.decode(line.trim()).unwrap_or_default();
+            let key = UnboundKey::new(&AES_256_GCM, &bytes)
+                .map_err(|_| format!("line {number} is no key of 32 bytes in base64: {HOW_TO_MAKE}"))?;
+            keys.push(LessSafeKey::new(key));
+        }
+        match keys.len() {
+            1..=MOST_KEYS => Ok(Self(Arc::new(keys))),
+            0 => Err(format!("has no key: {HOW_TO_MAKE}")),
+            number => Err(format!("has {number} keys: keep the new one, then the old one")),
+        }
+    }
+
+    /// None: the system gives no random bytes.
+    pub(super) fn seal(&self, bucket: &BucketName, origin: &str, credentials: &str) -> Option<String> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).ok()?;
+        let mut sealed = credentials.as_bytes().to_vec();
+        let about = Aad::from(about(bucket, origin));
+        self.0.first()?.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), about, &mut sealed).ok()?;
+        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
+    }
+
+    /// None: it was sealed with another key, for another bucket or for another origin, or was changed.
+    pub(super) fn open(&self, bucket: &BucketName, origin: &str, sealed: &str) -> Option<SecretString> {
+        let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
+        self.0.iter().find_map(|key| {
+            let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+            let mut sealed = sealed.to_vec();
+            let opened = key.open_in_place(nonce, Aad::from(about(bucket, origin)), &mut sealed).ok()?;
+            std::str::from_utf8(opened).ok().map(SecretString::from)
+        })
+    }
+}
+
+/// No bucket's name has a space.
+fn about(bucket: &BucketName, origin: &str) -> Vec<u8> {
+    format!("{bucket} {origin}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    const ORIGIN: &str = "https://a.example:443";
+
+    fn keys(of: &[u8]) -> SealKeys {
+        let lines: Vec<String> = of.iter().map(|byte| STANDARD.encode([*byte; 32])).collect();
+        SealKeys::of_lines(&SecretString::from(lines.join("\n"))).unwrap()
+    }
+
+    fn opened(keys: &SealKeys, bucket: &str, origin: &str, sealed: &str) -> Option<String> {
+        keys.open(&bucket.parse().unwrap(), origin, sealed).map(|opened| opened.expose_secret().to_owned())
+    }
+
+    #[test]
+    fn credentials_open_for_their_bucket_and_origin_alone() {
+        let sealed = keys(&[1]).seal(&"b".parse().unwrap(), ORIGIN, "secret").unwrap();
+        assert_eq!(opened(&keys(&[1]), "b", ORIGIN, &sealed).as_deref(), Some("secret"));
+        assert_eq!(opened(&keys(&[1]), "c", ORIGIN, &sealed), None);
+        assert_eq!(opened(&keys(&[1]), "b", "https://a.example:444", &sealed), None);
+        assert_eq!(opened(&keys(&[2]), "b", ORIGIN, &sealed), None);
+        for changed in ["", "x", &sealed[1..], &format!("A{}", &sealed[1..])] {
+            assert!(changed == sealed || opened(&keys(&[1]), "b", ORIGIN, changed).is_none(), "{changed}");
+        }
+    }
+
+    #[test]
+    fn a_new_key_comes_before_the_old_one() {
+        let sealed = keys(&[1]).seal(&"b".parse().unwrap(), ORIGIN, "secret").unwrap();
+        assert_eq!(opened(&keys(&[2, 1]), "b", ORIGIN, &sealed).as_deref(), Some("secret"));
+        let again = keys(&[2, 1]).seal(&"b".parse().unwrap(), ORIGIN, "secret").unwrap();
+        assert_eq!(opened(&keys(&[2]), "b", ORIGIN, &again).as_deref(), Some("secret"));
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_and_not_shown() {
+        let three = format!("{0}\n{0}\n{0}", STANDARD.encode([1; 32]));
+        for text in ["", "short", "QUJD", &three] {
+            let refused = SealKeys::of_lines(&SecretString::from(text.to_owned())).unwrap_err();
+            assert!(text.is_empty() || !refused.contains(text), "{refused}");
+        }
+    }
+}

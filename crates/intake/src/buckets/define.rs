@@ -1,0 +1,11 @@
+//! Buckets that are defined at run time: `PUT` and `DELETE /v1/buckets/{b}`, and what an intake knows of them.
+
+mod audit;
+pub(crate) mod body;
+pub(crate) mod definitions;
+pub(crate) mod delete;
+pub(crate) mod lookup;
+pub(crate) mod put;
+pub(crate) mod shown;
+mod version;
+mod wanted;

@@ -1,0 +1,35 @@
+//! Finds a bucket by its name; one that isn't known here may have been defined a moment ago.
+
+use std::sync::Arc;
+
+use dripfeed_bucket::{Bucket, BucketError, Opened};
+
+use super::definitions::Definitions;
+use crate::intake::Intake;
+use crate::problem::Problem;
+
+impl Intake {
+    /// The bucket of this name.
+    pub(crate) async fn find_bucket(&self, name: &str) -> Result<Bucket, Problem> {
+        if let Some(bucket) = self.buckets().get(name) {
+            return Ok(bucket);
+        }
+        let Some(definitions) = self.followed_definitions() else { return Err(Problem::unknown_bucket()) };
+        definitions.ask().await?;
+        self.buckets().get(name).ok_or_else(Problem::unknown_bucket)
+    }
+
+    /// For a call that was answered [`BucketError::Gone`]: the bucket of its name that there is now, open. None: it
+    /// was deleted.
+    pub(crate) async fn reopened(&self, gone: &Bucket) -> Result<Option<Bucket>, BucketError> {
+        let Some(definitions) = self.followed_definitions() else { return Ok(None) };
+        definitions.ask().await?;
+        let Some(bucket) = self.buckets().get(gone.name().as_str()) else { return Ok(None) };
+        // Who defined it may have been stopped before it was open.
+        Ok((bucket.open().await? == Opened::Open).then_some(bucket))
+    }
+
+    fn followed_definitions(&self) -> Option<Arc<dyn Definitions>> {
+        self.definitions().filter(|definitions| definitions.is_on())
+    }
+}

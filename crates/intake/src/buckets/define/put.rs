@@ -1,0 +1,56 @@
+//! `PUT /v1/buckets/{b}`: defines a bucket.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use dripfeed_auth::Define;
+use dripfeed_bucket::DefinitionBounds;
+use http::{HeaderMap, StatusCode, header};
+use serde_json::Value;
+
+use super::version::IfMatch;
+use super::wanted::Wanted;
+use super::{audit, shown};
+use crate::buckets::define::body::BucketDefinition;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::NewBucketAccess;
+use crate::request::{body, json};
+
+/// Creates a bucket, or replaces its definition. It holds at this intake at once, and everywhere within a second; jobs
+/// can be submitted at every intake from the answer on. A bucket that is created has nothing of a deleted one of its
+/// name.
+#[utoipa::path(
+    put, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket, parameters::IfMatch),
+    request_body = BucketDefinition,
+    responses(
+        (status = 200, description = "The changed bucket", body = shown::ShownBucket),
+        (status = 201, description = "The created bucket", body = shown::ShownBucket),
+        responses::OfDefinition
+    )
+)]
+pub(crate) async fn define_bucket(
+    State(intake): State<Intake>,
+    NewBucketAccess { caller, name, definitions, .. }: NewBucketAccess<Define>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let if_match = IfMatch::of(&headers)?;
+    let body = body::read(body, &intake).await?;
+    if body.len() > DefinitionBounds::ONE {
+        let detail = format!("a definition may have {} bytes", DefinitionBounds::ONE);
+        return Err(Problem::new(Code::BodyTooLarge, detail));
+    }
+    let document = body::parse(body, |body| json::read::<serde_json::Map<String, Value>>(body)).await?;
+    let wanted = Wanted { name: &name, document: &Value::Object(document), by: caller.id(), if_match: &if_match };
+    let (before, after, bucket) = wanted.define(&intake, &*definitions).await?;
+    audit::defined(&bucket, &caller, before.as_ref(), &after).await;
+    let mut response = shown::show(&bucket, &caller, definitions.get(name.as_str()).as_deref()).await?;
+    if before.is_none() {
+        *response.status_mut() = StatusCode::CREATED;
+        let location = format!("/v1/buckets/{name}").parse();
+        response.headers_mut().extend(location.ok().map(|location| (header::LOCATION, location)));
+    }
+    Ok(response)
+}

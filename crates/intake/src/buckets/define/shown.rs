@@ -1,0 +1,76 @@
+//! `GET /v1/buckets/{b}`: a bucket's state, and its definition where it was defined at run time.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use dripfeed_auth::{Caller, Read, Scope};
+use dripfeed_bucket::{Bucket, Definition};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::version;
+use crate::buckets::state::BucketState;
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::BucketAccess;
+
+/// A bucket; one that was defined at run time has its definition.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownBucket {
+    #[serde(flatten)]
+    state: BucketState,
+    /// What was PUT, without defaults and credentials. Missing: the bucket is configured, or the key lacks the scope
+    /// `define`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    definition: Option<Value>,
+    /// Whether calls carry credentials that were PUT; they are never shown. Missing: the bucket is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_credentials: Option<bool>,
+    /// The id of the key that defined it last. Missing: the bucket is configured, or there were no keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defined_by: Option<String>,
+}
+
+/// Returns the state of a bucket: how full it is, how fast it leaks, and why; and its definition, with `ETag`, where it
+/// was defined at run time.
+#[utoipa::path(
+    get, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket),
+    responses((status = 200, description = "The bucket", body = ShownBucket), responses::OfBucket)
+)]
+pub(crate) async fn bucket(
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+) -> Result<Response, Problem> {
+    let definition = || intake.definitions().and_then(|definitions| definitions.get(bucket.name().as_str()));
+    match BucketState::of(&bucket).await {
+        Err(problem) if bucket.incarnation().is_some() && problem.code() == Code::UnknownBucket => {
+            let Some(bucket) = intake.reopened(&bucket).await? else { return Err(problem) };
+            show(&bucket, &caller, definition().as_deref()).await
+        }
+        state => Ok(response(state?, &bucket, &caller, definition().as_deref())),
+    }
+}
+
+pub(super) async fn show(
+    bucket: &Bucket,
+    caller: &Caller,
+    definition: Option<&Definition>,
+) -> Result<Response, Problem> {
+    Ok(response(BucketState::of(bucket).await?, bucket, caller, definition))
+}
+
+fn response(state: BucketState, bucket: &Bucket, caller: &Caller, definition: Option<&Definition>) -> Response {
+    let definition = definition.filter(|definition| bucket.incarnation() == Some(definition.incarnation));
+    let shown = ShownBucket {
+        state,
+        definition: definition.filter(|_| caller.may(Scope::Define)).map(|definition| definition.definition.clone()),
+        has_credentials: definition.map(|definition| definition.sealed.is_some()),
+        defined_by: definition.and_then(|definition| definition.by.clone()),
+    };
+    let mut response = Json(shown).into_response();
+    response.headers_mut().extend(definition.map(version::e_tag));
+    response
+}

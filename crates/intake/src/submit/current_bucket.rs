@@ -1,0 +1,53 @@
+//! Lets a bucket decide on submissions. Where it was deleted and created again a moment ago, the one that there is now
+//! decides, whichever this intake knew when the request came.
+
+use std::sync::Arc;
+
+use dripfeed_bucket::{Bucket, BucketError, Judgement, Origin};
+use dripfeed_job::Submission;
+
+use crate::intake::Intake;
+
+/// And the bucket that has decided.
+pub(super) async fn judge(
+    intake: &Intake,
+    bucket: &Bucket,
+    submission: Submission,
+    origin: Origin,
+) -> (Bucket, Result<Judgement, BucketError>) {
+    let origin = Arc::new(origin);
+    let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
+    let judged = bucket.judge(submission, origin).await;
+    match (&judged, again) {
+        (Err(BucketError::Gone), Some((submission, origin))) => match intake.reopened(bucket).await {
+            Ok(Some(bucket)) => {
+                let judged = bucket.judge(submission, origin).await;
+                (bucket, judged)
+            }
+            Ok(None) => (bucket.clone(), judged),
+            Err(error) => (bucket.clone(), Err(error)),
+        },
+        _ => (bucket.clone(), judged),
+    }
+}
+
+/// As [`judge`], in order.
+pub(super) async fn judge_many(
+    intake: &Intake,
+    bucket: &Bucket,
+    submissions: Vec<Submission>,
+    origin: Origin,
+) -> Vec<Result<Judgement, BucketError>> {
+    let origin = Arc::new(origin);
+    let again = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
+    let judged = bucket.judge_many(submissions, origin).await;
+    let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
+    match again.filter(|_| all_gone) {
+        Some((submissions, origin)) => match intake.reopened(bucket).await {
+            Ok(Some(bucket)) => bucket.judge_many(submissions, origin).await,
+            Ok(None) => judged,
+            Err(error) => judged.into_iter().map(|_| Err(error.clone())).collect(),
+        },
+        None => judged,
+    }
+}

@@ -1,0 +1,132 @@
+//! A definition holds everywhere within 1 s: a bucket that is created over the API at one intake takes jobs at every
+//! other at once, changes and deletions reach all processes by their next look, and a name that was deleted comes back
+//! clean. (How often they look, `crates/dripfeed/src/role/defined.rs` shows.)
+
+mod bounds;
+mod clean_names;
+mod credentials;
+mod redis_away;
+mod refusals;
+
+use dripfeed_tests::client::{Client, ClientResponse};
+use dripfeed_tests::processes::Process;
+use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::upstream::Upstream;
+use http::Method;
+use serde_json::{Value, json};
+
+/// For buckets that call this upstream, which is on this machine.
+fn settings(upstream: &Upstream) -> String {
+    format!("[define]\nupstreams = [\"{}\"]\nallow_private = true\n", upstream.url().trim_end_matches("/feed"))
+}
+
+fn calling(upstream: &Upstream) -> Value {
+    json!({ "upstream": upstream.url(), "leak": { "concurrency": 4 } })
+}
+
+async fn put(client: &Client, bucket: &str, definition: &Value) -> ClientResponse {
+    let request = client.request(Method::PUT, &format!("/v1/buckets/{bucket}"));
+    client.call(request, definition.to_string()).await.expect("an answer")
+}
+
+async fn delete(client: &Client, bucket: &str) -> ClientResponse {
+    client.call(client.request(Method::DELETE, &format!("/v1/buckets/{bucket}")), "").await.expect("an answer")
+}
+
+async fn get(client: &Client, path: &str) -> ClientResponse {
+    client.get(path).await.expect("an answer")
+}
+
+async fn submit(client: &Client, bucket: &str) -> ClientResponse {
+    client.submit(bucket, "x").await.expect("an answer")
+}
+
+/// Two intakes and a processor, without any bucket in their settings.
+struct Roles {
+    service: Service,
+    one: Process,
+    other: Process,
+    processor: Process,
+}
+
+impl Roles {
+    async fn start(upstream: &Upstream) -> Self {
+        let service = Service::new(&settings(upstream)).await;
+        let (one, other, processor) = tokio::join!(service.intake(), service.intake(), service.processor());
+        Self { service, one, other, processor }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_created_at_one_intake_takes_jobs_at_another_at_once() {
+    let upstream = Upstream::willing().await;
+    let roles = Roles::start(&upstream).await;
+    let (one, other) = (roles.one.client(), roles.other.client());
+    for n in 0..20 {
+        let bucket = format!("team-a-{n}");
+        let created = put(&one, &bucket, &calling(&upstream)).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        let submitted = match n % 3 {
+            0 => submit(&other, &bucket).await,
+            1 => other.post(&format!("/v1/buckets/{bucket}/proxy/x"), "x").await.expect("an answer"),
+            _ => {
+                let batch = other.request(Method::POST, &format!("/v1/buckets/{bucket}/jobs/batch"));
+                let batch = batch.header("content-type", "application/x-ndjson");
+                other.call(batch, r#"{"body":1}"#).await.expect("an answer")
+            }
+        };
+        assert_eq!(submitted.status, 202, "{submitted:?}");
+    }
+    upstream.has_got(20).await;
+    let listed = get(&other, "/v1/buckets").await.json();
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(20));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_and_a_deletion_reach_every_process() {
+    let upstream = Upstream::willing().await;
+    let roles = Roles::start(&upstream).await;
+    let (one, other) = (roles.one.client(), roles.other.client());
+    put(&one, "b", &calling(&upstream)).await;
+    assert_eq!(submit(&other, "b").await.status, 202);
+    roles.service.drained("b").await;
+    let mut changed = calling(&upstream);
+    changed["capacity"] = json!(7);
+    let answer = put(&one, "b", &changed).await;
+    assert_eq!((answer.status, answer.number("capacity")), (200, 7));
+    until("the other intake has it", async || get(&other, "/v1/buckets/b").await.number("capacity") == 7).await;
+
+    assert_eq!(delete(&one, "b").await.status, 204);
+    // At once: whatever the other one knows, the bucket itself says that it is gone.
+    let late = submit(&other, "b").await;
+    assert_eq!((late.status, late.text("code").as_str()), (404, "unknown_bucket"), "{late:?}");
+    assert_eq!(roles.service.level("b").await, 0);
+    until("it is listed nowhere", async || {
+        get(&other, "/v1/buckets").await.json()["items"].as_array().is_some_and(Vec::is_empty)
+    })
+    .await;
+    until("the processor has left it", async || roles.processor.log().contains("This replica has left")).await;
+    let log = roles.processor.log();
+    assert!(!log.contains("declared dead") && !log.contains("panicked"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_client_creates_a_thousand_buckets() {
+    const BUCKETS: usize = 1000;
+    let upstream = Upstream::willing().await;
+    let roles = Roles::start(&upstream).await;
+    let (one, other) = (roles.one.client(), roles.other.client());
+    for n in 0..BUCKETS {
+        let created = put(&one, &format!("b-{n}"), &calling(&upstream)).await;
+        assert_eq!(created.status, 201, "{created:?}");
+    }
+    assert_eq!(submit(&other, &format!("b-{}", BUCKETS - 1)).await.status, 202);
+    until("the other intake has all", async || {
+        get(&other, "/v1/buckets").await.json()["items"].as_array().map(Vec::len) == Some(BUCKETS)
+    })
+    .await;
+    // What starts later reads them in pages.
+    let third = roles.service.intake().await;
+    assert_eq!(submit(&third.client(), "b-0").await.status, 202);
+    upstream.has_got(2).await;
+}

@@ -1,0 +1,40 @@
+use super::*;
+
+#[tokio::test]
+async fn number_and_bytes_of_all_defined_buckets_are_bounded() {
+    let define = "[define]\nupstreams = [\"https://a.example\"]\nmost = 3\nbytes = \"10MiB\"\n";
+    let service = Service::new(define).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let sized = |mib: u64| json!({ "upstream": "https://a.example/", "capacity_bytes": format!("{mib}MiB") });
+    assert_eq!(put(&client, "a", &sized(6)).await.status, 201);
+    let refused = put(&client, "b", &sized(5)).await;
+    assert_eq!((refused.status, refused.text("code").as_str()), (422, "many_buckets"), "{refused:?}");
+    assert_eq!(put(&client, "b", &sized(4)).await.status, 201);
+    assert_eq!(put(&client, "a", &sized(7)).await.status, 422, "nor do changes go beyond it");
+    assert_eq!(put(&client, "a", &sized(1)).await.status, 200);
+    assert_eq!(put(&client, "c", &sized(1)).await.status, 201);
+    assert_eq!(put(&client, "d", &sized(1)).await.text("code"), "many_buckets");
+    assert_eq!(delete(&client, "c").await.status, 204);
+    assert_eq!(put(&client, "d", &sized(5)).await.status, 201);
+    // What a definition doesn't bound, memory would.
+    let larger = client.patch("/v1/buckets/d", r#"{"capacity_bytes": "1GiB"}"#).await.expect("an answer");
+    assert_eq!(larger.status, 422, "{larger:?}");
+}
+
+#[tokio::test]
+async fn a_definition_keeps_no_more_than_the_defaults() {
+    let service = Service::new("[define]\nupstreams = [\"https://a.example\"]\n").await;
+    let intake = service.intake().await;
+    for (member, value) in [
+        ("capacity", json!(100_000_000)),
+        ("keep", json!({ "most_outcomes": 100_000_000 })),
+        ("keep", json!({ "outcomes_bytes": "1TiB" })),
+        ("keep", json!({ "most_idempotency_keys": 100_000_000 })),
+        ("schedules_bytes", json!("1TiB")),
+    ] {
+        let definition = json!({ "upstream": "https://a.example/", member: value });
+        let answer = put(&intake.client(), "b", &definition).await;
+        assert_eq!((answer.status, answer.text("code").as_str()), (422, "bad_member"), "{definition}: {answer:?}");
+    }
+}

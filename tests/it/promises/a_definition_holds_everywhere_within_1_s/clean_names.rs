@@ -1,0 +1,125 @@
+use super::*;
+
+/// Refuses the second job of a caller.
+fn limited(upstream: &Upstream) -> Value {
+    json!({
+        "upstream": upstream.url(),
+        "limits": [{ "id": "each", "tiers": [{ "kind": "fixed", "limit": 2, "period": "1d" }] }],
+    })
+}
+
+async fn used(client: &Client, service: &Service) {
+    let once = client.submit_once("b", "k", "404").await.expect("an answer");
+    assert_eq!(once.status, 202, "{once:?}");
+    assert_eq!(submit(client, "b").await.status, 202);
+    assert_eq!(submit(client, "b").await.text("code"), "caller_limit");
+    let schedule = client.request(Method::PUT, "/v1/buckets/b/schedules/yearly");
+    let defined = client.call(schedule, r#"{"every":"366d","job":{"body":1}}"#).await.expect("an answer");
+    assert_eq!(defined.status, 200, "{defined:?}");
+    assert_eq!(client.patch("/v1/buckets/b", r#"{"leak":{"concurrency":3}}"#).await.expect("an answer").status, 200);
+    service.drained("b").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_name_comes_back_clean() {
+    let upstream = Upstream::start(|call| async move {
+        dripfeed_tests::upstream::Answer::Status(if call.text() == "404" { 404 } else { 200 })
+    })
+    .await;
+    let roles = Roles::start(&upstream).await;
+    let (one, other) = (roles.one.client(), roles.other.client());
+    put(&one, "b", &limited(&upstream)).await;
+    used(&one, &roles.service).await;
+    until("the letter is there", async || get(&one, "/v1/buckets/b").await.number("dead") == 1).await;
+    assert_eq!(delete(&one, "b").await.status, 204);
+    let left: Vec<String> = roles.service.redis("KEYS dripfeed:{b}:*").await;
+    for key in &left {
+        // What has no TTL would stay for ever.
+        let ttl: i64 = roles.service.redis(&format!("PTTL {key}")).await;
+        assert!(ttl > 0, "{key}: {left:?}");
+    }
+
+    assert_eq!(put(&one, "b", &limited(&upstream)).await.status, 201);
+    // Each of these intakes may know the one before.
+    for client in [&other, &one] {
+        let state = get(client, "/v1/buckets/b").await;
+        assert_eq!((state.number("dead"), &state.json()["changes"]), (0, &json!({})), "{state:?}");
+        for list in ["outcomes", "dead", "schedules", "jobs"] {
+            assert_eq!(get(client, &format!("/v1/buckets/b/{list}")).await.json()["items"], json!([]), "{list}");
+        }
+    }
+    let calls = upstream.count();
+    used(&other, &roles.service).await;
+    assert_eq!(upstream.count(), calls + 2, "the same idempotency key names another job");
+    let audit = get(&one, "/v1/buckets/b/audit").await.json();
+    let actions = audit["items"].as_array().into_iter().flatten().filter(|entry| entry["action"] == "define");
+    let details: Vec<&str> = actions.filter_map(|entry| entry["detail"].as_str()).collect();
+    assert_eq!(details, ["created", "deleted", "created"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_with_jobs_stays_and_a_purge_ends_them() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream)).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    put(&client, "b", &calling(&upstream)).await;
+    assert_eq!(submit(&client, "b").await.status, 202);
+    let refused = delete(&client, "b").await;
+    assert_eq!((refused.status, refused.text("code").as_str()), (409, "bucket_not_empty"));
+    assert_eq!(submit(&client, "b").await.status, 202, "it is open");
+    assert_eq!(delete(&client, "b?purge=true").await.status, 204);
+    assert_eq!(submit(&client, "b").await.status, 404);
+    assert_eq!(delete(&client, "b").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_may_come_back_as_another_kind() {
+    let upstream = Upstream::willing().await;
+    let roles = Roles::start(&upstream).await;
+    let (one, other) = (roles.one.client(), roles.other.client());
+    for kind in ["stream", "list", "stream"] {
+        let definition = json!({ "upstream": upstream.url(), "kind": kind });
+        assert_eq!(put(&one, "b", &definition).await.status, 201);
+        assert_eq!(submit(&other, "b").await.status, 202);
+        until("it is called", async || get(&one, "/v1/buckets/b").await.number("level") == 0).await;
+        let another = if kind == "list" { "stream" } else { "list" };
+        let definition = json!({ "upstream": upstream.url(), "kind": another });
+        assert_eq!(put(&one, "b", &definition).await.status, 422, "not while it is there");
+        assert_eq!(delete(&one, "b").await.status, 204);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_cut_off_in_the_middle_is_done_by_the_next() {
+    let upstream = Upstream::willing().await;
+    let roles = Roles::start(&upstream).await;
+    let (one, other) = (roles.one.client(), roles.other.client());
+    put(&one, "b", &calling(&upstream)).await;
+    // As if who created it had been stopped before it was open: who submits first opens it.
+    roles.service.redis::<u64>("DEL dripfeed:{b}:control").await;
+    roles.service.redis::<u64>("HSET dripfeed:{b}:control incarnation 1 closed 1 version x").await;
+    assert_eq!(submit(&other, "b").await.status, 202);
+    roles.service.drained("b").await;
+    // As if who deleted it had been stopped after it was closed.
+    roles.service.redis::<u64>("HSET dripfeed:{b}:control closed 1 version y").await;
+    assert_eq!(submit(&other, "b").await.status, 404);
+    assert_eq!(delete(&other, "b").await.status, 204);
+    assert_eq!(put(&one, "b", &calling(&upstream)).await.status, 201);
+    assert_eq!(submit(&other, "b").await.status, 202);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doctor_looks_at_defined_buckets_too() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream)).await;
+    let intake = service.intake().await;
+    put(&intake.client(), "b", &calling(&upstream)).await;
+    assert_eq!(submit(&intake.client(), "b").await.status, 202);
+    let (code, said) = service.run(&["doctor", "b"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    service.redis::<u64>("HINCRBY dripfeed:{b}:tally bytes 7").await;
+    let (code, said) = service.run(&["doctor"]).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("bytes"), "{said}");
+}

@@ -1,0 +1,94 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+const CANARY: &str = "Bearer canary-6f1d";
+/// Of 32 bytes each.
+const KEYS: [&str; 2] =
+    ["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=", "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="];
+
+/// With a file of these keys.
+async fn service(upstreams: &[&Upstream], keys: &[&str]) -> (Service, String) {
+    let service = Service::new("").await;
+    let file = service.redis.folder().join("seal.keys");
+    write(&file, keys);
+    let origins: Vec<String> =
+        upstreams.iter().map(|upstream| format!("{:?}", upstream.url().trim_end_matches("/feed"))).collect();
+    let settings =
+        format!("[define]\nupstreams = [{}]\nallow_private = true\nseal_key_file = {file:?}\n", origins.join(", "));
+    service.configure(&settings);
+    (service, file.display().to_string())
+}
+
+fn write(file: impl AsRef<std::path::Path>, keys: &[&str]) {
+    fs::write(&file, keys.join("\n")).expect("a file");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("a mode");
+}
+
+fn with_credentials(upstream: &Upstream) -> Value {
+    json!({ "upstream": upstream.url(), "headers": { "Authorization": CANARY } })
+}
+
+fn authorization(upstream: &Upstream) -> Vec<Option<String>> {
+    let of = |call: &dripfeed_tests::upstream::Call| {
+        call.headers.get("authorization").map(|value| value.to_str().expect("text").to_owned())
+    };
+    upstream.calls().iter().map(of).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
+    let (first, second) = (Upstream::willing().await, Upstream::willing().await);
+    let (service, file) = service(&[&first, &second], &KEYS[..1]).await;
+    let (intake, processor) = tokio::join!(service.intake(), service.processor());
+    let client = intake.client();
+    let created = put(&client, "b", &with_credentials(&first)).await;
+    assert_eq!((created.status, &created.json()["has_credentials"]), (201, &true.into()), "{created:?}");
+    assert_eq!(submit(&client, "b").await.status, 202);
+    first.has_got(1).await;
+    // A change of something else keeps them.
+    let mut changed = json!({ "upstream": first.url(), "capacity": 900 });
+    assert_eq!(put(&client, "b", &changed).await.json()["has_credentials"], true);
+    assert_eq!(submit(&client, "b").await.status, 202);
+    first.has_got(2).await;
+    assert_eq!(authorization(&first), [Some(CANARY.to_owned()), Some(CANARY.to_owned())]);
+
+    let stored: String = service.redis("HGET dripfeed:{@buckets}:definitions b").await;
+    let shown = get(&client, "/v1/buckets/b").await;
+    let audit = get(&client, "/v1/buckets/b/audit").await;
+    let bodies = [created.body, shown.body.clone(), audit.body].map(|body| String::from_utf8_lossy(&body).into_owned());
+    for text in bodies.iter().chain([&stored, &intake.log(), &processor.log()]) {
+        assert!(!text.contains("canary"), "{text}");
+    }
+    // Copied to another bucket, or beside another upstream, they can't be opened: nobody serves that.
+    let copied = stored.replacen("\"by\":null", "\"by\": null", 1);
+    assert_ne!(copied, stored);
+    put(&client, "c", &json!({ "upstream": first.url() })).await;
+    let mut set = redis::cmd("HSET");
+    set.arg("dripfeed:{@buckets}:definitions").arg("c").arg(copied);
+    service.store().command::<u64>(&set).await.expect("Redis answers");
+    service.redis::<u64>("ZADD dripfeed:{@buckets}:changed 9000000000000000 c").await;
+    service.redis::<u64>("HSET dripfeed:{@buckets}:state version 9000000000000000").await;
+    until("it is served no more", async || submit(&client, "c").await.status == 404).await;
+    service.redis::<u64>("HDEL dripfeed:{@buckets}:definitions c").await;
+
+    // Another origin drops them.
+    changed["upstream"] = json!(second.url());
+    assert_eq!(put(&client, "b", &changed).await.json()["has_credentials"], false);
+    // Until the processor has heard of it, its calls go where they went.
+    until("the other upstream is called", async || submit(&client, "b").await.status == 202 && second.count() > 0)
+        .await;
+    assert!(authorization(&second).iter().all(Option::is_none));
+    service.drained("b").await;
+
+    // Two keys while one takes the place of the other.
+    put(&client, "b", &with_credentials(&first)).await;
+    write(&file, &[KEYS[1], KEYS[0]]);
+    let rotated = service.intake().await;
+    assert_eq!(submit(&rotated.client(), "b").await.status, 202);
+    write(&file, &KEYS[1..]);
+    let late = service.intake().await;
+    assert_eq!(submit(&late.client(), "b").await.status, 404, "the key is gone");
+    assert!(late.log().contains("can't be opened"), "{}", late.log());
+}

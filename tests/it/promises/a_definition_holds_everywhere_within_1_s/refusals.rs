@@ -1,0 +1,120 @@
+use super::*;
+
+/// Of `printf %s NAME | sha256sum`.
+fn key(id: &str, scopes: &str, buckets: &str) -> String {
+    use sha2::Digest as _;
+    let hash: String = sha2::Sha256::digest(id).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("[[keys]]\nid = \"{id}\"\nsha256 = \"{hash}\"\nscopes = [{scopes}]\nbuckets = [\"{buckets}\"]\n")
+}
+
+fn keys() -> String {
+    key("operator", r#""submit", "read", "inspect", "operate""#, "*")
+        + &key("team-a", r#""define", "submit", "read""#, "team-a-*")
+        + &key("platform", r#""define", "read""#, "*")
+}
+
+async fn nothing_is_stored(service: &Service) -> bool {
+    service.redis::<Vec<String>>("KEYS *{@buckets}*").await.is_empty()
+}
+
+async fn intake_with(define: &str) -> (Service, Process) {
+    let service =
+        Service::new(&format!("{}{define}[buckets.file]\nupstream = \"http://127.0.0.1:1/\"\n", keys())).await;
+    let intake = service.intake().await;
+    (service, intake)
+}
+
+#[tokio::test]
+async fn nobody_defines_without_the_scope_or_beyond_a_keys_names() {
+    let (service, intake) = intake_with("[define]\nupstreams = [\"https://*.partner.example\"]\n").await;
+    let definition = json!({ "upstream": "https://api.partner.example/" });
+    for (key, bucket, status) in [
+        ("operator", "team-a-1", 403),
+        ("team-a", "team-b-1", 403),
+        ("team-a", "file", 403),
+        ("nobody", "team-a-1", 401),
+    ] {
+        let answer = put(&intake.client().with_key(key), bucket, &definition).await;
+        assert_eq!(answer.status, status, "{key} {bucket}: {answer:?}");
+        let answer = delete(&intake.client().with_key(key), bucket).await;
+        assert_eq!(answer.status, status, "{key} {bucket}: {answer:?}");
+    }
+    let configured = put(&intake.client().with_key("platform"), "file", &definition).await;
+    assert_eq!((configured.status, configured.text("code").as_str()), (409, "configured_bucket"));
+    assert_eq!(delete(&intake.client().with_key("platform"), "file").await.status, 409);
+    assert!(nothing_is_stored(&service).await);
+
+    let client = intake.client().with_key("team-a");
+    let created = put(&client, "team-a-1", &definition).await;
+    assert_eq!((created.status, &created.json()["definition"]), (201, &definition), "{created:?}");
+    assert_eq!(created.text("defined_by"), "team-a");
+    assert_eq!(submit(&client, "team-a-1").await.status, 202);
+    let seen = get(&intake.client().with_key("operator"), "/v1/buckets/team-a-1").await;
+    assert_eq!(seen.json()["definition"], Value::Null, "the operator's key lacks the scope");
+}
+
+#[tokio::test]
+async fn only_allowed_upstreams_at_public_addresses_are_called() {
+    let upstreams = r#"["https://*.partner.example", "http://127.0.0.1:9000", "http://localhost:9000"]"#;
+    let (service, intake) = intake_with(&format!("[define]\nupstreams = {upstreams}\n")).await;
+    let client = intake.client().with_key("platform");
+    for (definition, place) in [
+        (json!({ "upstream": "https://partner.example/" }), "upstream"),
+        (json!({ "upstream": "https://evil.example/" }), "upstream"),
+        (json!({ "upstream": "http://api.partner.example/" }), "upstream"),
+        (json!({ "upstream": "https://a.partner.example:8443/" }), "upstream"),
+        (json!({ "upstream": "http://127.0.0.1:9000/" }), "upstream"),
+        (json!({ "upstream": "http://localhost:9000/" }), "upstream"),
+        (json!({ "upstream": "https://a@a.partner.example/" }), "upstream"),
+        (json!({}), "upstream"),
+        (json!({ "upstream": "https://a.partner.example/", "allow_private": true }), "allow_private"),
+        (json!({ "upstream": "https://a.partner.example/", "headers": { "Authorization": "x" } }), "headers"),
+        (json!({ "upstream": "https://a.partner.example/", "headers_file": "/etc/passwd" }), "headers_file"),
+        (json!({ "upstream": "https://a.partner.example/", "upstream_ca_file": "x" }), "upstream_ca_file"),
+        (json!({ "upstream": "https://a.partner.example/", "signing_secret": "whsec_eA==" }), "signing_secret"),
+        (json!({ "upstream": "https://a.partner.example/", "key": "dripfeed:{other}:jobs" }), "key"),
+        (
+            json!({ "upstream": "https://a.partner.example/", "on_outcome": { "bucket": "b", "outcomes": ["dead"] } }),
+            "on_outcome",
+        ),
+        (json!({ "upstream": "https://a.partner.example/", "leak": { "rate": "fast" } }), "leak.rate"),
+        (json!({ "upstream": "https://a.partner.example/", "nonsense": 1 }), "nonsense"),
+        (json!({ "upstream": "https://a.partner.example/", "capacity": 0 }), "capacity"),
+    ] {
+        let answer = put(&client, "b", &definition).await;
+        assert_eq!((answer.status, answer.text("code").as_str()), (422, "bad_member"), "{definition}: {answer:?}");
+        assert_eq!(answer.text("member"), place, "{answer:?}");
+    }
+    assert!(nothing_is_stored(&service).await);
+}
+
+#[tokio::test]
+async fn where_no_upstream_is_allowed_nobody_defines() {
+    let (service, intake) = intake_with("").await;
+    let definition = json!({ "upstream": "https://api.partner.example/" });
+    let answer = put(&intake.client().with_key("platform"), "b", &definition).await;
+    assert_eq!((answer.status, answer.text("code").as_str()), (403, "forbidden"), "{answer:?}");
+    assert!(nothing_is_stored(&service).await);
+}
+
+#[tokio::test]
+async fn a_change_is_made_to_the_version_that_its_caller_has_seen() {
+    let (_service, intake) = intake_with("[define]\nupstreams = [\"https://a.example\"]\n").await;
+    let client = intake.client().with_key("platform");
+    let if_match = async |method, tag: &str, capacity: u64| {
+        let definition = json!({ "upstream": "https://a.example/", "capacity": capacity });
+        let request = client.request(method, "/v1/buckets/b").header("if-match", tag);
+        client.call(request, definition.to_string()).await.expect("an answer")
+    };
+    assert_eq!(if_match(Method::PUT, "*", 1).await.status, 412, "nothing is there");
+    let created = put(&client, "b", &json!({ "upstream": "https://a.example/" })).await;
+    let tag = created.headers["etag"].to_str().expect("a tag").to_owned();
+    let changed = if_match(Method::PUT, &tag, 7).await;
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let late = if_match(Method::PUT, &tag, 8).await;
+    assert_eq!((late.status, late.text("code").as_str()), (412, "definition_changed"), "{late:?}");
+    assert_eq!(if_match(Method::DELETE, &tag, 0).await.status, 412);
+    let seen = get(&client, "/v1/buckets/b").await;
+    assert_eq!((seen.number("capacity"), &seen.headers["etag"]), (7, &changed.headers["etag"]));
+    assert_eq!(if_match(Method::DELETE, seen.headers["etag"].to_str().expect("a tag"), 0).await.status, 204);
+}
