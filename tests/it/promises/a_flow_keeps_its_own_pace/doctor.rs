@@ -1,4 +1,4 @@
-//! What somebody changed by hand is found, and mended.
+//! What somebody changed by hand is found, and repaired.
 
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{DELIVERED, join, settle, takes_nothing};

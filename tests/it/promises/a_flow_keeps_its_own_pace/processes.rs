@@ -69,7 +69,7 @@ async fn deaths_and_pauses_make_no_more_calls_and_leave_the_others_alone() {
     killed.kill().await;
     paused.pause();
     let calls = upstream.count();
-    // What those that are gone held may be back only after a lease.
+    // What those that are gone had claimed may be back only after a lease.
     upstream.has_got(calls + 100).await;
     paused.resume();
     let _fourth = service.processor().await;

@@ -2,8 +2,8 @@
 -- no replica has when asked to.
 --
 -- needs: at_maxmemory, constants, each, kind/pending, kind/leave_flows
--- KEYS  1 jobs (stream)  2 flow-state (hash)  3 notices (zset), then throttled (zset), flow-state (hash), parked (zset),
---       flows (zset), ranges (zset)
+-- KEYS  1 jobs (stream)  2 flow-state (hash)  3 notices (zset), then throttled (zset), flow-state (hash),
+--       parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 '1' to repair, then fields of flow-state
 -- Result  { how many were looked at, a job's id… }
 local JOBS, STATE, NOTICES = KEYS[1], KEYS[2], KEYS[3]
