@@ -58,6 +58,6 @@ fn endpoint<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uri>, D::Error>
 }
 
 fn ratio<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    let ratio = f64::deserialize(from)?;
-    if (0.0..=1.0).contains(&ratio) { Ok(ratio) } else { Err(D::Error::custom("must be from 0 to 1, such as 0.01")) }
+    let ratio = f64::deserialize(from).ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+    ratio.ok_or_else(|| D::Error::custom("must be a number from 0 to 1, such as 0.01"))
 }

@@ -114,7 +114,7 @@ fn traces_have_an_address_and_a_ratio() {
         assert!(reported(bad).contains("write it like http://127.0.0.1:4318"), "{bad}: {}", reported(bad));
     }
     for bad in ["sampling = 1.5", "sampling = -0.1", "sampling = nan"] {
-        assert!(reported(bad).contains("must be from 0 to 1"), "{bad}: {}", reported(bad));
+        assert!(reported(bad).contains("must be a number from 0 to 1"), "{bad}: {}", reported(bad));
     }
     let set = reported("endpoint = \"http://127.0.0.1:4318\"");
     if cfg!(feature = "otlp") {
