@@ -1,5 +1,5 @@
--- Examines jobs that are counted as calls under way of their callers, each at one moment, and counts those no more that
--- no replica has when asked to.
+-- Examines jobs that are counted as calls under way of their callers, each at one moment, and counts those no more
+-- that no replica has when asked to.
 --
 -- needs: at_maxmemory, constants, each, kind/pending, kind/leave_flows
 -- KEYS  1 jobs (stream)  2 flow-state (hash)  3 notices (zset), then throttled (zset), flow-state (hash),
