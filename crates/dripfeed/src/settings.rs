@@ -12,8 +12,6 @@ mod grpc;
 mod intake;
 mod key;
 mod layers;
-mod leak;
-mod limits;
 mod log;
 mod processor;
 mod read;

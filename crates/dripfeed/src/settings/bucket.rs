@@ -1,6 +1,8 @@
 //! `[buckets.NAME]`, each laid over `[defaults]`.
 
 mod checks;
+mod leak;
+mod limits;
 mod section;
 mod targets;
 
@@ -94,7 +96,7 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     let on_outcome = section.on_outcome();
     let Section { upstream, upstream_ca_file, method, timeout, connect_timeout, headers, headers_file, .. } = section;
     let Section { signing_secret, signing_secret_file, allow_private, max_answer, leak, .. } = section;
-    let leak = super::leak::read(reader, &place, leak);
+    let leak = leak::read(reader, &place, leak);
     let keys = UpstreamKeys {
         upstream,
         upstream_ca_file,
@@ -113,7 +115,7 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     let forward_client_address = section.forward_client_address;
     let fair = fair.settings();
     check_fair(reader, &place, &fair);
-    let limits = super::limits::read(reader, &path, limits)?;
+    let limits = limits::read(reader, &path, limits)?;
     let settings = BucketSettings {
         name: name.clone(),
         kind: match section.kind {

@@ -8,8 +8,8 @@ use dripfeed_job::{BucketName, Ending, Rate};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::leak::LeakSection;
 use crate::settings::deserialize;
-use crate::settings::leak::LeakSection;
 use crate::settings::upstream::headers::SecretHeaders;
 use crate::settings::upstream::signing::SigningSecrets;
 

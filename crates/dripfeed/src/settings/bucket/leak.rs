@@ -7,8 +7,8 @@ use dripfeed_job::{Rate, duration};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::deserialize;
-use super::read::{Reader, SectionPath};
+use crate::settings::deserialize;
+use crate::settings::read::{Reader, SectionPath};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a section of keys and values")]

@@ -3,8 +3,8 @@
 use dripfeed_bucket::BucketLimits;
 use serde_json::Value as Json;
 
-use super::read::Reader;
-use super::tree::Step;
+use crate::settings::read::Reader;
+use crate::settings::tree::Step;
 
 /// `path` is the bucket's. None when something is wrong, which is reported then.
 pub(super) fn read(reader: &mut Reader<'_>, path: &[Step], items: Vec<Json>) -> Option<BucketLimits> {
