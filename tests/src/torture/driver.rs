@@ -150,6 +150,10 @@ impl Caller {
     async fn call(&self, client: &Client, number: u64, key: Option<&str>) -> SubmitResult {
         let path = format!("/v1/buckets/{}/jobs", self.bucket);
         let mut request = client.request(Method::POST, &path).header(format!("dripfeed-forward-{NUMBER}"), number);
+        request = request.header("dripfeed-group", self.jobs.group(number));
+        if let Some(priority) = self.jobs.priority(number) {
+            request = request.header("dripfeed-priority", priority);
+        }
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }

@@ -73,6 +73,20 @@ impl Jobs {
         self.draw(number, 2).bool().then(|| format!("torture-{number}"))
     }
 
+    /// Whose turn it waits for: one of ten.
+    pub fn group(&self, number: u64) -> String {
+        format!("g{}", self.draw(number, 4).u32(0..10))
+    }
+
+    /// Most have none.
+    pub fn priority(&self, number: u64) -> Option<&'static str> {
+        match self.draw(number, 5).u32(0..10) {
+            0 => Some("high"),
+            1 => Some("low"),
+            _ => None,
+        }
+    }
+
     /// What is answered to the `call`-th call for a job, counted from 0; and after how many ms.
     pub fn answer(&self, number: u64, call: u32) -> (PlannedAnswer, u64) {
         let mut draw = self.draw(number, 100 + u64::from(call));
