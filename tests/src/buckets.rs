@@ -95,7 +95,7 @@ pub fn refused(admission: Result<Admission, BucketError>) -> Refused {
 /// Up to `most` jobs: at least one is there.
 pub async fn take(replica: &Replica, most: usize) -> Vec<ClaimedJob> {
     match replica.take(most).await.expect("Redis answers") {
-        Take::Jobs(jobs) => jobs,
+        Take::Jobs(jobs, _) => jobs,
         other => panic!("{other:?}"),
     }
 }

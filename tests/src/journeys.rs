@@ -88,7 +88,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     bucket.go_on_with_replays().await.unwrap();
     let replayed = loop {
         match replica.take(1).await.unwrap() {
-            Take::Jobs(mut jobs) => break jobs.pop().expect("a job"),
+            Take::Jobs(mut jobs, _) => break jobs.pop().expect("a job"),
             Take::Idle(idle) => replica.wait(&idle).await,
             Take::Fenced => panic!("it lives"),
         }
@@ -160,7 +160,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     let idle = loop {
         match replica.take(1).await.unwrap() {
             Take::Idle(idle) => break idle,
-            Take::Jobs(jobs) => {
+            Take::Jobs(jobs, _) => {
                 for job in jobs {
                     settle(&replica, job, DELIVERED).await;
                 }
@@ -187,5 +187,16 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     }
     assert!(bucket.flows(10).await.unwrap().items.len() >= 2);
     bucket.purge().await.unwrap();
+    own_pace(bucket, &replica).await;
     replica.leave().await.unwrap();
+}
+
+/// Of each caller, while that changes: what is kept of them is looked at again, and forgotten.
+async fn own_pace(bucket: &Bucket, replica: &Replica) {
+    for rate in ["7/s", "8/s"] {
+        bucket.apply_overrides(&changed("fair.rate", rate)).await.unwrap();
+        submit(bucket, Submission { caller: Some(rate.to_owned()), ..buckets::job("own pace") }).await;
+        settle(replica, take_one(replica).await, DELIVERED).await;
+    }
+    bucket.apply_overrides(&changed("fair.rate", serde_json::Value::Null)).await.unwrap();
 }

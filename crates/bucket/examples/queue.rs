@@ -76,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut settled = None;
     while settled.is_none() {
         match replica.take(1).await? {
-            Take::Jobs(jobs) => {
+            Take::Jobs(jobs, _) => {
                 for taken in jobs {
                     // A permit is for one call, and not for later.
                     let (id, in_time) = (taken.claim.id(), taken.permit.spend());

@@ -99,7 +99,7 @@ impl Bench {
     /// Empty when there is nothing to be called now.
     async fn take(&self) -> Result<Vec<ClaimedJob>, Failed> {
         match self.replica.take(WANTED).await? {
-            Take::Jobs(jobs) => Ok(jobs),
+            Take::Jobs(jobs, _) => Ok(jobs),
             Take::Idle(_) | Take::Fenced => Ok(Vec::new()),
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod orphaned_claims;
 pub(crate) mod permit;
 pub(crate) mod recover;
 pub(crate) mod replica;
+pub(crate) mod retries;
 pub(crate) mod settle;
 pub(crate) mod standby;
 pub(crate) mod take;

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketError, Life, Replica, Standby, Take};
+use dripfeed_bucket::{Bucket, BucketError, Idle, Life, Replica, Standby, Take};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::attempt;
@@ -188,12 +188,15 @@ impl Lane {
             let take = replica.take(attempts.free_slots(replica)).await;
             self.context.metrics().expired(replica.expired());
             match take {
-                Ok(Take::Jobs(jobs)) => {
+                Ok(Take::Jobs(jobs, idle)) => {
                     outage.over();
                     quiet_since = Instant::now();
                     for taken in jobs {
                         let (context, replica) = (Arc::clone(&self.context), replica.clone());
                         attempts.spawn(async move { attempt::run(&context, &replica, taken).await });
+                    }
+                    if let Some(idle) = idle {
+                        self.wait(replica, &idle).await;
                     }
                 }
                 Ok(Take::Idle(idle)) => {
@@ -203,10 +206,7 @@ impl Lane {
                     } else if quiet_since.elapsed() >= self.settings.standby_after && self.has_no_jobs(replica).await {
                         return TakesEnd::Quiet;
                     }
-                    tokio::select! {
-                        () = replica.wait(&idle) => {}
-                        () = self.context.stopping() => {}
-                    }
+                    self.wait(replica, &idle).await;
                 }
                 Ok(Take::Fenced) => return TakesEnd::Fenced,
                 // It was deleted, and this lane is about to be stopped.
@@ -234,6 +234,13 @@ impl Lane {
         // Attempts that were settled together end together: one take for all of their slots.
         tokio::task::yield_now().await;
         attempts.reap(replica);
+    }
+
+    async fn wait(&self, replica: &Replica, idle: &Idle) {
+        tokio::select! {
+            () = replica.wait(idle) => {}
+            () = self.context.stopping() => {}
+        }
     }
 
     async fn rest(&self, wait: Duration) {

@@ -150,7 +150,7 @@ async fn a_replica_whose_connection_was_killed_hears_of_jobs_again() {
         let found = async {
             loop {
                 match replica.take(1).await.unwrap() {
-                    Take::Jobs(mut jobs) => break jobs.remove(0),
+                    Take::Jobs(mut jobs, _) => break jobs.remove(0),
                     Take::Idle(idle) => replica.wait(&idle).await,
                     Take::Fenced => panic!("it lives"),
                 }

@@ -110,7 +110,7 @@ async fn a_caller_gets_in_after_retry_after() {
         let leaking = tokio::spawn(async move {
             loop {
                 match replica.take(1).await.unwrap() {
-                    Take::Jobs(jobs) => {
+                    Take::Jobs(jobs, _) => {
                         for taken in jobs {
                             settle(&replica, taken, DELIVERED).await;
                         }
@@ -153,7 +153,7 @@ async fn take_at_pace(replica: &Replica, most: usize) -> Vec<ClaimedJob> {
     let taken = async {
         loop {
             match replica.take(most).await.unwrap() {
-                Take::Jobs(jobs) => return jobs,
+                Take::Jobs(jobs, _) => return jobs,
                 Take::Idle(_) => sleep(Duration::from_millis(1)).await,
                 other => panic!("{other:?}"),
             }
@@ -298,7 +298,7 @@ async fn calls_with(redis: &TestRedis, percent: u32, bad: (Settlement, bool), ca
     let mut ended = 0;
     while ended < calls {
         for replica in [&a, &b] {
-            let Take::Jobs(jobs) = replica.take(20).await.unwrap() else { continue };
+            let Take::Jobs(jobs, _) = replica.take(20).await.unwrap() else { continue };
             let ends = jobs.into_iter().map(|taken| {
                 ended += 1;
                 let good = (Settlement::Retry { after: Duration::ZERO }, false);

@@ -31,7 +31,7 @@ async fn what_was_broken_by_hand_is_found_and_repaired() {
     for answer in bucket.admit_many((0..4).map(|n| buckets::job(n.to_string())).collect()).await {
         assert!(matches!(answer, Ok(Admission::Admitted(_))));
     }
-    let Take::Jobs(taken) = replica.take(3).await.unwrap() else { panic!("three jobs wait") };
+    let Take::Jobs(taken, _) = replica.take(3).await.unwrap() else { panic!("three jobs wait") };
     assert_eq!(kinds(&bucket, false).await, []);
 
     let ids: Vec<String> = taken.iter().map(|taken| taken.claim.id().to_string()).collect();
@@ -53,7 +53,7 @@ async fn what_was_broken_by_hand_is_found_and_repaired() {
     assert!(broken.iter().all(|kind| found.contains(kind)) && found.len() == broken.len(), "{found:?}");
     // What was deleted stays lost, and stays reported.
     assert_eq!(kinds(&bucket, false).await, [Lost]);
-    let Take::Jobs(again) = replica.take(10).await.unwrap() else { panic!("the repaired jobs are due") };
+    let Take::Jobs(again, _) = replica.take(10).await.unwrap() else { panic!("the repaired jobs are due") };
     assert_eq!(again.len(), 3);
 }
 

@@ -41,7 +41,7 @@ async fn take_all(replica: &Replica) -> Vec<ClaimedJob> {
     let (mut all, mut idle) = (Vec::new(), 0);
     while idle < 10 {
         match replica.take(100).await.expect("Redis answers") {
-            Take::Jobs(jobs) => {
+            Take::Jobs(jobs, _) => {
                 all.extend(jobs);
                 idle = 0;
             }

@@ -36,7 +36,7 @@ async fn call(replica: &Replica, most: usize, jobs: usize) -> Vec<(String, Prior
     let mut called = Vec::new();
     while called.len() < jobs {
         // A take may end early, and is asked again.
-        let Take::Jobs(taken) = replica.take(most.min(jobs - called.len())).await.expect("Redis answers") else {
+        let Take::Jobs(taken, _) = replica.take(most.min(jobs - called.len())).await.expect("Redis answers") else {
             continue;
         };
         for taken in taken {

@@ -40,7 +40,7 @@ async fn call(replica: &Replica, most: usize, jobs: usize) -> Vec<(String, Strin
     let mut called = Vec::new();
     while called.len() < jobs {
         match replica.take(most.min(jobs - called.len())).await.expect("Redis answers") {
-            Take::Jobs(taken) => {
+            Take::Jobs(taken, _) => {
                 for taken in taken {
                     called.push((caller_of(&taken), body_of(&taken)));
                     settle(replica, taken, DELIVERED).await;

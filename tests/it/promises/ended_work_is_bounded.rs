@@ -225,7 +225,7 @@ async fn a_bucket_that_may_drop_no_letter_holds_until_there_is_room() {
     assert_eq!(bucket.census().await.unwrap().level, 4);
     // Each letter that goes makes room for one, which isn't called again.
     assert!(bucket.delete_dead(ids[0]).await.unwrap());
-    let Take::Jobs(jobs) = replica.take(1).await.unwrap() else { panic!("what is behind them isn't kept any more") };
+    let Take::Jobs(jobs, _) = replica.take(1).await.unwrap() else { panic!("what is behind them isn't kept any more") };
     assert_eq!(jobs.len(), 1);
     assert_eq!(jobs[0].job.as_ref().unwrap().body.as_ref(), b"behind them");
     for taken in jobs {

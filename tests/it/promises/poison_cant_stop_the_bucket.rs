@@ -92,7 +92,7 @@ async fn however_many_die_together_come_one_after_the_other() {
 async fn take_when_due(replica: &Replica) -> Vec<ClaimedJob> {
     loop {
         match replica.take(10).await.unwrap() {
-            Take::Jobs(jobs) => return jobs,
+            Take::Jobs(jobs, _) => return jobs,
             Take::Idle(idle) => replica.wait(&idle).await,
             Take::Fenced => panic!("it lives"),
         }

@@ -37,7 +37,7 @@ async fn drain(replica: &Replica) -> usize {
     let mut delivered = 0;
     loop {
         match replica.take(10).await.unwrap() {
-            Take::Jobs(jobs) => {
+            Take::Jobs(jobs, _) => {
                 for taken in jobs {
                     assert_eq!(settle(replica, taken, DELIVERED).await, Settled::Recorded);
                     delivered += 1;

@@ -59,6 +59,7 @@ local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}
+rates.look(METER, 'leak', 'accepted', 'refused')
 -- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet. And
 -- whether one with a priority was.
 local places, is_ranked = false, false
@@ -101,7 +102,7 @@ local function put(before, besides, size, due, expires)
   local id = append(keys, entry)
   if places then places.add(id, entry, due, expires) end
   note_largest(largest, level, size)
-  if level == 0 then meter_restart(METER, 'leak') end
+  if level == 0 then rates.restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
   accepted, added = accepted + 1, added + size
   return id
@@ -245,7 +246,7 @@ if places then places.close() end
 if accepted > 0 then
   redis.call('HINCRBY', TALLY, 'accepted', accepted)
   redis.call('HINCRBY', TALLY, 'bytes', whole(added))
-  meter_count(METER, 'accepted', accepted)
+  rates.count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
   -- While some wait, those who take jobs know of them.
   if found <= pending then publish_jobs(NOTICES) end
@@ -260,5 +261,6 @@ for reason, count in pairs(refused) do
   redis.call('HINCRBY', TALLY, 'refused:' .. reason, count)
   denied = denied + count
 end
-if denied > 0 then meter_count(METER, 'refused', denied) end
+if denied > 0 then rates.count(METER, 'refused', denied) end
+rates.flush(METER)
 return packed

@@ -28,12 +28,11 @@ local beats = redis.call('HGET', REPLICAS, consumer)
 if not leaving and (beats or '') ~= seen then return { 'alive' } end
 -- All that can fail comes before the first write: a script doesn't roll back.
 check_types(keys)
-check_held()
 redis.call('HDEL', REPLICAS, consumer)
 redis.call('HDEL', BATCHES, consumer)
 redis.call('HDEL', TAKES, consumer)
 
-local call_ms = tonumber(redis.call('HGET', keys.meter, 'call') or 0) / 1000
+local call_ms = tonumber(rates.texts.call or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
 local held, next = held_by(keys, consumer, most, '')
 local recovered, poisoned, suspects, bytes, all = 0, 0, tonumber(ARGV[6]), 0, next == ''

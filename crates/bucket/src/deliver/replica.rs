@@ -12,6 +12,7 @@ use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::recover::Recovery;
+use crate::deliver::retries::Retries;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
 use crate::deliver::take::{Claim, Idle, Take, TakeRequest, TakeSize};
 use crate::error::BucketError;
@@ -68,6 +69,7 @@ struct Member {
     settlements: Settlements,
     /// Hushed before each take: that sees what was admitted before.
     new_jobs: Mutex<Bell>,
+    retries: Retries,
     watch: tokio::sync::Mutex<HeartbeatWatch>,
     open_claims: OpenClaims,
     lateness: Lateness,
@@ -142,6 +144,7 @@ impl Replica {
             consumer,
             lease,
             new_jobs: Mutex::new(new_jobs),
+            retries: Retries::default(),
             watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
@@ -167,6 +170,7 @@ impl Replica {
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
         member.new_jobs().hush();
+        member.retries.forget();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,7 +217,11 @@ impl Replica {
         // A copy rings for all that came since the last take.
         let mut new_jobs = self.0.new_jobs().clone();
         // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
-        let _ = tokio::time::timeout(idle.wait, new_jobs.rung()).await;
+        tokio::select! {
+            () = tokio::time::sleep(idle.wait) => {}
+            _ = new_jobs.rung() => {}
+            () = self.0.retries.due() => {}
+        }
     }
 
     /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.
@@ -234,11 +242,17 @@ impl Replica {
         settlement: Settlement,
         feedback: Feedback,
     ) -> Result<Settled, BucketError> {
+        let again = settlement.due_again();
         let mut ended = EndedAttempt::new(claim, settlement, feedback);
         let mut pause = FIRST_PAUSE_ALONE;
         loop {
             match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {
-                Ok(settled) => return Ok(settled),
+                Ok(settled) => {
+                    if let Some(after) = again {
+                        self.0.retries.add(after);
+                    }
+                    return Ok(settled);
+                }
                 Err(alone) => ended = *alone,
             }
             tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;

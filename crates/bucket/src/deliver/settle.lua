@@ -32,7 +32,6 @@ if tonumber(batch) <= tonumber(redis.call('HGET', BATCHES, consumer) or 0) then 
 -- All that can fail comes before the first write: a script doesn't roll back, and the batch is sent again.
 check_types(keys)
 local flows = redis.call('HGET', PACE, 'flows')
-check_held()
 local finished, letters = {}, {}
 for i = FIRST, #ARGV, WORDS do
   local job, verb, outcome, reason, attempt = unpack(ARGV, i, i + WORDS - 1)
@@ -67,10 +66,11 @@ if hold > 0 then
 end
 if flows then leave_flows(jobs, keys.notices) end
 if is_adaptive then adapt(PACE, calls, hold) end
-record_exits(keys)
 if call > 0 then
-  local mean = tonumber(redis.call('HGET', keys.meter, 'call') or call)
-  redis.call('HSET', keys.meter, 'call', whole(mean + (call - mean) / 8))
+  local mean = tonumber(rates.texts.call or call)
+  rates.changed.call = whole(mean + (call - mean) / 8)
 end
+record_exits(keys)
+rates.flush(keys.meter)
 redis.call('HSET', BATCHES, consumer, batch)
 return 'settled'

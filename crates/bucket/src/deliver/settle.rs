@@ -59,6 +59,17 @@ pub enum Settlement {
     },
 }
 
+impl Settlement {
+    /// How long it takes until the job may be taken again; none where that is another one's to say, or never.
+    pub(crate) const fn due_again(&self) -> Option<Duration> {
+        match self {
+            Self::Retry { after } => Some(*after),
+            Self::Requeue => Some(Duration::ZERO),
+            Self::Complete { .. } | Self::Throttled { .. } | Self::Bury { .. } => None,
+        }
+    }
+}
+
 /// What an attempt reports its upstream, whatever becomes of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {

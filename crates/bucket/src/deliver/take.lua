@@ -16,8 +16,8 @@
 --       how many times at once (bounds.lua; '': all may)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired }
---         { 'jobs', expired, ms of the Redis clock, { id, fields | element, failed attempts }… }, a small one packed by
---         cmsgpack
+--         { 'jobs', expired, ms of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
+--         where more wait, { id, fields | element, failed attempts }… }, a small one packed by cmsgpack
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
@@ -39,7 +39,7 @@ end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
-local PAUSE_POLL, ROOM_POLL, BATCHING = 200000, 25000, 5000
+local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
 local bounds = open_bounds(PACE, pace, ARGV[13], elapsed, undrained)
@@ -51,7 +51,6 @@ local function idle(wait, takes_new, expired)
   -- Where this write is refused (too few replicas follow), the next one counts from an older time, by a clock that runs
   -- from this one.
   pcall(pace_spend, PACE, pace, plan, 0)
-  local IDLE_POLL = 1000000
   wait = math.min(wait, IDLE_POLL)
   return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0 }
 end
@@ -84,7 +83,9 @@ if #taken == 0 then return idle(wait, takes_new, expired) end
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 pace_spend(PACE, pace, plan, #taken)
 local PACKED_BYTES = 65536
-local answer = { 'jobs', expired, whole(now_ms), unpack(taken) }
+-- What had to wait was all handed out: then one question is enough.
+local rest = takes_new and wait > 0 and whole(math.min(wait, IDLE_POLL)) or ''
+local answer = { 'jobs', expired, whole(now_ms), rest, unpack(taken) }
 -- Packing costs a copy, which is more than it saves where there is much to copy.
 if bytes_read > PACKED_BYTES then return answer end
 return cmsgpack.pack(answer)

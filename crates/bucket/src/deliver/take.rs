@@ -27,7 +27,8 @@ const JITTER: Duration = Duration::from_millis(25);
 /// What a replica got.
 #[derive(Debug)]
 pub enum Take {
-    Jobs(Vec<ClaimedJob>),
+    /// And what to wait for before it asks again; none where more may wait.
+    Jobs(Vec<ClaimedJob>, Option<Idle>),
     /// Nothing may be called now.
     Idle(Idle),
     /// The replica was declared dead: it takes and settles nothing more, and joins again under another name.
@@ -205,12 +206,14 @@ fn read(
             Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired })
         }
         "jobs" => {
-            let (expired, taken_ms) = (reply.count()?, reply.count()?);
+            let (expired, taken_ms, wait) = (reply.count()?, reply.count()?, reply.text()?);
+            let wait = wait.parse().ok().map(Duration::from_micros);
+            let idle = wait.map(|wait| Idle { takes_new: true, wait });
             let mut jobs = Vec::new();
             while !reply.is_empty() {
                 jobs.push(read_job(&mut reply.array()?, kind, grant, taken_ms, open_claims)?);
             }
-            Ok(TakeReply { take: Take::Jobs(jobs), expired })
+            Ok(TakeReply { take: Take::Jobs(jobs, idle), expired })
         }
         word => reply.unknown(word),
     }

@@ -21,7 +21,8 @@ local function count_bytes(keys, counter, bytes)
 end
 
 -- An idempotency key names its job for as long as that is in the bucket, and from its end on for the window: hash
--- keyed_jobs, job id → name of its key; zset key_ends, name → ms at which it is forgotten.
+-- keyed_jobs, job id → name of its key; zset key_ends, name → ms at which it is forgotten. Whether there are any; nil:
+-- not looked yet.
 local has_keys
 local function end_key(keys, id)
   if has_keys == nil then has_keys = redis.call('HLEN', keys.keyed_jobs) > 0 end
@@ -32,15 +33,14 @@ local function end_key(keys, id)
 end
 
 -- Forgets the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
--- records. How many it has forgotten.
-local function forget_outcomes(keys, recorded)
+-- records; `count`, `bytes`: what there is of them now; `oldest`: as ZRANGE has it, or nil. How many it has forgotten,
+-- and the bytes of these.
+local function forget_outcomes(keys, recorded, count, bytes, oldest)
   -- Outcomes that one script forgets beyond twice those it records: bounded, and more than are added.
   local FORGOTTEN = 200
   -- Arguments of one command: Lua unpacks no more than some thousands.
   local AT_ONCE = 1000
   local keep = keys.keep
-  local count = redis.call('HLEN', keys.outcomes)
-  local bytes = tonumber(redis.call('HGET', keys.tally, 'outcomes_bytes') or 0)
   local before = now_ms - keep.outcomes_ms
   local function is_beyond(ended_ms)
     return tonumber(ended_ms) <= before or count > keep.most_outcomes or bytes > keep.outcomes_bytes
@@ -61,7 +61,7 @@ local function forget_outcomes(keys, recorded)
     return stay
   end
   while #old < most do
-    local oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
+    if not (oldest and oldest[2]) then oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES') end
     if not oldest[2] or not is_beyond(oldest[2]) then break end
     local stay = forget_of(oldest[1], oldest[2])
     redis.call('ZREM', keys.ended, oldest[1])
@@ -69,12 +69,12 @@ local function forget_outcomes(keys, recorded)
       redis.call('ZADD', keys.ended, oldest[2], table.concat(stay, ' '))
       break
     end
+    oldest = nil
   end
   for first = 1, #old, AT_ONCE do
     redis.call('HDEL', keys.outcomes, unpack(old, first, math.min(#old, first + AT_ONCE - 1)))
   end
-  count_bytes(keys, 'outcomes_bytes', bytes - held)
-  return #old
+  return #old, held - bytes
 end
 
 -- One that was read.

@@ -2,6 +2,10 @@
 -- ended, ids of jobs by ms (order.lua); both bounded by time, number and bytes, which the tally counts.
 -- needs: now, counts, keep, notices, kind/entry, kind/held
 
+-- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
+-- there were; `oldest`, of those; `rare`, whether any of the keys is there that few buckets have.
+local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
+
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
 local note_end, publish_ends
 do
@@ -14,7 +18,7 @@ do
   -- To be called last.
   function publish_ends(notices)
     local MOST = 1000
-    if #ended_now > 0 and redis.call('EXISTS', notices) == 1 then
+    if #ended_now > 0 and recorded.rare ~= false and redis.call('EXISTS', notices) == 1 then
       for from = 1, #ended_now, MOST do
         local ids, waited = { unpack(ended_now, from, math.min(#ended_now, from + MOST - 1)) }, {}
         for i, until_ms in ipairs(redis.call('ZMSCORE', notices, unpack(ids))) do
@@ -29,8 +33,6 @@ do
     ended_now = {}
   end
 end
-
-local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
 
 local keep_failed, failed_lines
 do
@@ -100,25 +102,39 @@ end
 -- To be called once, when all jobs that leave in this script are recorded: writes their outcomes, what the bucket and
 -- their callers get back, and the measured leak, and forgets old outcomes for them.
 local function record_exits(keys)
+  local RESULTS = { 'delivered', 'dead', 'expired', 'cancelled' }
   local jobs = recorded.jobs
   if jobs == 0 then return end
-  redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
+  local added = redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
+  local count = recorded.before and recorded.before + added or redis.call('HLEN', keys.outcomes)
   -- Ids in one member of the zset: together they take as much room as one of them alone.
   local LISTED_TOGETHER = 100
   for first = 1, jobs, LISTED_TOGETHER do
     local last = math.min(jobs, first + LISTED_TOGETHER - 1)
     redis.call('ZADD', keys.ended, whole(now_ms), table.concat(recorded.ids, ' ', first, last))
   end
-  for result, count in pairs(recorded.results) do redis.call('HINCRBY', keys.tally, result, count) end
-  -- Of a job that Redis lost, nothing was counted any more.
-  count_bytes(keys, 'bytes', -recorded.freed)
   write_holders(keys.holders)
-  meter_count(keys.meter, 'settled', jobs)
-  meter_count(keys.meter, 'leak', jobs)
+  if rates.texts.leak == nil then rates.look(keys.meter, 'settled', 'leak') end
+  rates.count(keys.meter, 'settled', jobs)
+  rates.count(keys.meter, 'leak', jobs)
+  rates.flush(keys.meter)
   if keys.outbox then keys.outbox.write(keys) end
   publish_ends(keys.notices)
-  count_bytes(keys, 'outcomes_bytes', recorded.bytes)
-  forget_outcomes(keys, jobs)
+  local tally = redis.call('HMGET', keys.tally, 'bytes', 'outcomes_bytes', unpack(RESULTS))
+  local bytes, outcomes_bytes = tonumber(tally[1] or 0), tonumber(tally[2] or 0) + recorded.bytes
+  local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.oldest)
+  -- Of a job that Redis lost, nothing was counted any more.
+  local words = {
+    'bytes', whole(math.max(0, bytes - recorded.freed)),
+    'outcomes_bytes', whole(math.max(0, outcomes_bytes - forgotten)),
+  }
+  for i, result in ipairs(RESULTS) do
+    local more = recorded.results[result]
+    if more then
+      words[#words + 1], words[#words + 2] = result, whole(tonumber(tally[i + 2] or 0) + more)
+    end
+  end
+  redis.call('HSET', keys.tally, unpack(words))
 end
 
 -- Burying a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
@@ -170,10 +186,20 @@ local function check_letters(keys)
   redis.call('ZCARD', keys.sizes)
 end
 
+-- What it reads needn't be read again. Keys that few buckets have are looked for by one command.
 local function check_types(keys)
-  for _, hash in ipairs({ keys.tally, keys.meter, keys.outcomes, keys.holders }) do redis.call('HLEN', hash) end
-  redis.call('HLEN', keys.keyed_jobs)
-  redis.call('ZCARD', keys.key_ends)
-  redis.call('ZCARD', keys.ended)
+  redis.call('HLEN', keys.tally)
+  rates.look(keys.meter, 'settled', 'leak', 'call')
+  recorded.before = redis.call('HLEN', keys.outcomes)
+  recorded.oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
+  redis.call('HLEN', keys.holders)
   if keys.outbox then keys.outbox.check() end
+  recorded.rare = redis.call('EXISTS', keys.keyed_jobs, keys.key_ends, keys.notices, unpack(held_keys())) > 0
+  if recorded.rare then
+    redis.call('HLEN', keys.keyed_jobs)
+    redis.call('ZCARD', keys.key_ends)
+  else
+    has_keys = false
+  end
+  check_held(recorded.rare)
 end

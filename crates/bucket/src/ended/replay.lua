@@ -64,7 +64,7 @@ local id = append(keys, entry)
 if not id then return { 'absent' } end
 note_largest(largest, level, size)
 write_largest(TALLY, largest)
-if level == 0 then meter_restart(METER, 'leak') end
+if level == 0 then rates.restart(METER, 'leak') end
 remove_letter(keys, letter, found[2])
 redis.call('HINCRBY', TALLY, 'accepted', 1)
 redis.call('HINCRBY', TALLY, 'replayed', 1)
@@ -72,6 +72,7 @@ if part_of ~= '' then redis.call('HINCRBY', REPLAYS, part_of .. ':done', 1) end
 redis.call('HINCRBY', TALLY, 'bytes', whole(size))
 count_held(caller, 1, size)
 write_holders(HOLDERS)
-meter_count(METER, 'accepted', 1)
+rates.count(METER, 'accepted', 1)
+rates.flush(METER)
 if level <= pending then publish_jobs(NOTICES) end
 return { 'admitted', id, level + 1, math.floor(eta) }

@@ -30,7 +30,10 @@ for i = FIRST_NAME, #KEYS do
   end
 end
 
-local gone = forget_outcomes(keys, 0) + drop_letters(keys, 0, 0)
+local outcomes_bytes = tonumber(redis.call('HGET', keys.tally, 'outcomes_bytes') or 0)
+local gone, freed = forget_outcomes(keys, 0, redis.call('HLEN', keys.outcomes), outcomes_bytes)
+count_bytes(keys, 'outcomes_bytes', -freed)
+gone = gone + drop_letters(keys, 0, 0)
 local names = redis.call('ZRANGE', KEY_ENDS, '-inf', whole(now_ms), 'BYSCORE', 'LIMIT', 0, ARGV[2])
 if cursor ~= '' then
   local page = redis.call('HSCAN', keys.keyed_jobs, cursor, 'COUNT', KEYED_AT_ONCE)

@@ -23,7 +23,7 @@ end
 -- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither,
 -- the time that the bucket has leaked nothing is the best guess for how long it goes on so.
 local function wait_for_room(meter, pace, look, level, jobs)
-  local m = meter_read(meter, 'leak')
+  local m = rates.read(meter, 'leak')
   local wait = math.max(wait_for_calls(look, jobs), wait_until_due(level, jobs))
   if m then
     local passed = math.max(1, now_us - m.t0)
@@ -41,7 +41,7 @@ end
 -- µs until a job with `ahead` jobs before it is called.
 local function wait_for_turn(meter, pace, look, ahead)
   local wait = limit_passing(look, ahead + 1)
-  local m = ahead > 0 and meter_read(meter, 'leak')
+  local m = ahead > 0 and rates.read(meter, 'leak')
   if m and m.c > m.c0 then wait = math.max(wait, ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)) end
   local held = pace.hold * 1000 - now_us
   if held > 0 then wait = wait + held end

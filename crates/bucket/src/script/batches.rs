@@ -113,8 +113,7 @@ where
                 None => break,
             },
         };
-        // What is about to be put goes into this call, too: it takes less time than one more.
-        tokio::task::yield_now().await;
+        wait_for_more(&queue, limits.items).await;
         let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
         let call = call.clone();
         tokio::spawn(async move {
@@ -128,6 +127,20 @@ where
             }
             drop(place);
         });
+    }
+}
+
+/// What is about to be put goes into this call, too: it takes less time than one more. So others get their turn for as
+/// long as that brings more; a lone item waits for one.
+async fn wait_for_more<I, O>(queue: &Waiters<I, O>, items: usize) {
+    let mut there = queue.len();
+    loop {
+        tokio::task::yield_now().await;
+        let now = queue.len();
+        if now == there || now >= items {
+            return;
+        }
+        there = now;
     }
 }
 

@@ -4,38 +4,52 @@
 -- Rates as they are measured. A series is one hash field 't0 c0 t1 c1 c': the count c now, and two checkpoints of time
 -- (µs) and count. The checkpoints move on when the younger one is older than METER_WINDOW, so that (c - c0) / (now -
 -- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
--- Of the bucket's meter, as they were read or written last.
-local meter_series = {}
+-- Of the bucket's meter, `key`. Its fields are read and written by one command for all of them: `texts` as they were
+-- read, false where there is none; `changed` as they are to be written. (Fields, as a script has no room for more than
+-- 200 names.)
+local rates = { texts = {}, changed = {}, series = {} }
 
-local function meter_read(key, series)
-  if meter_series[series] ~= nil then return meter_series[series] or nil end
-  local text = redis.call('HGET', key, series)
-  local t0, c0, t1, c1, c = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-  meter_series[series] = t0
+function rates.look(key, ...)
+  local names = { ... }
+  for i, text in ipairs(redis.call('HMGET', key, ...)) do rates.texts[names[i]] = text end
+end
+
+function rates.read(key, series)
+  if rates.series[series] ~= nil then return rates.series[series] or nil end
+  if rates.texts[series] == nil then rates.look(key, series) end
+  local t0, c0, t1, c1, c = string.match(rates.texts[series] or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  rates.series[series] = t0
     and { t0 = tonumber(t0), c0 = tonumber(c0), t1 = tonumber(t1), c1 = tonumber(c1), c = tonumber(c) } or false
-  return meter_series[series] or nil
+  return rates.series[series] or nil
 end
 
-local function meter_write(key, series, m)
-  local text = table.concat({ whole(m.t0), whole(m.c0), whole(m.t1), whole(m.c1), whole(m.c) }, ' ')
-  redis.call('HSET', key, series, text)
-  meter_series[series] = m
+function rates.write(series, m)
+  rates.changed[series] = string.format('%.0f %.0f %.0f %.0f %.0f', m.t0, m.c0, m.t1, m.c1, m.c)
+  rates.series[series] = m
 end
 
-local function meter_count(key, series, events)
+-- To be called last.
+function rates.flush(key)
+  local words = {}
+  for series, text in pairs(rates.changed) do words[#words + 1], words[#words + 2] = series, text end
+  if #words > 0 then redis.call('HSET', key, unpack(words)) end
+  rates.changed = {}
+end
+
+function rates.count(key, series, events)
   local METER_WINDOW = 5000000
-  local m = meter_read(key, series) or { t0 = now_us, c0 = 0, t1 = now_us, c1 = 0, c = 0 }
+  local m = rates.read(key, series) or { t0 = now_us, c0 = 0, t1 = now_us, c1 = 0, c = 0 }
   -- A clock that was set back starts the measurement again.
   if now_us < m.t1 then m.t0, m.c0, m.t1, m.c1 = now_us, m.c, now_us, m.c end
   if now_us - m.t1 >= METER_WINDOW then m.t0, m.c0, m.t1, m.c1 = m.t1, m.c1, now_us, m.c end
   m.c = m.c + events
-  meter_write(key, series, m)
+  rates.write(series, m)
 end
 
 -- A bucket that was empty begins to leak again: what it did before says nothing about now.
-local function meter_restart(key, series)
-  local m = meter_read(key, series) or { c = 0 }
-  meter_write(key, series, { t0 = now_us, c0 = m.c, t1 = now_us, c1 = m.c, c = m.c })
+function rates.restart(key, series)
+  local m = rates.read(key, series) or { c = 0 }
+  rates.write(series, { t0 = now_us, c0 = m.c, t1 = now_us, c1 = m.c, c = m.c })
 end
 
 -- What each caller has in the bucket: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (no caller has

@@ -155,7 +155,7 @@ impl Stage {
         let take = tokio::time::timeout(PATIENCE, async {
             loop {
                 match replica.take(1).await.unwrap() {
-                    Take::Jobs(jobs) => return jobs.into_iter().next().unwrap(),
+                    Take::Jobs(jobs, _) => return jobs.into_iter().next().unwrap(),
                     Take::Idle(idle) => replica.wait(&idle).await,
                     Take::Fenced => panic!("fenced"),
                 }

@@ -50,7 +50,7 @@ async fn the_bound_is_exact_for_writers_at_once_also_while_jobs_are_in_flight() 
     let mut held = Vec::new();
     while writers.iter().any(|writer| !writer.is_finished()) {
         assert!(in_lists(&store, "a").await <= CAPACITY);
-        if let Take::Jobs(jobs) = replica.take(7).await.unwrap() {
+        if let Take::Jobs(jobs, _) = replica.take(7).await.unwrap() {
             held.extend(jobs);
         }
         for taken in held.drain(held.len().min(3)..) {

@@ -80,7 +80,7 @@ async fn a_held_bucket_goes_on_with_the_job_that_was_throttled() {
     settle(&replica, throttled, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
     let taken = loop {
         match replica.take(1).await.unwrap() {
-            Take::Jobs(mut jobs) => break jobs.remove(0),
+            Take::Jobs(mut jobs, _) => break jobs.remove(0),
             Take::Idle(idle) => replica.wait(&idle).await,
             Take::Fenced => panic!("nobody declared it dead"),
         }
@@ -113,7 +113,7 @@ async fn pace_pause_and_the_bound_in_flight_hold_over_all_replicas() {
     bucket.resume().await.unwrap();
     let taken = loop {
         match b.take(5).await.unwrap() {
-            Take::Jobs(jobs) => break jobs,
+            Take::Jobs(jobs, _) => break jobs,
             Take::Idle(idle) => b.wait(&idle).await,
             Take::Fenced => panic!("nobody declared it dead"),
         }

@@ -71,7 +71,7 @@ async fn what_was_taken_without_an_answer_is_requeued() {
     let mut taken = Vec::new();
     while taken.len() < 2 {
         match replica.take(5).await {
-            Ok(Take::Jobs(jobs)) => taken.extend(jobs),
+            Ok(Take::Jobs(jobs, _)) => taken.extend(jobs),
             Ok(Take::Idle(idle)) => replica.wait(&idle).await,
             Ok(Take::Fenced) => panic!("nobody declared it dead"),
             Err(error) => println!("Redis has just begun to answer: {error}"),

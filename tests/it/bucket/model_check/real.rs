@@ -205,7 +205,7 @@ impl Real {
 
     async fn take(&mut self, replica: ReplicaNumber, most: usize) -> Result<StepResult, BucketError> {
         let taken = match self.replicas[replica].take(most).await? {
-            Take::Jobs(taken) => taken,
+            Take::Jobs(taken, _) => taken,
             Take::Idle(_) => return Ok(StepResult::Idle),
             Take::Fenced => return Ok(StepResult::Fenced),
         };

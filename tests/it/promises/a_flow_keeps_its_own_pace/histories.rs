@@ -106,7 +106,7 @@ impl<'r> History<'r> {
 
     async fn take(&mut self) {
         let (replica, most) = (self.rng.usize(..self.replicas.len()), self.rng.usize(1..60));
-        let Take::Jobs(taken) = self.replicas[replica].take(most).await.unwrap() else { return };
+        let Take::Jobs(taken, _) = self.replicas[replica].take(most).await.unwrap() else { return };
         let mut gained: BTreeMap<String, usize> = BTreeMap::new();
         for taken in taken {
             let caller = caller_of(&taken);

@@ -41,7 +41,7 @@ async fn an_idle_take_answers_when_the_next_call_may_be_made() {
     while called < 8 {
         asked += 1;
         match replica.take(10).await.unwrap() {
-            Take::Jobs(jobs) => called += jobs.len(),
+            Take::Jobs(jobs, _) => called += jobs.len(),
             Take::Idle(idle) => replica.wait(&idle).await,
             Take::Fenced => panic!("nobody declared it dead"),
         }
@@ -94,8 +94,8 @@ async fn while_one_is_throttled_all_calls_are_for_the_others() {
     for caller in ["a", "b", "c"] {
         flood(&bucket, caller, 30).await;
     }
-    let Take::Jobs(taken) = replica.take(20).await.unwrap() else { panic!("jobs wait") };
+    let Take::Jobs(taken, _) = replica.take(20).await.unwrap() else { panic!("jobs wait") };
     assert_eq!(count(&taken), counts([("a", 2), ("b", 9), ("c", 9)]));
-    let Take::Jobs(taken) = replica.take(20).await.unwrap() else { panic!("jobs wait") };
+    let Take::Jobs(taken, _) = replica.take(20).await.unwrap() else { panic!("jobs wait") };
     assert_eq!(count(&taken), counts([("b", 10), ("c", 10)]));
 }

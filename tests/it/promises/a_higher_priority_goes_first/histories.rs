@@ -71,7 +71,7 @@ impl<'r> History<'r> {
     }
 
     async fn take(&mut self) {
-        let Take::Jobs(taken) = self.replica.take(self.rng.usize(1..60)).await.unwrap() else { return };
+        let Take::Jobs(taken, _) = self.replica.take(self.rng.usize(1..60)).await.unwrap() else { return };
         let mut lowest = Priority::High;
         for taken in taken {
             let priority = self.waiting.remove(&taken.claim.id()).expect("one that waits");

@@ -16,7 +16,7 @@ const ROOM: u64 = 3;
 /// Takes and settles as much as it may. The most that waited at once.
 async fn work(from: &Bucket, replica: &Replica) -> u64 {
     let mut most = 0;
-    while let Take::Jobs(jobs) = replica.take(10).await.expect("Redis answers") {
+    while let Take::Jobs(jobs, _) = replica.take(10).await.expect("Redis answers") {
         for taken in jobs {
             settle(replica, taken, DELIVERED).await;
         }

@@ -20,7 +20,7 @@ async fn a_circle_of_two_buckets_ends() {
         let before = ends;
         for (bucket, courier) in [&a, &b].into_iter().zip(&mut couriers) {
             let replica = join(bucket, "r").await;
-            while let Take::Jobs(jobs) = replica.take(10).await.expect("Redis answers") {
+            while let Take::Jobs(jobs, _) = replica.take(10).await.expect("Redis answers") {
                 for taken in jobs {
                     settle(&replica, taken, DELIVERED).await;
                     ends += 1;

@@ -101,7 +101,7 @@ impl<'r> History<'r> {
 
     async fn take(&mut self) {
         let (replica, most) = (self.rng.usize(..self.replicas.len()), self.rng.usize(1..60));
-        let Take::Jobs(taken) = self.replicas[replica].take(most).await.unwrap() else { return };
+        let Take::Jobs(taken, _) = self.replicas[replica].take(most).await.unwrap() else { return };
         assert!(taken.len() <= most);
         for taken in taken {
             let before = self.held.insert(taken.claim.id(), (replica, taken));

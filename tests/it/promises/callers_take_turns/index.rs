@@ -19,7 +19,7 @@ async fn index_keys(redis: &TestRedis) -> u64 {
 async fn drain(bucket: &Bucket, replica: &Replica, most: usize) -> Vec<String> {
     let mut bodies = Vec::new();
     while bucket.census().await.unwrap().level > 0 {
-        if let Take::Jobs(taken) = replica.take(most).await.unwrap() {
+        if let Take::Jobs(taken, _) = replica.take(most).await.unwrap() {
             for taken in taken {
                 bodies.push(body_of(&taken));
                 settle(replica, taken, DELIVERED).await;
@@ -154,7 +154,7 @@ async fn a_group_that_was_made_again_hands_out_each_job_once() {
     let mut ids = BTreeSet::new();
     let mut taken = Vec::new();
     while taken.len() < 279 {
-        if let Take::Jobs(more) = replica.take(20).await.unwrap() {
+        if let Take::Jobs(more, _) = replica.take(20).await.unwrap() {
             taken.extend(more);
         }
     }

@@ -20,6 +20,11 @@ local function dismiss(_, consumer)
   redis.call('HDEL', TAKERS, consumer)
 end
 
+-- As of a stream: there is nothing.
+local function held_keys()
+  return {}
+end
+
 -- As check_types in record.lua.
 local function check_held()
   redis.call('LLEN', TAKEN)

@@ -6,9 +6,8 @@ local function count_in_flight(jobs)
   return held
 end
 
--- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way; with none, µs until it is worth
--- asking again, and whether a new element would be taken at once. A call ends early when it has read enough, or put
--- enough aside.
+-- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way, µs until it is worth asking again,
+-- and whether a new element would be taken at once. A call ends early when it has read enough, or put enough aside.
 local function hand_out(keys, consumer, want)
   local taken, expired, discarded = {}, 0, 0
   local wait, is_empty = 0, false

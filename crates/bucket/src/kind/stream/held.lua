@@ -38,15 +38,22 @@ local function job_id(id)
   return id
 end
 
--- Whether failed attempts are kept of any job; nil: not looked yet.
-local has_failed
+-- Whether anything is kept of claimed jobs, `any`, and of failed attempts, `failed`; nil: not looked yet.
+local has_kept = {}
 
--- As check_types in record.lua.
-local function check_held()
+-- What is there only while jobs are parked, or were tried in vain.
+local function held_keys()
+  return { PARKED, ATTEMPTS, UNBURIED, FAILED }
+end
+
+-- As check_types in record.lua, which has looked whether any of these is there.
+local function check_held(is_any_there)
+  has_kept.any, has_kept.failed = is_any_there, false
+  if not is_any_there then return end
   redis.call('ZCARD', PARKED)
   redis.call('HLEN', ATTEMPTS)
   redis.call('HLEN', UNBURIED)
-  has_failed = redis.call('HLEN', FAILED) > 0
+  has_kept.failed = redis.call('HLEN', FAILED) > 0
 end
 
 -- Out of the bucket. Acknowledged first: at maxmemory a script may go on once it has written something that needs no
@@ -54,6 +61,7 @@ end
 local function withdraw(keys, ids)
   redis.call('XACK', keys.jobs, GROUP, unpack(ids))
   redis.call('XDEL', keys.jobs, unpack(ids))
+  if has_kept.any == false then return end
   redis.call('HDEL', ATTEMPTS, unpack(ids))
   redis.call('HDEL', UNBURIED, unpack(ids))
 end
@@ -80,15 +88,15 @@ end
 
 -- The failed attempts that are kept of a job, in lines; false where none is.
 local function failed_of(id)
-  if has_failed == nil then has_failed = redis.call('HLEN', FAILED) > 0 end
-  return has_failed and redis.call('HGET', FAILED, id)
+  if has_kept.failed == nil then has_kept.failed = redis.call('HLEN', FAILED) > 0 end
+  return has_kept.failed and redis.call('HGET', FAILED, id)
 end
 
 -- Unless they are kept of `most` others.
 local function write_failed(id, lines, most)
   if redis.call('HLEN', FAILED) >= most and redis.call('HEXISTS', FAILED, id) == 0 then return end
   redis.call('HSET', FAILED, id, lines)
-  has_failed = true
+  has_kept.failed = true
 end
 
 local function forget_failed(id)

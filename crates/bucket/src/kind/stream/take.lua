@@ -148,8 +148,8 @@ do
     return is_all
   end
 
-  -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way; with none, µs until it is worth
-  -- asking again, and whether a new entry would be taken at once. A call ends early when it has read enough, or put
+  -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way, µs until it is worth asking
+  -- again, and whether a new entry would be taken at once. A call ends early when it has read enough, or put
   -- enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
   -- flows that there are end first. `bounds` as open_bounds makes them: then nobody is called but by turns.
   function hand_out(keys, consumer, want, weights, bounds)
@@ -183,7 +183,7 @@ do
         is_all = false
       end
     end
-    if #taken > 0 or not is_all then return taken, expired, 0 end
+    if not is_all then return taken, expired, 0 end
     return taken, expired, math.min(next_due(), bounds and bounds.next_us() or math.huge), true
   end
 end

@@ -69,7 +69,8 @@ do
       if there[i] then total = total + weighted[i] - 1 end
     end
     local own = flow.jobs
-    if redis.call('ZSCORE', FLOWS, flow.name) then
+    if flow.was_there == nil then flow.was_there = redis.call('ZSCORE', FLOWS, flow.name) end
+    if flow.was_there then
       own = own + count_own(flow, waiting, holders)
     else
       total = total + weight
