@@ -5,8 +5,8 @@
 -- (µs) and count. The checkpoints move on when the younger one is older than METER_WINDOW, so that (c - c0) / (now -
 -- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
 -- Of the bucket's meter, `key`. Its fields are read and written by one command for all of them: `texts` as they were
--- read, false where there is none; `changed` as they are to be written. (Fields, as a script has no room for more than
--- 200 names.)
+-- read, false for one that is missing; `changed` as they are to be written. (Fields, as a script has no room for more
+-- than 200 names.)
 local rates = { texts = {}, changed = {}, series = {} }
 
 function rates.look(key, ...)
