@@ -22,8 +22,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub const ALL: [Self; 6] =
-        [Self::Submit, Self::Read, Self::Inspect, Self::Operate, Self::Define, Self::Keys];
+    pub const ALL: [Self; 6] = [Self::Submit, Self::Read, Self::Inspect, Self::Operate, Self::Define, Self::Keys];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -71,9 +71,8 @@ async fn a_session_ends_with_a_key_that_was_made_at_run_time() {
     assert!(reader.text("/buckets/b").await.contains("guest"));
     assert!(reader.event("/live/buckets").await.contains("event: frame"));
     let live = reader.get("/live/buckets");
-    let revoked = async {
-        client.call(client.request(http::Method::DELETE, "/v1/keys/guest"), "").await.expect("an answer")
-    };
+    let revoked =
+        async { client.call(client.request(http::Method::DELETE, "/v1/keys/guest"), "").await.expect("an answer") };
     // What the page follows ends, and with it this answer.
     let (followed, revoked) = tokio::join!(live, revoked);
     assert_eq!((followed.status, revoked.status), (200, 204));

@@ -91,7 +91,8 @@ async fn a_key_that_is_made_at_one_intake_is_valid_at_another_at_once() {
     }
     let third = intakes.service.intake().await;
     let listed = get(&third.client().with_key("platform"), "/v1/keys?limit=7").await.json();
-    let ids: Vec<&str> = listed["items"].as_array().into_iter().flatten().filter_map(|key| key["id"].as_str()).collect();
+    let ids: Vec<&str> =
+        listed["items"].as_array().into_iter().flatten().filter_map(|key| key["id"].as_str()).collect();
     assert_eq!(ids, ["shop-0", "shop-1", "shop-10", "shop-11", "shop-12", "shop-13", "shop-14"]);
     let next = format!("/v1/keys?cursor={}", listed["next"].as_str().expect("a cursor"));
     let rest = get(&third.client().with_key("platform"), &next).await.json();

@@ -1,5 +1,5 @@
--- Changes of keys that are made at run time: each has a version, higher than all before, by which processes ask for what
--- has changed.
+-- Changes of keys that are made at run time: each has a version, higher than all before, by which processes ask for
+-- what has changed.
 -- needs: now
 local REGISTRY, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local HASHES, EXPIRES, AUDIT = KEYS[5], KEYS[6], KEYS[7]

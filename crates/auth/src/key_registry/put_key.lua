@@ -3,9 +3,9 @@
 -- needs: now, key_changes
 -- KEYS  1 keys (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)  5 hashes (hash)  6 expires (zset)
 --       7 audit (stream)
--- ARGV  1 id  2 the version that its caller knows ('': it isn't there)  3 its hash  4 ms at which it expires ('': never)
---       5 what else is known of it  6 the most keys  7 the most bytes of all  8 the epoch of a registry that begins
---       9 the id of the key that does this  10 what it does
+-- ARGV  1 id  2 the version that its caller knows ('': it isn't there)  3 its hash  4 ms at which it expires ('': it
+--       doesn't)  5 what else is known of it  6 the most keys  7 the most bytes of all  8 the epoch of a registry that
+--       begins  9 the id of the key that does this  10 what it does
 -- Result  { 'put', version } | { 'changed': the version is another one } | { 'known_hash': another key has it } |
 --         { 'many_keys' } | { 'many_bytes' }
 local id, known, sha256, expires, more = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

@@ -3,7 +3,8 @@
 /// No bucket can have their hash tag: `@` is in no name.
 #[derive(Clone, Debug)]
 pub(super) struct RegistryKeys {
-    /// Hash: id → `sha256 expires {"by":…,"scopes":…,"buckets":…,"services":…,"priority":…}`; `expires` in ms, or empty.
+    /// Hash: id → `sha256 expires {"by":…,"scopes":…,"buckets":…,"services":…,"priority":…}`; `expires` in ms, or
+    /// empty.
     pub(super) keys: String,
     /// Zset: id → the version of its last change; deleted ones stay for a day.
     pub(super) changed: String,

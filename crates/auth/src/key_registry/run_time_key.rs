@@ -99,7 +99,9 @@ mod tests {
         assert_eq!(read("1700"), Some(expected.clone()));
         assert_eq!(read(""), Some(RunTimeKey { not_after_ms: None, ..expected.clone() }));
         assert!(expected.has_expired(1700) && !expected.has_expired(1699));
-        for broken in ["", "17", "x", &hash, &format!("{hash} 17"), &format!("{hash} x {stored}"), &format!("{hash}  {{}}")] {
+        for broken in
+            ["", "17", "x", &hash, &format!("{hash} 17"), &format!("{hash} x {stored}"), &format!("{hash}  {{}}")]
+        {
             assert_eq!(RunTimeKey::parse("team-a", 18, broken), None, "{broken}");
         }
         assert_eq!(RunTimeKey::parse("a b", 18, &format!("{hash}  {stored}")), None);

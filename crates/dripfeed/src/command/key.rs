@@ -2,18 +2,18 @@
 
 mod new;
 mod put;
+mod shown;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use http::{HeaderMap, Method};
-use serde_json::Value as Json;
 
 use self::new::{NewKey, id};
 use self::put::PutArgs;
+use self::shown::{COLUMNS, print, with_version};
 use super::listing::print_pages;
-use crate::client::{ConnectionArgs, ServerResponse, escaped, if_match, version};
+use crate::client::{ConnectionArgs, escaped, if_match};
 use crate::exit::Failure;
-use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -54,23 +54,6 @@ enum KeyCommand {
     },
 }
 
-const COLUMNS: [Column; 7] = [
-    ("ID", |key| shown(key, "/id")),
-    ("SCOPES", |key| names(key, "scopes")),
-    ("BUCKETS", |key| names(key, "buckets")),
-    ("PRIORITY", |key| shown(key, "/priority")),
-    ("NOT AFTER", |key| shown(key, "/not_after")),
-    ("CHANGED BY", |key| shown(key, "/changed_by")),
-    ("CHANGED AT", |key| shown(key, "/changed_at")),
-];
-
-const DETAILS: [Column; 2] = [("SERVICES", |key| names(key, "services")), ("VERSION", |key| shown(key, "/version"))];
-
-fn names(key: &Json, member: &str) -> String {
-    let names = key[member].as_array().into_iter().flatten().filter_map(Json::as_str);
-    names.collect::<Vec<_>>().join(", ")
-}
-
 pub(super) async fn run(Arguments { command }: Arguments) -> Result<(), Failure> {
     match command {
         KeyCommand::New(new) => new::run(&new),
@@ -94,17 +77,4 @@ pub(super) async fn run(Arguments { command }: Arguments) -> Result<(), Failure>
 
 fn path(id: &str) -> String {
     format!("/v1/keys/{}", escaped(id))
-}
-
-fn with_version(answer: &ServerResponse) -> Result<Json, Failure> {
-    let mut key: Json = answer.json()?;
-    key["version"] = version(answer);
-    Ok(key)
-}
-
-fn print(key: &Json, format: Format) -> std::io::Result<()> {
-    match format {
-        Format::Table => output::sheet(&[COLUMNS.as_slice(), &DETAILS].concat(), key),
-        Format::Json => output::json(key),
-    }
 }

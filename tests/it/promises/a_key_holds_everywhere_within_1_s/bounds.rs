@@ -36,7 +36,8 @@ async fn number_and_bytes_of_all_keys_are_bounded_and_fit_the_formula_of_memory(
     let empty = used(&redis).await;
     let many = futures::stream::iter(0..MOST);
     // As long as they may be on average.
-    let ends = many.map(|n| async move { store(registry, &key(&format!("k{n:0>59}"), 12), Some(u64::MAX >> 12)).await });
+    let ends =
+        many.map(|n| async move { store(registry, &key(&format!("k{n:0>59}"), 12), Some(u64::MAX >> 12)).await });
     let ends: Vec<PutKey> = ends.buffer_unordered(32).collect().await;
     let done = ends.iter().filter(|end| **end == PutKey::Done).count();
     let bytes: u64 = ends.len() as u64;

@@ -74,7 +74,10 @@ async fn the_audit_trail_names_who_did_what() {
         let trail = get(client, "/v1/audit").await.json();
         let items = trail["items"].as_array().cloned().unwrap_or_default();
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-        items.iter().map(|entry| ["key", "action", "detail"].map(|name| text(entry, name)).join(" ")).collect::<Vec<_>>()
+        items
+            .iter()
+            .map(|entry| ["key", "action", "detail"].map(|name| text(entry, name)).join(" "))
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         trail(&platform).await,

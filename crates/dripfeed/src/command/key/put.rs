@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value as Json, json};
 
 use super::new::id;
+use super::shown::{print, with_version};
 use crate::client::{ConnectionArgs, Server, if_match};
 use crate::exit::Failure;
 use crate::output::{self, Format};
@@ -61,14 +62,14 @@ pub(super) async fn run(server: &Server, path: &str, put: &PutArgs) -> Result<()
     let mut headers: HeaderMap = if_match(put.if_match.as_deref())?;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let answer = server.call(Method::PUT, path, headers, put.document().to_string().into()).await?;
-    let key = super::with_version(&answer)?;
+    let key = with_version(&answer)?;
     match (put.connection.output, key["key"].as_str()) {
         (Format::Json, _) => output::json(&key)?,
         (Format::Table, Some(made)) => {
             output::line(made)?;
             output::say(format!("# The key `{}` is on standard output, shown once and stored nowhere.", put.id));
         }
-        (Format::Table, None) => super::print(&key, Format::Table)?,
+        (Format::Table, None) => print(&key, Format::Table)?,
     }
     Ok(())
 }
