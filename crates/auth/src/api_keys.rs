@@ -57,8 +57,9 @@ impl ApiKeys {
         self.changes.send_replace(());
     }
 
-    fn learn(&self, keys: AllRunTimeKeys) {
-        self.table.rcu(|table| table.with_run_time(keys.clone()));
+    fn learn(&self, keys: &AllRunTimeKeys) {
+        let keys = Arc::new(keys.clone());
+        self.table.rcu(|table| table.with_run_time(Arc::clone(&keys)));
         self.changes.send_replace(());
     }
 
@@ -238,12 +239,14 @@ mod tests {
     fn a_key_of_the_settings_wins_over_one_that_was_made_at_run_time() {
         let platform = ApiKey { scopes: vec![Scope::Keys], ..key("platform", "p") };
         let keys = ApiKeys::new([platform.clone(), key("a", "one")]);
-        keys.learn(made("a", "other"));
+        keys.learn(&made("a", "other"));
         assert_eq!(who(&keys, Some("other")), "unknown", "the id is configured");
-        keys.learn(made("b", "one"));
+        keys.learn(&made("b", "one"));
         assert_eq!(who(&keys, Some("one")), "a", "the key is configured");
-        keys.learn(made("b", "two"));
+        keys.learn(&made("b", "two"));
         assert_eq!(who(&keys, Some("two")), "b");
+        assert!(!keys.may_submit(Some("b"), "mail"), "it lacks the scope");
+        assert_eq!(keys.highest_priority(Some("b")), Priority::Normal);
         keys.replace([key("a", "one")]);
         assert_eq!(who(&keys, Some("two")), "unknown", "no configured key may make keys");
         keys.replace([platform]);

@@ -58,19 +58,19 @@ impl KeyRegistry {
     }
 
     /// Asks what has changed, and has `learn` know of it.
-    pub(crate) async fn follow(&self, learn: impl Fn(AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
+    pub(crate) async fn follow(&self, learn: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
         let mut known = self.known.lock().await;
         let news = known.follow(&self.store, &self.keys).await?;
         self.clock.set(news.now_ms);
         if news.has_changes {
-            learn(known.keys.clone());
+            learn(&known.keys);
         }
         Ok(())
     }
 
     /// As `follow`, once for all who ask at about the same time. A caller that comes while others wait for an answer is
     /// given the next one, which sees what was there before it came.
-    pub(crate) async fn ask(&self, learn: impl Fn(AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
+    pub(crate) async fn ask(&self, learn: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
         let came = Instant::now();
         let mut asked = self.asked.lock().await;
         if asked.0 < came {

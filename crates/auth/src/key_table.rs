@@ -25,15 +25,16 @@ impl KeyTable {
         Self { configured: Arc::new(configured), ..self.clone() }.completed()
     }
 
-    pub(crate) fn with_run_time(&self, keys: AllRunTimeKeys) -> Self {
-        Self { run_time: Arc::new(keys), ..self.clone() }.completed()
+    pub(crate) fn with_run_time(&self, keys: Arc<AllRunTimeKeys>) -> Self {
+        Self { run_time: keys, ..self.clone() }.completed()
     }
 
     /// Those of the settings win: by their ids, and by their hashes.
     fn completed(mut self) -> Self {
-        let configured = if self.grants_keys() { self.run_time.values().collect() } else { Vec::new() };
-        let held = configured.into_iter().filter(|run_time| {
-            !self.configured.contains_key(&run_time.key.sha256) && !self.is_configured(&run_time.key.id)
+        let grants_keys = self.grants_keys();
+        let held = self.run_time.values().filter(|run_time| {
+            let key = &run_time.key;
+            grants_keys && !self.configured.contains_key(&key.sha256) && !self.is_configured(&key.id)
         });
         self.held = Arc::new(held.map(|run_time| (run_time.key.sha256, Arc::clone(run_time))).collect());
         self

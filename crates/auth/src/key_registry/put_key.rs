@@ -35,7 +35,8 @@ impl NewKey<'_> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutKey {
-    Done,
+    /// With this version.
+    Done(u64),
     /// Another one has changed it meanwhile: look again.
     Changed,
     /// Another key has this hash.
@@ -60,13 +61,14 @@ impl KeyRegistry {
         call.arg(&new.key.id).arg(number(new.known)).arg(show_hash(&new.key.sha256)).arg(number(new.not_after_ms));
         call.arg(text).arg(MOST).arg(ALL).arg(format!("{:016x}", fastrand::u64(..))).arg(new.by).arg(new.detail);
         let reply: Vec<String> = self.store.run_durably(&call).await?;
-        match reply.first().map(String::as_str) {
-            Some("put") => Ok(PutKey::Done),
-            Some("changed") => Ok(PutKey::Changed),
-            Some("known_hash") => Ok(PutKey::KnownHash),
-            Some("many_keys") => Ok(PutKey::ManyKeys),
-            Some("many_bytes") => Ok(PutKey::ManyBytes),
-            _ => Err(KeyRegistryError::Reply(SCRIPT.name())),
+        let unreadable = || KeyRegistryError::Reply(SCRIPT.name());
+        match reply.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["put", version] => version.parse().map(PutKey::Done).map_err(|_| unreadable()),
+            ["changed"] => Ok(PutKey::Changed),
+            ["known_hash"] => Ok(PutKey::KnownHash),
+            ["many_keys"] => Ok(PutKey::ManyKeys),
+            ["many_bytes"] => Ok(PutKey::ManyBytes),
+            _ => Err(unreadable()),
         }
     }
 }

@@ -69,7 +69,7 @@ async fn keys_are_followed_all_the_same() {
     for fault in faults() {
         proxy.plan("changed_keys", fault, 1);
         proxy.done("changed_keys").await;
-        assert_eq!(reader.get("/v1/buckets/b").await.expect("an answer").status, 200, "{fault:?}");
+        assert_eq!(reader.get("/v1/key").await.expect("an answer").status, 200, "{fault:?}");
     }
     let log = intake.log();
     assert!(!log.contains("panicked"), "{log}");

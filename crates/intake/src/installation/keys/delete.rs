@@ -34,7 +34,7 @@ pub(crate) async fn delete_key(
         match registry.delete(&known, by).await? {
             DeleteKey::Done => {
                 tracing::info!(id, key = by, action = "delete", "audit");
-                intake.keys().follow().await?;
+                intake.keys().follow_or_log().await;
                 return Ok(StatusCode::NO_CONTENT);
             }
             DeleteKey::Gone => return Err(Problem::unknown_key()),

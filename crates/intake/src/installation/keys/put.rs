@@ -44,24 +44,31 @@ pub(crate) async fn put_key(
         return Err(Problem::new(Code::BodyTooLarge, format!("a key may have {} bytes", NewKey::LONGEST)));
     }
     let document = body::parse(body, |body| json::read::<KeyDocument>(body)).await?;
-    let (before, made) = store(&intake, &caller, &id, &document, &if_match).await?;
-    let after = intake.keys().run_time_keys().get(&id).cloned().ok_or_else(change::contended)?;
-    let shown = ShownKey::of(&after, intake.keys().now_ms());
-    let mut response = answer(&after, &MadeKey { shown, key: made });
-    if before.is_none() {
+    let stored = store(&intake, &caller, &id, &document, &if_match).await?;
+    // It is stored: that Redis can't be asked now is no failure of it, and the answer alone has the key.
+    intake.keys().follow_or_log().await;
+    let shown = ShownKey::of(&stored.after, intake.keys().now_ms());
+    let mut response = answer(&stored.after, &MadeKey { shown, key: stored.made });
+    if stored.is_new {
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response)
 }
 
-/// The key before, and the text of one that was made.
+struct StoredKey {
+    is_new: bool,
+    after: RunTimeKey,
+    /// The key as text, where it was made.
+    made: Option<String>,
+}
+
 async fn store(
     intake: &Intake,
     caller: &Caller,
     id: &str,
     document: &KeyDocument,
     if_match: &IfMatch,
-) -> Result<(Option<Arc<RunTimeKey>>, Option<String>), Problem> {
+) -> Result<StoredKey, Problem> {
     let (registry, by) = change::registry(intake, caller)?;
     for _ in 0..TRIES {
         let known = change::find(intake, caller, id).await?;
@@ -78,11 +85,11 @@ async fn store(
         let WantedKey { key, not_after_ms, made } = wanted;
         let new = NewKey { key: &key, not_after_ms, known: known_version, by, detail: &detail };
         match registry.put(&new).await? {
-            PutKey::Done => {
-                let action = if known.is_none() { "create" } else { "change" };
-                tracing::info!(id, key = by, action, detail, "audit");
-                intake.keys().follow().await?;
-                return Ok((known, made));
+            PutKey::Done(version) => {
+                let is_new = known.is_none();
+                tracing::info!(id, key = by, action = if is_new { "create" } else { "change" }, detail, "audit");
+                let after = RunTimeKey { key: Arc::new(key), not_after_ms, version, by: by.to_owned() };
+                return Ok(StoredKey { is_new, after, made });
             }
             PutKey::Changed => {}
             PutKey::KnownHash => return Err(known_hash()),
