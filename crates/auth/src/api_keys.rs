@@ -96,9 +96,14 @@ impl ApiKeys {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.
     pub async fn follow(&self) -> Result<(), KeyRegistryError> {
-        match self.registry() {
-            Some(registry) => registry.follow(|keys| self.learn(keys)).await,
-            None => Ok(()),
+        match (self.registry(), &self.registry) {
+            (Some(registry), _) => registry.follow(|keys| self.learn(keys)).await,
+            // What isn't followed isn't known: a key that is revoked meanwhile isn't valid when the others are again.
+            (None, Some(off)) => {
+                off.forget(|keys| self.learn(keys)).await;
+                Ok(())
+            }
+            (None, None) => Ok(()),
         }
     }
 

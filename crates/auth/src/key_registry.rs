@@ -68,6 +68,15 @@ impl KeyRegistry {
         Ok(())
     }
 
+    /// Knows nothing any more.
+    pub(crate) async fn forget(&self, learn: impl Fn(&AllRunTimeKeys)) {
+        let mut known = self.known.lock().await;
+        if !known.keys.is_empty() {
+            *known = KnownKeys::default();
+            learn(&known.keys);
+        }
+    }
+
     /// As `follow`, once for all who ask at about the same time. A caller that comes while others wait for an answer is
     /// given the next one, which sees what was there before it came.
     pub(crate) async fn ask(&self, learn: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {

@@ -33,7 +33,9 @@ pub(crate) struct KeyInfo {
 )]
 pub(crate) async fn key(State(intake): State<Intake>, headers: HeaderMap) -> Result<Json<KeyInfo>, Problem> {
     let caller = authenticate(&headers, &intake).await?;
-    let scopes = Scope::ALL.into_iter().filter(|scope| caller.may(*scope)).map(Scope::as_str).collect();
+    // Without configured keys everyone may do everything but make keys.
+    let may = |scope: &Scope| caller.may(*scope) && (*scope != Scope::Keys || caller.id().is_some());
+    let scopes = Scope::ALL.into_iter().filter(may).map(Scope::as_str).collect();
     Ok(Json(KeyInfo {
         id: caller.id().map(str::to_owned),
         scopes,
