@@ -1,4 +1,4 @@
-use dripfeed_auth::{ApiKey, ApiKeys, KeyRegistry, NewKey, PutKey, Scope, Selector, hash_of_key};
+use dripfeed_auth::{ApiKey, ApiKeys, DeleteKey, KeyRegistry, NewKey, PutKey, Scope, Selector, hash_of_key};
 use dripfeed_bucket::INSTALLATION;
 use dripfeed_job::Priority;
 use dripfeed_tests::redis_server::TestRedis;
@@ -70,4 +70,21 @@ async fn the_number_of_keys_is_bounded() {
     assert!(matches!(store(registry, &key("yet-another", 1), None).await, PutKey::Done(_)));
     all.follow().await.expect("Redis answers");
     assert!(!all.run_time_keys().contains_key("k8") && all.run_time_keys().contains_key("yet-another"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_can_be_revoked_when_redis_is_full() {
+    let redis = TestRedis::start().await;
+    let all = keys_over(redis.store().await);
+    let registry = all.registry().expect("a key that may make keys");
+    assert!(matches!(store(registry, &key("shop", 1), None).await, PutKey::Done(_)));
+    all.follow().await.expect("Redis answers");
+    let known = all.run_time_keys()["shop"].clone();
+    redis.ask::<()>("CONFIG SET maxmemory 1").await;
+    let more = key("more", 1);
+    let new = NewKey { key: &more, not_after_ms: None, known: None, by: "platform", detail: "" };
+    assert!(registry.put(&new).await.is_err(), "there is no room");
+    assert_eq!(registry.delete(&known, "platform").await.expect("Redis answers"), DeleteKey::Done);
+    all.follow().await.expect("Redis answers");
+    assert!(all.run_time_keys().is_empty());
 }
