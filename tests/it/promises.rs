@@ -5,6 +5,7 @@ mod a_definition_holds_everywhere_within_1_s;
 mod a_flow_keeps_its_own_pace;
 mod a_higher_priority_goes_first;
 mod a_job_never_leaves_the_stream_before_it_is_settled;
+mod a_key_holds_everywhere_within_1_s;
 mod a_removed_bucket_loses_nothing;
 mod accepted_means_kept;
 mod an_outcome_job_is_made_once;

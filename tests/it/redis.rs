@@ -3,4 +3,5 @@
 mod cluster;
 mod durability;
 mod errors;
+mod keys_in_a_cluster;
 mod memory_full;

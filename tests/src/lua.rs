@@ -6,6 +6,7 @@ mod headers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use dripfeed_auth::KEY_FRAGMENTS;
 use dripfeed_bucket::{Kind, fragments, fragments_without_rules};
 use dripfeed_store::{Fragments, Script, Store};
 
@@ -53,6 +54,8 @@ fn files() -> Vec<File> {
         let path = path.strip_prefix(&root).expect("below the root").to_str().expect("a path in UTF-8").to_owned();
         let mut tables = if path.starts_with("crates/limit/") {
             vec![LIMITS]
+        } else if path.starts_with("crates/auth/") {
+            vec![KEY_FRAGMENTS]
         } else if path.contains("/kind/stream/") {
             vec![fragments(Kind::Stream)]
         } else if path.contains("/kind/list/") {
@@ -141,7 +144,7 @@ async fn no_file_needs_what_it_does_not_use() {
 
 #[test]
 fn every_file_is_a_verb_or_a_fragment_by_its_name() {
-    let kinds = [fragments(Kind::Stream), fragments_without_rules(Kind::List)];
+    let kinds = [fragments(Kind::Stream), fragments_without_rules(Kind::List), KEY_FRAGMENTS];
     let all: BTreeSet<(&str, &str)> =
         kinds.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter())).copied().collect();
     for file in files().iter().filter(|file| !file.is_verb()) {

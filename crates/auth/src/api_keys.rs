@@ -1,37 +1,39 @@
-//! The configured API keys.
+//! The API keys of callers: those of the settings, and those that are made at run time.
 
-use std::collections::HashMap;
+use std::convert::Infallible;
+use std::error::Error;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use dripfeed_job::Priority;
-use sha2::{Digest, Sha256};
+use dripfeed_store::Store;
+use tokio::sync::watch;
+use tokio::time::sleep;
 
+use crate::api_key::ApiKey;
+use crate::key_hash::hash_of_key;
+use crate::key_registry::changed_keys::AllRunTimeKeys;
+use crate::key_registry::error::KeyRegistryError;
+use crate::key_registry::run_time_key::RunTimeKey;
+use crate::key_registry::{EVERY, KeyRegistry};
+use crate::key_table::KeyTable;
 use crate::scopes::Scope;
-use crate::selector::{BucketSet, ServiceSet};
 
-/// An API key; only its hash is stored.
-#[derive(Clone, Debug)]
-pub struct ApiKey {
-    /// Names the caller: the `caller` of its jobs.
-    pub id: String,
-    pub sha256: [u8; 32],
-    pub scopes: Vec<Scope>,
-    pub buckets: BucketSet,
-    pub services: ServiceSet,
-    /// The highest one that its jobs may have.
-    pub priority: Priority,
-}
-
-/// All keys by their hashes; replaced as a whole on reload. Without keys, everyone may do everything.
+/// All keys. Those of the settings are replaced as a whole on reload; without any, everyone may do everything.
 #[derive(Debug, Default)]
-pub struct ApiKeys(ArcSwap<HashMap<[u8; 32], Arc<ApiKey>>>);
+pub struct ApiKeys {
+    table: ArcSwap<KeyTable>,
+    /// None: no keys are made at run time.
+    registry: Option<KeyRegistry>,
+    changes: watch::Sender<()>,
+}
 
 /// The result of looking up a key.
 pub(crate) enum Identity {
     /// No keys are configured.
     Open,
     Known(Arc<ApiKey>),
+    RunTime(Arc<RunTimeKey>),
     Unknown,
 }
 
@@ -43,44 +45,149 @@ impl ApiKeys {
         all
     }
 
+    /// With those that are made at run time, once they are followed.
+    #[must_use]
+    pub fn with_registry(self, store: Store) -> Self {
+        Self { registry: Some(KeyRegistry::new(store)), ..self }
+    }
+
     pub fn replace(&self, keys: impl IntoIterator<Item = ApiKey>) {
-        self.0.store(Arc::new(keys.into_iter().map(|key| (key.sha256, Arc::new(key))).collect()));
+        let keys: Vec<ApiKey> = keys.into_iter().collect();
+        self.table.rcu(|table| table.with_configured(keys.iter().cloned()));
+        self.changes.send_replace(());
+    }
+
+    fn learn(&self, keys: &AllRunTimeKeys) {
+        let keys = Arc::new(keys.clone());
+        self.table.rcu(|table| table.with_run_time(Arc::clone(&keys)));
+        self.changes.send_replace(());
+    }
+
+    /// Reports when a key may have become invalid. What lives longer than a request looks again then.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// Follows the keys that are made at run time, for ever.
+    pub async fn keep_following(&self) -> Infallible {
+        let mut looked_ms = self.now_ms();
+        loop {
+            self.follow_or_log().await;
+            let now_ms = self.now_ms();
+            if self.table.load().has_expired_since(looked_ms, now_ms) {
+                self.changes.send_replace(());
+            }
+            looked_ms = now_ms;
+            sleep(EVERY).await;
+        }
+    }
+
+    /// As [`ApiKeys::follow`]. Where Redis can't be asked, what is known goes on.
+    pub async fn follow_or_log(&self) {
+        // That Redis is away is reported by those who need it.
+        if let Err(error) = self.follow().await {
+            tracing::debug!(error = &error as &dyn Error, "changes of API keys weren't looked for");
+        }
+    }
+
+    /// Asks Redis what has changed; it holds here when this returns.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.
+    pub async fn follow(&self) -> Result<(), KeyRegistryError> {
+        match (self.registry(), &self.registry) {
+            (Some(registry), _) => registry.follow(|keys| self.learn(keys)).await,
+            // What isn't followed isn't known: a key that is revoked meanwhile isn't valid when the others are again.
+            (None, Some(off)) => {
+                off.forget(|keys| self.learn(keys)).await;
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// As [`ApiKeys::follow`], once for all who ask at about the same time, and at most 20 times a second.
+    ///
+    /// # Errors
+    /// As [`ApiKeys::follow`].
+    pub(crate) async fn ask(&self) -> Result<(), KeyRegistryError> {
+        match self.registry() {
+            Some(registry) => registry.ask(|keys| self.learn(keys)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Where keys are made at run time. None: no configured key may make any.
+    #[must_use]
+    pub fn registry(&self) -> Option<&KeyRegistry> {
+        self.registry.as_ref().filter(|_| self.table.load().grants_keys())
+    }
+
+    /// Whether a key of this id is configured, which no call changes.
+    #[must_use]
+    pub fn is_configured(&self, id: &str) -> bool {
+        self.table.load().is_configured(id)
+    }
+
+    /// Whether a key of this hash is configured.
+    #[must_use]
+    pub fn is_configured_hash(&self, hash: &[u8; 32]) -> bool {
+        self.table.load().configured_by_hash(hash).is_some()
+    }
+
+    /// All that were made at run time, by their ids, as far as it is known here; also those that have expired.
+    #[must_use]
+    pub fn run_time_keys(&self) -> Arc<AllRunTimeKeys> {
+        Arc::clone(self.table.load().run_time())
+    }
+
+    /// The Redis clock, by which keys expire.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.registry.as_ref().map_or(0, KeyRegistry::now_ms)
     }
 
     /// Whether no keys are configured, so that everyone may do everything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.load().is_empty()
+        self.table.load().is_open()
     }
 
     /// Whether a caller of this id, the owner of a schedule, may still submit to the bucket. None: a caller without a
     /// key.
     #[must_use]
     pub fn may_submit(&self, id: Option<&str>, bucket: &str) -> bool {
-        let keys = self.0.load();
-        let may = |key: &ApiKey| {
-            Some(key.id.as_str()) == id && key.scopes.contains(&Scope::Submit) && key.buckets.has(bucket)
-        };
-        keys.is_empty() || keys.values().any(|key| may(key))
+        let table = self.table.load();
+        let may = |key: &ApiKey| key.scopes.contains(&Scope::Submit) && key.buckets.has(bucket);
+        table.is_open() || id.is_some_and(|id| table.of_id(id, self.now_ms()).any(may))
     }
 
     /// The highest priority that the jobs of a caller of this id may have now. Of several keys of one id, the highest.
     #[must_use]
     pub fn highest_priority(&self, id: Option<&str>) -> Priority {
-        let keys = self.0.load();
-        let of_caller = keys.values().filter(|key| Some(key.id.as_str()) == id).map(|key| key.priority);
-        if keys.is_empty() { Priority::High } else { of_caller.max().unwrap_or_default() }
+        let table = self.table.load();
+        let highest = |id: &str| table.of_id(id, self.now_ms()).map(|key| key.priority).max();
+        if table.is_open() { Priority::High } else { id.and_then(highest).unwrap_or_default() }
     }
 
     /// By the hash of the key, so that the time says nothing of the keys themselves: of nearly the same key the hash is
     /// another one altogether.
     pub(crate) fn identify(&self, key: Option<&[u8]>) -> Identity {
-        let keys = self.0.load();
-        if keys.is_empty() {
+        let table = self.table.load();
+        if table.is_open() {
             return Identity::Open;
         }
         let Some(key) = key else { return Identity::Unknown };
-        let hash: [u8; 32] = Sha256::digest(key).into();
-        keys.get(&hash).map_or(Identity::Unknown, |key| Identity::Known(Arc::clone(key)))
+        let hash = hash_of_key(key);
+        if let Some(key) = table.configured_by_hash(&hash) {
+            return Identity::Known(Arc::clone(key));
+        }
+        match table.held_by_hash(&hash) {
+            Some(key) if key.not_after_ms.is_none() || !key.has_expired(self.now_ms()) => {
+                Identity::RunTime(Arc::clone(key))
+            }
+            _ => Identity::Unknown,
+        }
     }
 }
 
@@ -90,7 +197,7 @@ mod tests {
     use crate::selector::Selector;
 
     fn key(id: &str, secret: &str) -> ApiKey {
-        let sha256 = Sha256::digest(secret).into();
+        let sha256 = hash_of_key(secret.as_bytes());
         ApiKey {
             id: id.to_owned(),
             sha256,
@@ -105,6 +212,7 @@ mod tests {
         match keys.identify(secret.map(str::as_bytes)) {
             Identity::Open => "open".to_owned(),
             Identity::Known(key) => key.id.clone(),
+            Identity::RunTime(key) => key.key.id.clone(),
             Identity::Unknown => "unknown".to_owned(),
         }
     }
@@ -124,6 +232,32 @@ mod tests {
         let keys = ApiKeys::new([key("a", "one"), key("b", "two")]);
         keys.replace([key("b", "two")]);
         assert_eq!(who(&keys, Some("one")), "unknown");
+    }
+
+    fn made(id: &str, secret: &str) -> AllRunTimeKeys {
+        let key = Arc::new(key(id, secret));
+        let key = RunTimeKey { key, not_after_ms: None, version: 1, by: "platform".to_owned() };
+        [(id.to_owned(), Arc::new(key))].into()
+    }
+
+    #[test]
+    fn a_key_of_the_settings_wins_over_one_that_was_made_at_run_time() {
+        let platform = ApiKey { scopes: vec![Scope::Keys], ..key("platform", "p") };
+        let keys = ApiKeys::new([platform.clone(), key("a", "one")]);
+        keys.learn(&made("a", "other"));
+        assert_eq!(who(&keys, Some("other")), "unknown", "the id is configured");
+        keys.learn(&made("b", "one"));
+        assert_eq!(who(&keys, Some("one")), "a", "the key is configured");
+        keys.learn(&made("b", "two"));
+        assert_eq!(who(&keys, Some("two")), "b");
+        assert!(!keys.may_submit(Some("b"), "mail"), "it lacks the scope");
+        assert_eq!(keys.highest_priority(Some("b")), Priority::Normal);
+        keys.replace([key("a", "one")]);
+        assert_eq!(who(&keys, Some("two")), "unknown", "no configured key may make keys");
+        keys.replace([platform]);
+        assert_eq!((who(&keys, Some("two")), who(&keys, Some("one"))), ("b".to_owned(), "unknown".to_owned()));
+        keys.replace([]);
+        assert_eq!(who(&keys, Some("two")), "open");
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use dripfeed_job::Priority;
 use http::{HeaderMap, HeaderName, header};
 
-use crate::api_keys::{ApiKey, ApiKeys, Identity};
+use crate::api_key::ApiKey;
+use crate::api_keys::{ApiKeys, Identity};
+use crate::key_registry::error::KeyRegistryError;
 use crate::scopes::Scope;
 use crate::selector::BucketSet;
 
@@ -17,6 +19,8 @@ pub const DRIPFEED_KEY: HeaderName = HeaderName::from_static("dripfeed-key");
 pub struct Caller {
     /// None: no keys are configured, and everyone may do everything.
     key: Option<Arc<ApiKey>>,
+    /// In ms of the Redis clock, when the key expires. None: it never does.
+    not_after_ms: Option<u64>,
     /// `Authorization` carried the key to dripfeed, and isn't forwarded to the upstream.
     pub authorization_is_ours: bool,
 }
@@ -30,11 +34,28 @@ impl ApiKeys {
             Some(key) => (Some(key), false),
             None => (bearer(headers), true),
         };
-        match self.identify(key) {
-            Identity::Open => Some(Caller { key: None, authorization_is_ours: false }),
-            Identity::Known(key) => Some(Caller { key: Some(key), authorization_is_ours }),
-            Identity::Unknown => None,
+        let (key, not_after_ms) = match self.identify(key) {
+            Identity::Open => return Some(Caller { key: None, not_after_ms: None, authorization_is_ours: false }),
+            Identity::Known(key) => (key, None),
+            Identity::RunTime(run_time) => (Arc::clone(&run_time.key), run_time.not_after_ms),
+            Identity::Unknown => return None,
+        };
+        Some(Caller { key: Some(key), not_after_ms, authorization_is_ours })
+    }
+
+    /// As [`ApiKeys::caller`]; Redis is asked for a key that isn't known here, which may have been made a moment ago:
+    /// once for all who ask at about the same time, and at most 20 times a second.
+    ///
+    /// # Errors
+    /// When Redis can't be asked: whether the key is valid isn't known.
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Caller>, KeyRegistryError> {
+        let caller = self.caller(headers);
+        let has_key = || own_key(headers).or_else(|| bearer(headers)).is_some_and(|key| !key.is_empty());
+        if caller.is_some() || !has_key() {
+            return Ok(caller);
         }
+        self.ask().await?;
+        Ok(self.caller(headers))
     }
 }
 
@@ -64,6 +85,26 @@ impl Caller {
     #[must_use]
     pub fn highest_priority(&self) -> Priority {
         self.key.as_ref().map_or(Priority::High, |key| key.priority)
+    }
+
+    /// What the key would allow that the caller's own doesn't. None: nothing.
+    #[must_use]
+    pub fn exceeded_by(&self, key: &ApiKey, not_after_ms: Option<u64>) -> Option<String> {
+        let own = self.key.as_deref()?;
+        let lasts_longer = self.not_after_ms.is_some_and(|own_ms| not_after_ms.is_none_or(|end_ms| end_ms > own_ms));
+        if let Some(scope) = key.scopes.iter().find(|scope| !own.scopes.contains(scope)) {
+            return Some(format!("the scope `{}`", scope.as_str()));
+        }
+        if !own.buckets.covers(&key.buckets) {
+            return Some("buckets beyond its own".to_owned());
+        }
+        if !own.services.covers(&key.services) {
+            return Some("services beyond its own".to_owned());
+        }
+        if key.priority > own.priority {
+            return Some(format!("the priority `{}`", key.priority));
+        }
+        lasts_longer.then(|| "a longer time than its own".to_owned())
     }
 
     #[must_use]

@@ -1,18 +1,36 @@
 //! Authentication and authorization of callers: API keys, scopes, and checks against browser attacks.
 //!
 //! `api_keys` identifies a key by its hash, `caller` reads it from a request's headers, `scopes` and `selector` say
-//! what it may do and to which buckets and services. `browser_attacks` refuses cross-site requests and DNS rebinding.
+//! what it may do and to which buckets and services. `key_registry` has the keys that are made at run time.
+//! `browser_attacks` refuses cross-site requests and DNS rebinding.
 //!
 //! **Architecture invariant:** nothing here answers a request. Each protocol turns these values into its own errors.
 
+mod api_key;
 mod api_keys;
 mod browser_attacks;
 mod caller;
+mod key_hash;
+mod key_id;
+mod key_registry;
+mod key_table;
+mod new_key;
 mod scopes;
 mod selector;
 
-pub use api_keys::{ApiKey, ApiKeys};
+pub use api_key::ApiKey;
+pub use api_keys::ApiKeys;
 pub use browser_attacks::{Hosts, is_same_origin};
 pub use caller::{Caller, DRIPFEED_KEY};
-pub use scopes::{Define, Operate, Permission, Read, Scope, Submit};
+pub use key_hash::{hash_of_key, read_hash, show_hash};
+pub use key_id::check_key_id;
+pub use key_registry::KeyRegistry;
+pub use key_registry::audit_trail::KeyAuditEntry;
+pub use key_registry::delete_key::DeleteKey;
+pub use key_registry::error::KeyRegistryError;
+pub use key_registry::put_key::{NewKey, PutKey};
+pub use key_registry::run_time_key::RunTimeKey;
+pub use key_registry::scripts::KEY_FRAGMENTS;
+pub use new_key::new_key;
+pub use scopes::{ChangeKeys, Define, Operate, Permission, Read, ReadKeys, Scope, Submit};
 pub use selector::{BucketSet, Selector, ServiceSet};

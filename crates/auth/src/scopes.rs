@@ -16,10 +16,13 @@ pub enum Scope {
     /// Create, define and delete buckets at run time. Not contained in `operate`: who defines a bucket chooses whom it
     /// calls.
     Define,
+    /// Make, change and revoke keys at run time, none of which may do more than its maker's. Contained in no other
+    /// scope: what is made stays when its maker's key is gone.
+    Keys,
 }
 
 impl Scope {
-    pub const ALL: [Self; 5] = [Self::Submit, Self::Read, Self::Inspect, Self::Operate, Self::Define];
+    pub const ALL: [Self; 6] = [Self::Submit, Self::Read, Self::Inspect, Self::Operate, Self::Define, Self::Keys];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Scope {
             Self::Inspect => "inspect",
             Self::Operate => "operate",
             Self::Define => "define",
+            Self::Keys => "keys",
         }
     }
 }
@@ -48,6 +52,10 @@ pub struct Read;
 pub struct Operate;
 #[derive(Debug)]
 pub struct Define;
+#[derive(Debug)]
+pub struct ChangeKeys;
+#[derive(Debug)]
+pub struct ReadKeys;
 
 impl Permission for Submit {
     const SCOPE: Scope = Scope::Submit;
@@ -67,4 +75,14 @@ impl Permission for Operate {
 impl Permission for Define {
     const SCOPE: Scope = Scope::Define;
     const CHANGES: bool = true;
+}
+
+impl Permission for ChangeKeys {
+    const SCOPE: Scope = Scope::Keys;
+    const CHANGES: bool = true;
+}
+
+impl Permission for ReadKeys {
+    const SCOPE: Scope = Scope::Keys;
+    const CHANGES: bool = false;
 }

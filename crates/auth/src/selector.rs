@@ -2,6 +2,8 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 
 use dripfeed_job::BucketName;
 use dripfeed_limit::ServiceName;
@@ -32,20 +34,117 @@ impl<N: Borrow<str> + Ord> Selector<N> {
             }
         }
     }
+
+    /// Whether it has all that the other one has, also names that nobody uses yet.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let has_all = |names: &BTreeSet<N>| names.iter().all(|name| self.has(name.borrow()));
+        match other {
+            Self::All => *self == Self::All,
+            Self::Named(names) => has_all(names),
+            Self::Matching { names, prefixes } => {
+                has_all(names) && prefixes.iter().all(|prefix| self.has_below(prefix))
+            }
+        }
+    }
+
+    /// Whether it has each name that begins so.
+    fn has_below(&self, beginning: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(_) => false,
+            Self::Matching { prefixes, .. } => prefixes.iter().any(|prefix| beginning.starts_with(prefix)),
+        }
+    }
+
+    /// As [`Selector::parse`] reads them.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        let plain = |names: &BTreeSet<N>| names.iter().map(|name| name.borrow().to_owned()).collect::<Vec<_>>();
+        match self {
+            Self::All => vec!["*".to_owned()],
+            Self::Named(names) => plain(names),
+            Self::Matching { names, prefixes } => {
+                plain(names).into_iter().chain(prefixes.iter().map(|prefix| format!("{prefix}*"))).collect()
+            }
+        }
+    }
+}
+
+impl<N: FromStr<Err: fmt::Display> + Ord> Selector<N> {
+    /// Reads names, patterns such as `team-a-*`, and `*` for all.
+    ///
+    /// # Errors
+    /// What is wrong with one of them, and its place.
+    pub fn parse(texts: &[String]) -> Result<Self, (usize, String)> {
+        if texts.iter().any(|text| text == "*") {
+            return Ok(Self::All);
+        }
+        let (mut names, mut prefixes) = (BTreeSet::new(), BTreeSet::new());
+        for (place, text) in texts.iter().enumerate() {
+            // What begins a name is a name.
+            let name = text.strip_suffix('*').unwrap_or(text);
+            let read: N = name.parse().map_err(|error: N::Err| (place, error.to_string()))?;
+            if name.len() < text.len() {
+                prefixes.insert(name.to_owned());
+            } else {
+                names.insert(read);
+            }
+        }
+        Ok(if prefixes.is_empty() { Self::Named(names) } else { Self::Matching { names, prefixes } })
+    }
+}
+
+impl From<BucketSet> for ServiceSet {
+    /// The services that are named like the buckets.
+    fn from(buckets: BucketSet) -> Self {
+        let named = |names: BTreeSet<BucketName>| names.into_iter().map(ServiceName::from).collect();
+        match buckets {
+            BucketSet::All => Self::All,
+            BucketSet::Named(names) => Self::Named(named(names)),
+            BucketSet::Matching { names, prefixes } => Self::Matching { names: named(names), prefixes },
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn set(texts: &[&str]) -> BucketSet {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let Ok(set) = BucketSet::parse(&texts) else { unreachable!("plain names") };
+        set
+    }
+
     #[test]
     fn a_pattern_is_for_all_names_that_begin_so() {
-        let Ok(name) = "mail".parse() else { unreachable!("a plain name") };
-        let set = BucketSet::Matching { names: [name].into(), prefixes: ["team-a-".to_owned()].into() };
+        let set = set(&["mail", "team-a-*"]);
         for (name, is_in) in
             [("mail", true), ("team-a-1", true), ("team-a-", true), ("team-b-1", false), ("mai", false)]
         {
             assert_eq!(set.has(name), is_in, "{name}");
+        }
+        assert_eq!(set.texts(), ["mail", "team-a-*"]);
+    }
+
+    #[test]
+    fn a_set_covers_what_has_no_name_beyond_it() {
+        let own = set(&["mail", "team-a-*"]);
+        for within in [&["mail"][..], &["team-a-1", "mail"], &["team-a-*"], &["team-a-b*", "team-a-1"], &[]] {
+            assert!(own.covers(&set(within)) && set(&["*"]).covers(&set(within)), "{within:?}");
+        }
+        for beyond in [&["*"][..], &["sms"], &["mail*"], &["team-*"], &["team-b-*"], &["mail", "t*"]] {
+            assert!(!own.covers(&set(beyond)), "{beyond:?}");
+        }
+        assert!(set(&["*"]).covers(&set(&["*"])) && !set(&["mail"]).covers(&set(&["mail*"])));
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused_with_its_place() {
+        for (texts, place) in [(["mail", "a b"], 1), (["-*", "mail"], 0), (["mail", "a*b*"], 1)] {
+            let read = BucketSet::parse(&texts.map(str::to_owned));
+            assert_eq!(read.map_err(|(place, _)| place), Err(place), "{texts:?}");
         }
     }
 }

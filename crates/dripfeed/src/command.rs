@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     /// Compare published rate limiters with ours under load
     Lab(lab::Arguments),
-    /// Create API keys for callers
+    /// Create API keys for callers, and make, show and revoke them at run time
     Key(key::Arguments),
     /// Print the OpenAPI description of the HTTP API
     Openapi,
@@ -121,7 +121,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Bench(arguments) => bench::run(&arguments).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &layers).await,
         Command::Lab(arguments) => lab::run(&arguments).await,
-        Command::Key(arguments) => key::run(&arguments),
+        Command::Key(arguments) => key::run(arguments).await,
         Command::Openapi => openapi::run(),
         Command::Completions(arguments) => completions::run(&arguments, program),
         Command::Man(arguments) => man::run(&arguments, program),

@@ -35,7 +35,6 @@ pub(crate) use self::define::definition::DefinitionReader;
 pub(crate) use self::define::definition_fault::DefinitionFault;
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::{DashboardPlace, IntakeRole};
-pub(crate) use self::key::check_id as check_key_id;
 pub(crate) use self::layers::Layers;
 pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use self::processor::ProcessorRole;

@@ -8,6 +8,8 @@ use http::HeaderMap;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
+use crate::refusal::unread_key;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Access(Arc<ApiKeys>);
 
@@ -17,13 +19,13 @@ impl Access {
     }
 
     /// Authorizes a caller for a service.
-    pub(crate) fn allow(
+    pub(crate) async fn allow(
         &self,
         metadata: &MetadataMap,
         scope: Scope,
         name: &str,
     ) -> Result<(Caller, ServiceName), Status> {
-        let caller = self.caller(metadata.as_ref(), scope)?;
+        let caller = self.caller(metadata.as_ref(), scope).await?;
         // Checked before the lookup: a caller without access doesn't learn whether the service exists.
         if !caller.may_use_service(name) {
             return Err(Status::permission_denied("this key has no access to this service"));
@@ -33,9 +35,9 @@ impl Access {
     }
 
     /// Authorizes the caller of a request with these header fields.
-    pub(crate) fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Status> {
+    pub(crate) async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Status> {
         let unknown = || Status::unauthenticated("send a valid key as `authorization: Bearer …`");
-        let caller = self.0.caller(headers).ok_or_else(unknown)?;
+        let caller = self.0.authenticate(headers).await.map_err(|error| unread_key(&error))?.ok_or_else(unknown)?;
         if !caller.may(scope) {
             return Err(Status::new(Code::PermissionDenied, format!("this key lacks the scope `{}`", scope.as_str())));
         }

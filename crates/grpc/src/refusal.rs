@@ -1,11 +1,24 @@
 //! Errors as gRPC status. Internal texts are not shown.
 
 use std::error::Error;
+use std::sync::Arc;
 
+use dripfeed_auth::KeyRegistryError;
 use dripfeed_bucket::BucketError;
 use dripfeed_limit::{LimitError, RegistryError};
 use dripfeed_store::ErrorKind;
 use tonic::Status;
+
+/// Whether the key is valid isn't known.
+pub(crate) fn unread_key(error: &KeyRegistryError) -> Status {
+    match error {
+        KeyRegistryError::Store(error) => unread_bucket(&BucketError::Store(Arc::clone(error))),
+        KeyRegistryError::Reply(_) => {
+            tracing::error!(error = error as &dyn Error, "API keys can't be read");
+            Status::internal("internal error; see the intake's log")
+        }
+    }
+}
 
 pub(crate) fn unread_bucket(error: &BucketError) -> Status {
     match error {

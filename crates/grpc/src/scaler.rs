@@ -57,7 +57,7 @@ impl ExternalScaler for Scaler {
     ) -> Result<Response<Self::StreamIsActiveStream>, Status> {
         let asked = Asked::of(request)?;
         // Refused at once, instead of at the first look.
-        self.work.allows(&asked)?;
+        self.work.allows(&asked).await?;
         let most = || Status::resource_exhausted(format!("there are {MOST_STREAMS} streams already"));
         let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| most())?;
         Ok(Response::new(Box::pin(
@@ -69,7 +69,7 @@ impl ExternalScaler for Scaler {
         &self,
         request: Request<ScaledObjectRef>,
     ) -> Result<Response<GetMetricSpecResponse>, Status> {
-        self.work.allows(&Asked::of(request)?)?;
+        self.work.allows(&Asked::of(request)?).await?;
         let spec = MetricSpec { metric_name: METRIC.to_owned(), target_size: 1 };
         Ok(Response::new(GetMetricSpecResponse { metric_specs: vec![spec] }))
     }

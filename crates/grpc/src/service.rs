@@ -38,7 +38,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
     ) -> Result<Response<RegisterServiceResponse>, Status> {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
-        let (_, service) = self.access.allow(request.metadata(), Scope::Operate, &name)?;
+        let (_, service) = self.access.allow(request.metadata(), Scope::Operate, &name).await?;
         let rules = rules::read(asked)?;
         self.services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
         Ok(Response::new(RegisterServiceResponse { status: REGISTERED, error: String::new() }))
@@ -50,7 +50,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
     ) -> Result<Response<ShouldForwardRequestResponse>, Status> {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
-        let (caller, service) = self.access.allow(request.metadata(), Scope::Submit, &name)?;
+        let (caller, service) = self.access.allow(request.metadata(), Scope::Submit, &name).await?;
         let headers = headers(asked)?;
         let checked = checked(asked, &caller, &headers)?;
         let decision = self.services.check(&service, &checked).await.map_err(|error| refusal(&error))?;

@@ -6,6 +6,7 @@
 mod bucket;
 mod code;
 mod definitions;
+mod keys;
 mod members;
 mod services;
 #[cfg(test)]

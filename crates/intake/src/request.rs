@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod body;
 pub(crate) mod client_ip;
+pub(crate) mod if_match;
 pub(crate) mod json;
 pub(crate) mod pagination;
 pub(crate) mod sight;

@@ -22,6 +22,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::buckets::define::{delete as delete_bucket, put, shown};
 use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale};
 use crate::events;
+use crate::installation::keys::{audit as key_audit, delete as delete_key, list as keys, put as put_key};
 use crate::installation::{key, redis};
 use crate::intake::Intake;
 use crate::jobs::{
@@ -165,6 +166,9 @@ fn calls() -> OpenApiRouter<Intake> {
         .routes(routes!(holders::holders))
         .routes(routes!(events::events))
         .routes(routes!(key::key))
+        .routes(routes!(keys::keys))
+        .routes(routes!(keys::shown_key, put_key::put_key, delete_key::delete_key))
+        .routes(routes!(key_audit::key_audit))
         .routes(routes!(redis::redis))
         .routes(routes!(scale::scale))
         .routes(routes!(pause::pause))

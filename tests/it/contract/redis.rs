@@ -107,12 +107,13 @@ async fn keys_and_fields_in_redis_keep_their_names() {
         }
     })
     .await;
+    let of_keys = names_of_keys().await;
     // What is seen between two looks depends on who else runs.
     let redis = TestRedis::start().await;
     let service = Service::alone(redis, Durability::Everysec, &WORK.replace("{upstream}", &upstream.url())).await;
     let (intake, _processor) = roles(&service).await;
     let client = intake.client();
-    let (mut seen, begun) = (Names::new(), Instant::now());
+    let (mut seen, begun) = (of_keys, Instant::now());
     loop {
         tokio::join!(work(&client), async {
             for _ in 0..20 {
@@ -126,6 +127,22 @@ async fn keys_and_fields_in_redis_keep_their_names() {
         }
     }
     check("redis", &seen);
+}
+
+/// What is there of API keys, where some are made at run time.
+async fn names_of_keys() -> Names {
+    let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"platform"));
+    let key = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = [\"read\", \"keys\"]\n");
+    let service = Service::new(&key).await;
+    let intake = service.intake().await;
+    let client = intake.client().with_key("platform");
+    for id in ["made", "revoked"] {
+        let request = client.request(Method::PUT, &format!("/v1/keys/{id}"));
+        let made = client.call(request, r#"{"scopes":["read"],"buckets":["*"],"not_after":"2100-01-01T00:00:00Z"}"#);
+        assert_eq!(made.await.expect("an answer").status, 201);
+    }
+    client.call(client.request(Method::DELETE, "/v1/keys/revoked"), "").await.expect("an answer");
+    names(&service).await.into_iter().filter(|name| name.contains("{@keys}")).collect()
 }
 
 /// Keys with their types, and fields of hashes; what is chosen by callers or by chance is left out.

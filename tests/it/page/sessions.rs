@@ -57,3 +57,24 @@ async fn a_sign_in_leads_to_our_own_pages_alone() {
         assert_eq!((answer.status, answer.headers["location"].to_str().ok()), (303, Some(path)), "{next}");
     }
 }
+
+#[tokio::test]
+async fn a_session_ends_with_a_key_that_was_made_at_run_time() {
+    let keys = key("platform", &["read", "keys"]);
+    let service = Service::new(&format!("{BUCKET}{keys}")).await;
+    let (one, other) = (service.intake().await, service.intake().await);
+    let client = one.client().with_key("platform");
+    let request = client.request(http::Method::PUT, "/v1/keys/guest");
+    let made = client.call(request, r#"{"scopes":["read"],"buckets":["b"]}"#).await.expect("an answer");
+    let mut reader = Reader::of(&other);
+    reader.sign_in(&made.text("key")).await;
+    assert!(reader.text("/buckets/b").await.contains("guest"));
+    assert!(reader.event("/live/buckets").await.contains("event: frame"));
+    let live = reader.get("/live/buckets");
+    let revoked =
+        async { client.call(client.request(http::Method::DELETE, "/v1/keys/guest"), "").await.expect("an answer") };
+    // What the page follows ends, and with it this answer.
+    let (followed, revoked) = tokio::join!(live, revoked);
+    assert_eq!((followed.status, revoked.status), (200, 204));
+    assert_eq!(reader.get("/").await.status, 303);
+}

@@ -7,6 +7,7 @@ mod clean_names;
 mod credentials;
 mod redis_away;
 mod refusals;
+mod reload;
 
 use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::processes::Process;

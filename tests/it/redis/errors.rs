@@ -3,6 +3,8 @@
 
 /// What the intake asks, by the call that asks it.
 mod intake;
+/// What intakes ask about API keys.
+mod keys;
 /// What limiters ask.
 mod limits;
 /// What operators' commands ask, and every role at its start.

@@ -33,9 +33,9 @@ const BUCKET: u64 = 128 << 10;
 /// The last day in slots: as many as there may be, each as long as it may be. A test fills it.
 const HISTORY: u64 = 64 << 10;
 
-/// What an installation takes beside its buckets: Redis itself, its connections, and the answers to batches, which are
-/// kept for some seconds: those of 20,000 admissions a second.
-pub const INSTALLATION: u64 = 80 << 20;
+/// What an installation takes beside its buckets: Redis itself, its connections, the answers to batches, which are kept
+/// for some seconds: those of 20,000 admissions a second; and as many API keys as may be made at run time.
+pub const INSTALLATION: u64 = 96 << 20;
 
 const MIB: u64 = 1 << 20;
 

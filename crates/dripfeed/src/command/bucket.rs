@@ -5,13 +5,13 @@ mod definition;
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use dripfeed_job::BucketName;
-use http::header::{CONTENT_TYPE, ETAG, IF_MATCH};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value as Json;
 
 use self::definition::DefinitionArgs;
 use super::buckets::bucket_state;
-use crate::client::{ConnectionArgs, Server};
+use crate::client::{ConnectionArgs, Server, if_match, version};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 
@@ -80,12 +80,6 @@ pub(super) async fn run(Arguments { command, connection }: Arguments) -> Result<
     }
 }
 
-fn if_match(version: Option<&str>) -> Result<HeaderMap, Failure> {
-    let tag = version.map(|version| HeaderValue::try_from(format!("\"{version}\""))).transpose();
-    let tag = tag.map_err(|_| Failure::new(Exit::Usage, "--if-match is no version"))?;
-    Ok(tag.into_iter().map(|tag| (IF_MATCH, tag)).collect())
-}
-
 async fn print(
     server: &Server,
     method: Method,
@@ -95,10 +89,8 @@ async fn print(
     format: Format,
 ) -> Result<(), Failure> {
     let answer = server.call(method, path, headers, body.into()).await?;
-    let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-    let version = tag.map(|tag| Json::from(tag.trim_matches('"')));
     let mut bucket: Json = answer.json()?;
-    bucket["version"] = version.unwrap_or_default();
+    bucket["version"] = version(&answer);
     bucket_state::print(&bucket, format)?;
     if let Format::Table = format {
         output::sheet(&DEFINITION, &bucket)?;

@@ -1,14 +1,19 @@
-//! `dripfeed key new`
+//! `dripfeed key`: keys of callers, for the configuration or at run time.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+mod new;
+mod put;
+mod shown;
+
+use bytes::Bytes;
 use clap::{Args, Subcommand};
-use serde_json::json;
-use sha2::{Digest as _, Sha256};
+use http::{HeaderMap, Method};
 
+use self::new::{NewKey, id};
+use self::put::PutArgs;
+use self::shown::{COLUMNS, print, with_version};
+use super::listing::print_pages;
+use crate::client::{ConnectionArgs, escaped, if_match};
 use crate::exit::Failure;
-use crate::output::{self, Format};
-use crate::settings::check_key_id;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -20,53 +25,56 @@ pub(crate) struct Arguments {
 enum KeyCommand {
     /// Create a random key: it is printed once and stored nowhere; the configuration gets its hash
     New(NewKey),
+    /// Make a key at run time, or change what it may do; a new key is printed once and stored nowhere
+    Put(Box<PutArgs>),
+    /// Show a key that was made at run time
+    Show {
+        #[arg(value_parser = id)]
+        id: String,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// List the keys that were made at run time
+    List {
+        /// Maximum number of keys
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Revoke a key that was made at run time
+    Delete {
+        #[arg(value_parser = id)]
+        id: String,
+        /// Only if the key has this version
+        #[arg(long, value_name = "VERSION")]
+        if_match: Option<String>,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
 }
 
-#[derive(Args, Debug)]
-struct NewKey {
-    /// Caller that uses it. For key rotation give the second key the same id: both are valid until the old one is
-    /// removed
-    #[arg(long, default_value = "caller", value_parser = id)]
-    id: String,
-    /// Output format: the key alone and, on standard error, its section; or both as JSON
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    output: Format,
-}
-
-/// Lets secret scanners find a key that leaked into a log or a repository.
-const MARK: &str = "dripfeed_";
-/// 256 bits.
-const RANDOM_BYTES: usize = 32;
-/// Scopes of a new section, until it is narrowed.
-const SCOPES: [&str; 4] = ["submit", "read", "inspect", "operate"];
-
-pub(super) fn run(Arguments { command: KeyCommand::New(new) }: &Arguments) -> Result<(), Failure> {
-    let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no random bytes from the system: {error}"))?;
-    let key = format!("{MARK}{}", URL_SAFE_NO_PAD.encode(random));
-    let hash: String = Sha256::digest(&key).iter().map(|byte| format!("{byte:02x}")).collect();
-    match new.output {
-        Format::Table => {
-            output::line(&key)?;
-            output::say(section(&new.id, &hash));
+pub(super) async fn run(Arguments { command }: Arguments) -> Result<(), Failure> {
+    match command {
+        KeyCommand::New(new) => new::run(&new),
+        KeyCommand::Put(put) => put::run(&put.connection.server()?, &path(&put.id), &put).await,
+        KeyCommand::Show { id, connection } => {
+            let server = connection.server()?;
+            let answer = server.call(Method::GET, &path(&id), HeaderMap::new(), Bytes::new()).await?;
+            Ok(print(&with_version(&answer)?, connection.output)?)
         }
-        Format::Json => output::json(
-            &json!({"key": key, "section": {"id": new.id, "sha256": hash, "scopes": SCOPES, "buckets": ["*"]}}),
-        )?,
+        KeyCommand::List { limit, connection } => {
+            let server = connection.server()?;
+            print_pages(server.list("/v1/keys", &[], limit), &COLUMNS, connection.output).await
+        }
+        KeyCommand::Delete { id, if_match: version, connection } => {
+            let server = connection.server()?;
+            server.call(Method::DELETE, &path(&id), if_match(version.as_deref())?, Bytes::new()).await?;
+            Ok(())
+        }
     }
-    Ok(())
 }
 
-/// For a configuration file, as it stands.
-fn section(id: &str, hash: &str) -> String {
-    // What JSON escapes in visible ASCII, TOML escapes alike.
-    let [id, scopes, hash] = [json!(id), json!(SCOPES), json!(hash)].map(|value| value.to_string());
-    format!(
-        "# The key is on standard output and stored nowhere. Add this to the configuration, narrowed to its purpose:\n\
-         [[keys]]\nid = {id}\nsha256 = {hash}\nscopes = {scopes}\nbuckets = [\"*\"]"
-    )
-}
-
-fn id(text: &str) -> Result<String, String> {
-    check_key_id(text).map(|()| text.to_owned())
+fn path(id: &str) -> String {
+    format!("/v1/keys/{}", escaped(id))
 }

@@ -105,7 +105,8 @@ impl IntakeRole {
         let Some(connected) = connect::to_redis(&settings.redis, stop).await? else { return Ok(None) };
         let buckets = Arc::new(Buckets::default());
         buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
-        let keys = Arc::new(ApiKeys::new(settings.keys.iter().cloned()));
+        let keys = Arc::new(ApiKeys::new(settings.keys.iter().cloned()).with_registry(connected.store.clone()));
+        keys.follow_or_log().await;
         let services = Services::open(connected.store.clone()).await;
         let mut registry = super::registry();
         let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
@@ -214,6 +215,7 @@ impl IntakeRole {
             never = history::keep(&self.buckets) => match never {},
             never = submit_scheduled(&self.intake) => match never {},
             never = self.defined.keep_following() => match never {},
+            never = self.keys.keep_following() => match never {},
         };
         self.services.close().await;
         self.traces.end().await;

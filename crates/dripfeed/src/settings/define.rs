@@ -22,6 +22,8 @@ pub(crate) struct DefineSettings {
     pub(crate) upstreams: Vec<UpstreamPattern>,
     pub(crate) allow_private: bool,
     pub(crate) bounds: DefinitionBounds,
+    /// The most calls at once that a bucket may have of each processor.
+    concurrency: u16,
     /// None: no definition may have credentials.
     seal_keys: Option<SealKeys>,
 }
@@ -35,11 +37,13 @@ struct Section {
     most: u64,
     #[serde(deserialize_with = "deserialize::size")]
     bytes: u64,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
+    concurrency: u16,
     seal_key_file: PathBuf,
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<DefineSettings> {
-    let Section { upstreams, allow_private, most, bytes, seal_key_file } = reader.section("define")?;
+    let Section { upstreams, allow_private, most, bytes, concurrency, seal_key_file } = reader.section("define")?;
     let mut patterns = Vec::with_capacity(upstreams.len());
     for (index, text) in upstreams.iter().enumerate() {
         let path = ["define".into(), "upstreams".into(), Step::Index(index)];
@@ -52,7 +56,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<DefineSettings> {
         true => None,
         false => reader.accept(&["define".into(), "seal_key_file".into()], SealKeys::of_file(&seal_key_file)),
     };
-    Some(DefineSettings { upstreams: patterns, allow_private, bounds: DefinitionBounds { most, bytes }, seal_keys })
+    let bounds = DefinitionBounds { most, bytes };
+    Some(DefineSettings { upstreams: patterns, allow_private, bounds, concurrency, seal_keys })
 }
 
 const MOST: u64 = 10_000;

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
+use dripfeed_auth::{ApiKey, Scope, ServiceSet, check_key_id, read_hash};
 use dripfeed_job::Priority;
-use dripfeed_limit::ServiceName;
 use serde::Deserialize;
 
 use super::read::{Reader, SectionPath};
@@ -61,42 +60,24 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
 }
 
 fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: KnownNames<'_>) -> Option<ApiKey> {
-    if let Err(message) = check_id(&entry.id) {
+    if let Err(message) = check_key_id(&entry.id) {
         reader.error(&below(path, "id"), message);
     }
     if entry.scopes.is_empty() {
-        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, inspect, operate, define");
+        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, inspect, operate, define, keys");
     }
     let sha256 = hash(&entry).map_err(|(key, message)| reader.error(&below(path, key), message)).ok();
     let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, known);
     let services = match &entry.services {
         Some(names) => selector::read_services(reader, &below(path, "services"), names),
-        None => buckets.clone().map(of_the_same_names),
+        None => buckets.clone().map(ServiceSet::from),
     };
     let Entry { id, scopes, priority, .. } = entry;
     Some(ApiKey { id, sha256: sha256?, scopes, buckets: buckets?, services: services?, priority })
 }
 
-fn of_the_same_names(buckets: BucketSet) -> ServiceSet {
-    match buckets {
-        BucketSet::All => ServiceSet::All,
-        BucketSet::Named(names) => ServiceSet::Named(names.into_iter().map(ServiceName::from).collect()),
-        BucketSet::Matching { names, prefixes } => {
-            ServiceSet::Matching { names: names.into_iter().map(ServiceName::from).collect(), prefixes }
-        }
-    }
-}
-
 fn below(path: &[Step], key: &str) -> Vec<Step> {
     path.iter().cloned().chain([key.into()]).collect()
-}
-
-/// Whether a key may have this id; if not, why.
-pub(crate) fn check_id(id: &str) -> Result<(), String> {
-    if !id.is_empty() && id.len() <= 64 && id.chars().all(|c| c.is_ascii_graphic()) {
-        return Ok(());
-    }
-    Err(format!("`{}` can't name a caller: use 1 to 64 visible ASCII characters", id.escape_debug()))
 }
 
 fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {
@@ -106,23 +87,9 @@ fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {
             let text = secret::read_public(&entry.hash_file).map_err(|message| ("hash_file", message))?;
             // As sha256sum writes it: the hash, and the name of what was hashed.
             let digits = text.split_whitespace().next().unwrap_or_default();
-            parse_hash(digits).map_err(|message| ("hash_file", format!("{}: {message}", entry.hash_file.display())))
+            read_hash(digits).map_err(|message| ("hash_file", format!("{}: {message}", entry.hash_file.display())))
         }
-        (digits, true) => parse_hash(digits).map_err(|message| ("sha256", message)),
+        (digits, true) => read_hash(digits).map_err(|message| ("sha256", message)),
         (_, false) => Err(("hash_file", "sha256 is set too: take one of the two out".to_owned())),
     }
-}
-
-/// What isn't a hash isn't shown: it may be the key itself.
-fn parse_hash(digits: &str) -> Result<[u8; 32], String> {
-    let bad = || "is no SHA-256: write 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
-    let mut hash = [0; 32];
-    if digits.len() != 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
-        return Err(bad());
-    }
-    for (byte, digits) in hash.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
-        *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
-    }
-    Ok(hash)
 }

@@ -283,6 +283,38 @@ async fn a_new_key_opens_once_its_section_is_configured() {
     intake.end().await;
 }
 
+#[tokio::test]
+async fn a_key_is_made_shown_and_revoked_at_run_time() {
+    let made: serde_json::Value = serde_json::from_str(&run(&["key", "new", "-o", "json"]).out).unwrap();
+    let hash = made["section"]["sha256"].as_str().unwrap();
+    let section = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = [\"read\", \"keys\"]\n");
+    let intake = Intake::start(&format!("{BUCKET}\n{section}")).await;
+    let file = write(intake.folder.path(), "key", made["key"].as_str().unwrap());
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let key = |command: &[&str]| run(&[&["key"], command, &["--server", &intake.server, "--key-file", &file]].concat());
+    let put = key(&["put", "a/b", "--scope", "read", "--bucket", "ma*", "--not-after", "2100-01-01T00:00:00Z"]);
+    assert_eq!((put.code, put.out.lines().count()), (Some(0), 1), "{}", put.err);
+    assert!(!put.err.contains(put.out.trim()), "the key is printed once");
+    let buckets = |key: &str| {
+        let mut buckets = dripfeed(&["buckets", "--server", &intake.server]);
+        buckets.env("DRIPFEED_KEY", key).output().unwrap().status.code()
+    };
+    assert_eq!(buckets(put.out.trim()), Some(0));
+    let shown: serde_json::Value = serde_json::from_str(&key(&["show", "a/b", "-o", "json"]).out).unwrap();
+    assert_eq!((&shown["buckets"][0], &shown["changed_by"]), (&"ma*".into(), &"platform".into()), "{shown}");
+    let list = key(&["list"]).out;
+    assert!(list.contains("a/b") && list.contains("2100-01-01") && !list.contains(put.out.trim()), "{list}");
+    let again = key(&["put", "a/b", "--scope", "read", "--bucket", "mail", "--if-match", "7"]);
+    assert_eq!(again.code, Some(1), "another version: {}", again.err);
+    let version = shown["version"].as_str().unwrap();
+    assert_eq!(key(&["put", "a/b", "--scope", "read", "--bucket", "mail", "--if-match", version]).code, Some(0));
+    assert_eq!(key(&["put", "child", "--scope", "operate", "--bucket", "mail"]).code, Some(77), "more than its own");
+    assert_eq!(key(&["delete", "a/b"]).code, Some(0));
+    assert_eq!(buckets(put.out.trim()), Some(77));
+    assert_eq!(key(&["show", "a/b"]).code, Some(1));
+    intake.end().await;
+}
+
 #[test]
 fn descriptions_are_printed_without_a_server() {
     let api: serde_json::Value = serde_json::from_str(&run(&["openapi"]).out).unwrap();

@@ -31,8 +31,8 @@ impl Asked {
         Ok(Self { bucket, headers })
     }
 
-    pub(super) fn buckets(&self, access: &Access, buckets: &Buckets) -> Result<Vec<Bucket>, Status> {
-        let caller = access.caller(&self.headers, Scope::Read)?;
+    pub(super) async fn buckets(&self, access: &Access, buckets: &Buckets) -> Result<Vec<Bucket>, Status> {
+        let caller = access.caller(&self.headers, Scope::Read).await?;
         if self.bucket == ALL {
             return Ok(buckets.among(|name| caller.may_use(name)));
         }

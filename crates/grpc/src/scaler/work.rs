@@ -21,13 +21,13 @@ impl Work {
     }
 
     /// Whether the key may read the buckets.
-    pub(super) fn allows(&self, asked: &Asked) -> Result<(), Status> {
-        asked.buckets(&self.access, &self.buckets).map(drop)
+    pub(super) async fn allows(&self, asked: &Asked) -> Result<(), Status> {
+        asked.buckets(&self.access, &self.buckets).await.map(drop)
     }
 
     /// Checks the key each time: it may be revoked while a stream is open.
     pub(super) async fn slots(&self, asked: &Asked) -> Result<Slots, Status> {
-        let buckets = asked.buckets(&self.access, &self.buckets)?;
+        let buckets = asked.buckets(&self.access, &self.buckets).await?;
         Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error))
     }
 }

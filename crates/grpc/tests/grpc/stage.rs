@@ -50,7 +50,7 @@ impl Stage {
         let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
         let store = Store::connect(&settings).await.unwrap();
         let buckets = Arc::new(Buckets::new([Bucket::new(store.clone(), buckets::settings("b"))]));
-        let keys = Arc::new(ApiKeys::new(keys));
+        let keys = Arc::new(ApiKeys::new(keys).with_registry(store.clone()));
         let services = Services::open(store).await;
         let stop = CancellationToken::new();
         let settings = GrpcSettings { timeout: PATIENCE, x_ratelimit_headers: true, hosts: Hosts::default() };

@@ -1,7 +1,7 @@
 //! `GET …/audit`: who did what to a bucket.
 
 use axum::Json;
-use dripfeed_auth::{Caller, Read};
+use dripfeed_auth::{Caller, KeyAuditEntry, Read};
 use dripfeed_bucket::{AuditEntry, Bucket, Overrides};
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +21,8 @@ pub(crate) struct Audited {
     /// The id of the key. Null: no keys were configured.
     #[schema(required)]
     key: Option<String>,
-    /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete` or `schedule`.
+    /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; of a key
+    /// `create`, `change` or `delete`.
     action: String,
     /// What it was about, such as `leak.rate: 5/s → 10/s`; may be empty.
     detail: String,
@@ -40,6 +41,13 @@ pub(crate) async fn audit(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Re
 impl From<AuditEntry> for Audited {
     fn from(AuditEntry { at_ms, key, action, detail }: AuditEntry) -> Self {
         Self { at: time::show(at_ms), key, action, detail }
+    }
+}
+
+impl From<KeyAuditEntry> for Audited {
+    fn from(KeyAuditEntry { at_ms, by, action, id, detail }: KeyAuditEntry) -> Self {
+        let detail = if detail.is_empty() { id } else { format!("{id}: {detail}") };
+        Self { at: time::show(at_ms), key: Some(by), action, detail }
     }
 }
 

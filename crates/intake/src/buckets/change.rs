@@ -26,7 +26,7 @@ pub(crate) async fn change(
 ) -> Result<axum::Json<BucketState>, Problem> {
     let body = body::read(body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
-    check_defined(&bucket, &overrides)?;
+    check_defined(&intake, &bucket, &overrides)?;
     let before = bucket.census().await?.overrides;
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
         check_burst_fits(&bucket, &before.clone().and(overrides.clone()))?;
@@ -44,13 +44,20 @@ fn check_bursts_of_each_fit(bucket: &Bucket, overrides: &Overrides) -> Result<()
     fair.fault().map_or(Ok(()), |fault| Err(Problem::bad_member("fair.burst", &fault)))
 }
 
-/// How large a bucket is that was defined at run time counts against `define.bytes`, and so is said there.
-fn check_defined(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
-    let of_definition = ["capacity", "capacity_bytes"].into_iter().find(|name| overrides.has(name));
-    match of_definition.filter(|_| bucket.incarnation().is_some()) {
-        Some(name) => Err(Problem::bad_member(name, &format!("{name}: PUT the bucket's definition instead"))),
-        None => Ok(()),
+/// How large a bucket is that was defined at run time counts against `define.bytes`, and so is said there. Nor may a
+/// change have more calls at once than a definition.
+fn check_defined(intake: &Intake, bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
+    let Some(definitions) = intake.definitions().filter(|_| bucket.incarnation().is_some()) else { return Ok(()) };
+    if let Some(name) = ["capacity", "capacity_bytes"].into_iter().find(|name| overrides.has(name)) {
+        return Err(Problem::bad_member(name, &format!("{name}: PUT the bucket's definition instead")));
     }
+    let (BucketSettings { leak, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
+    let most = definitions.most_concurrency();
+    if overrides.has("leak.concurrency") && leak.concurrency > most {
+        let detail = format!("leak.concurrency: use at most {most}, as in define.concurrency");
+        return Err(Problem::bad_member("leak.concurrency", &detail));
+    }
+    Ok(())
 }
 
 /// Rate and burst must fit, whichever of them is changed.

@@ -6,6 +6,7 @@ use axum::BoxError;
 use bytes::Bytes;
 use futures::{Stream, stream};
 use http::HeaderMap;
+use tokio::sync::watch;
 
 use super::frame::Frame;
 use crate::intake::Intake;
@@ -18,13 +19,15 @@ pub(super) struct EventStream {
     headers: HeaderMap,
     states: Vec<String>,
     look: Look,
+    /// Of keys.
+    changes: watch::Receiver<()>,
     _permit: WaitPermit,
 }
 
 impl EventStream {
     pub(super) fn new(intake: Intake, headers: HeaderMap, states: Vec<String>, permit: WaitPermit) -> Self {
-        let look = intake.readings().look();
-        Self { intake, headers, states, look, _permit: permit }
+        let (look, changes) = (intake.readings().look(), intake.keys().changes());
+        Self { intake, headers, states, look, changes, _permit: permit }
     }
 
     /// Ends when the intake drains, or the key isn't valid any more.
@@ -36,11 +39,14 @@ impl EventStream {
     }
 
     async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
-        let reading = tokio::select! {
-            reading = self.look.next() => reading?,
-            () = self.intake.health().draining().cancelled() => return None,
-        };
-        self.frame(&reading)
+        loop {
+            tokio::select! {
+                reading = self.look.next() => return self.frame(&reading?),
+                () = self.intake.health().draining().cancelled() => return None,
+                // It is never dropped before the intake.
+                _ = self.changes.changed() => drop(self.intake.keys().caller(&self.headers)?),
+            }
+        }
     }
 
     fn frame(&self, reading: &Arc<Reading>) -> Option<Result<Bytes, BoxError>> {

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::Problem;
+use crate::request::access::authenticate;
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Key)]
@@ -17,7 +18,7 @@ pub(crate) struct KeyInfo {
     /// The key's id. Null: no keys are configured, and everyone may do everything.
     #[schema(required)]
     id: Option<String>,
-    /// `submit`, `read`, `inspect`, `operate`.
+    /// `submit`, `read`, `inspect`, `operate`, `define`, `keys`.
     scopes: Vec<&'static str>,
     /// Whether it is for all buckets.
     all_buckets: bool,
@@ -31,8 +32,10 @@ pub(crate) struct KeyInfo {
     responses((status = 200, description = "The key", body = KeyInfo), responses::OfAll)
 )]
 pub(crate) async fn key(State(intake): State<Intake>, headers: HeaderMap) -> Result<Json<KeyInfo>, Problem> {
-    let caller = intake.keys().caller(&headers).ok_or_else(Problem::unauthenticated)?;
-    let scopes = Scope::ALL.into_iter().filter(|scope| caller.may(*scope)).map(Scope::as_str).collect();
+    let caller = authenticate(&headers, &intake).await?;
+    // Without configured keys everyone may do everything but make keys.
+    let may = |scope: &Scope| caller.may(*scope) && (*scope != Scope::Keys || caller.id().is_some());
+    let scopes = Scope::ALL.into_iter().filter(may).map(Scope::as_str).collect();
     Ok(Json(KeyInfo {
         id: caller.id().map(str::to_owned),
         scopes,

@@ -18,7 +18,7 @@ pub(crate) struct Bucket {
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct IfMatch {
-    /// The `ETag` of the definition that is to be changed; `*`: any. Without it, whatever is there.
+    /// The `ETag` of the definition, or of the key, that is to be changed; `*`: any. Without it, whatever is there.
     #[param(rename = "If-Match", required = false)]
     if_match: Option<String>,
 }
@@ -52,6 +52,14 @@ pub(crate) struct Replay {
 pub(crate) struct Schedule {
     /// The schedule's name.
     #[param(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", example = "nightly")]
+    id: String,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct Key {
+    /// The key's id.
+    #[param(pattern = "^[!-~]{1,64}$", example = "team-a")]
     id: String,
 }
 

@@ -97,6 +97,12 @@ operations! {
     OfService: UnknownService;
     OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices;
+    OfKeys: BadQuery;
+    OfKey: UnknownKey, BadMember;
+    OfKeyDeletion: UnknownKey, ConfiguredKey, DefinitionChanged, BadMember, BadBody, BodyTimeout, BodyTooLarge,
+        Overloaded;
+    OfNewKey: ConfiguredKey, DefinitionChanged, ManyKeys, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
+        Overloaded;
     OfCheck: UnknownService, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
 }
 

@@ -16,6 +16,7 @@ pub(crate) enum Code {
     NotFound,
     UnknownBucket,
     UnknownJob,
+    UnknownKey,
     UnknownReplay,
     UnknownSchedule,
     UnknownService,
@@ -23,6 +24,7 @@ pub(crate) enum Code {
     BodyTimeout,
     BucketNotEmpty,
     ConfiguredBucket,
+    ConfiguredKey,
     IdempotencyConflict,
     InFlight,
     JobEnded,
@@ -35,6 +37,7 @@ pub(crate) enum Code {
     BadOption,
     BadQuery,
     ManyBuckets,
+    ManyKeys,
     ManySchedules,
     ManyServices,
     Unsupported,
@@ -53,7 +56,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 44] = [
+    pub(crate) const ALL: [Self; 47] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -64,6 +67,7 @@ impl Code {
         Self::NotFound,
         Self::UnknownBucket,
         Self::UnknownJob,
+        Self::UnknownKey,
         Self::UnknownReplay,
         Self::UnknownSchedule,
         Self::UnknownService,
@@ -71,6 +75,7 @@ impl Code {
         Self::BodyTimeout,
         Self::BucketNotEmpty,
         Self::ConfiguredBucket,
+        Self::ConfiguredKey,
         Self::IdempotencyConflict,
         Self::InFlight,
         Self::JobEnded,
@@ -83,6 +88,7 @@ impl Code {
         Self::BadOption,
         Self::BadQuery,
         Self::ManyBuckets,
+        Self::ManyKeys,
         Self::ManySchedules,
         Self::ManyServices,
         Self::Unsupported,
@@ -113,6 +119,7 @@ impl Code {
             Self::NotFound => (404, "not_found", "Not found"),
             Self::UnknownBucket => (404, "unknown_bucket", "Unknown bucket"),
             Self::UnknownJob => (404, "unknown_job", "Unknown job"),
+            Self::UnknownKey => (404, "unknown_key", "Unknown API key"),
             Self::UnknownReplay => (404, "unknown_replay", "Unknown replay"),
             Self::UnknownSchedule => (404, "unknown_schedule", "Unknown schedule"),
             Self::UnknownService => (404, "unknown_service", "Unknown service"),
@@ -120,6 +127,7 @@ impl Code {
             Self::BodyTimeout => (408, "body_timeout", "Timeout while reading the body"),
             Self::BucketNotEmpty => (409, "bucket_not_empty", "The bucket has jobs"),
             Self::ConfiguredBucket => (409, "configured_bucket", "The bucket is configured in a file"),
+            Self::ConfiguredKey => (409, "configured_key", "The API key is configured in a file"),
             Self::IdempotencyConflict => {
                 (409, "idempotency_conflict", "The idempotency key belongs to a job with different content")
             }
@@ -134,6 +142,7 @@ impl Code {
             Self::BadOption => (422, "bad_option", "Invalid option"),
             Self::BadQuery => (422, "bad_query", "Invalid query parameter"),
             Self::ManyBuckets => (422, "many_buckets", "Too many buckets are defined"),
+            Self::ManyKeys => (422, "many_keys", "Too many API keys were made"),
             Self::ManySchedules => (422, "many_schedules", "The bucket has too many schedules"),
             Self::ManyServices => (422, "many_services", "Too many rules are registered"),
             Self::Unsupported => (422, "unsupported", "Not supported by this bucket"),

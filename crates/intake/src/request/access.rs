@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
-use dripfeed_auth::{Caller, Permission, Scope, is_same_origin};
+use dripfeed_auth::{Caller, Permission, Scope, check_key_id, is_same_origin};
 use dripfeed_bucket::{Bucket, ReplayId};
 use dripfeed_job::schedule::ScheduleId;
 use dripfeed_job::{BucketName, JobId};
@@ -27,13 +27,13 @@ impl<P: Permission> FromRequestParts<Intake> for Allowed<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
-        Self::of(&parts.headers, intake)
+        Self::of(&parts.headers, intake).await
     }
 }
 
 impl<P: Permission> Allowed<P> {
-    fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
-        let caller = intake.keys().caller(headers).ok_or_else(Problem::unauthenticated)?;
+    async fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
+        let caller = authenticate(headers, intake).await?;
         if P::CHANGES && !is_same_origin(headers) {
             return Err(Problem::new(Code::Forbidden, "requests from pages of another origin can't change anything"));
         }
@@ -42,6 +42,11 @@ impl<P: Permission> Allowed<P> {
         }
         Ok(Self { caller, permission: PhantomData })
     }
+}
+
+/// Whose request has these headers.
+pub(crate) async fn authenticate(headers: &HeaderMap, intake: &Intake) -> Result<Caller, Problem> {
+    intake.keys().authenticate(headers).await?.ok_or_else(Problem::unauthenticated)
 }
 
 /// A caller with permission `P`, and the bucket that the path names.
@@ -64,7 +69,7 @@ impl<P: Permission> FromRequestParts<Intake> for BucketAccess<P> {
 impl<P: Permission> BucketAccess<P> {
     /// For a request with these headers to the bucket of this name.
     pub(crate) async fn of(name: &str, headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
-        Self::to(name, Allowed::of(headers, intake)?, intake).await
+        Self::to(name, Allowed::of(headers, intake).await?, intake).await
     }
 
     /// The bucket of this name, for a caller with that permission.
@@ -172,6 +177,19 @@ impl FromRequestParts<Intake> for ScheduleInPath {
     async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
         let id = path_param(parts, intake, "id").await;
         id.and_then(|id| id.parse().ok()).map(Self).ok_or_else(Problem::unknown_schedule)
+    }
+}
+
+/// The id of an API key in the path.
+pub(crate) struct KeyInPath(pub(crate) String);
+
+impl FromRequestParts<Intake> for KeyInPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let id = path_param(parts, intake, "id").await.unwrap_or_default();
+        check_key_id(&id).map_err(|reason| Problem::bad_member("id", &reason))?;
+        Ok(Self(id))
     }
 }
 

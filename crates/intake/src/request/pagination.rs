@@ -108,7 +108,8 @@ pub(crate) struct List<T> {
     pub(crate) next: Option<String>,
 }
 
-fn link(uri: &Uri, cursor: &str) -> (HeaderName, HeaderValue) {
+/// `Link` to the next page.
+pub(crate) fn link(uri: &Uri, cursor: &str) -> (HeaderName, HeaderValue) {
     let others = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     let mut pairs: Vec<String> = others.filter(|pair| !pair.starts_with("cursor=")).map(str::to_owned).collect();
     pairs.push(format!("cursor={cursor}"));

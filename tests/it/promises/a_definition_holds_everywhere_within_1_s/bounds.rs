@@ -23,6 +23,27 @@ async fn number_and_bytes_of_all_defined_buckets_are_bounded() {
 }
 
 #[tokio::test]
+async fn calls_at_once_of_a_defined_bucket_are_bounded() {
+    let define = "[define]\nupstreams = [\"https://a.example\"]\nconcurrency = 20\n";
+    let service = Service::new(define).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let calls = |number: u64| json!({ "upstream": "https://a.example/", "leak": { "concurrency": number } });
+    let refused = put(&client, "b", &calls(21)).await;
+    assert_eq!((refused.status, refused.text("member").as_str()), (422, "leak.concurrency"), "{refused:?}");
+    assert_eq!(put(&client, "b", &calls(20)).await.status, 201);
+    let patch = async |calls: u64| {
+        client
+            .patch("/v1/buckets/b", &json!({ "leak": { "concurrency": calls } }).to_string())
+            .await
+            .expect("an answer")
+    };
+    let larger = patch(21).await;
+    assert_eq!((larger.status, larger.text("member").as_str()), (422, "leak.concurrency"), "{larger:?}");
+    assert_eq!(patch(20).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_definition_keeps_no_more_than_the_defaults() {
     let service = Service::new("[define]\nupstreams = [\"https://a.example\"]\n").await;
     let intake = service.intake().await;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 35] = [
+pub const SCRIPTS: [&str; 38] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -22,12 +22,14 @@ pub const SCRIPTS: [&str; 35] = [
     "cancel_many",
     "census",
     "changed_definitions",
+    "changed_keys",
     "clear_bucket",
     "close_bucket",
     "apply_overrides",
     "define_schedule",
     "delete",
     "delete_definition",
+    "delete_key",
     "due_schedules",
     "end_schedules",
     "find",
@@ -43,6 +45,7 @@ pub const SCRIPTS: [&str; 35] = [
     "purge",
     "put",
     "put_definition",
+    "put_key",
     "replay",
     "report",
     "schedule_changes",
@@ -102,13 +105,13 @@ allow_private = true
 
 /// What a caller is reported.
 #[derive(Debug, PartialEq)]
-enum ErrorAnswer {
+pub enum ErrorAnswer {
     AsEver,
     Problem(u16, String, Option<String>),
 }
 
 impl ErrorAnswer {
-    fn by(answer: &ClientResponse) -> Self {
+    pub fn by(answer: &ClientResponse) -> Self {
         if answer.status < 300 {
             return Self::AsEver;
         }
@@ -121,7 +124,7 @@ impl ErrorAnswer {
     }
 
     /// What must be reported when the call of that name meets that fault.
-    fn expected(name: &str, fault: ProxyFault) -> Self {
+    pub fn expected(name: &str, fault: ProxyFault) -> Self {
         let is_script = SCRIPTS.contains(&name);
         let ProxyFault::Error(error) = fault else {
             // A lost answer to a submission is asked for again, under the same token.

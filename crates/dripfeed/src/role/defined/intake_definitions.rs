@@ -54,6 +54,10 @@ impl Definitions for DefinedBuckets {
         self.served().reader.define.bounds
     }
 
+    fn most_concurrency(&self) -> u32 {
+        self.served().reader.most_concurrency()
+    }
+
     fn follow(&self) -> BoxFuture<'_, Result<(), BucketError>> {
         Self::follow(self).boxed()
     }

@@ -71,6 +71,12 @@ impl DefinitionReader {
         !self.define.upstreams.is_empty()
     }
 
+    /// The most calls at once of each processor: what is allowed, or what each bucket has anyway.
+    pub(crate) fn most_concurrency(&self) -> u32 {
+        let default = self.default_settings.as_ref().map_or(0, |defaults| defaults.leak.concurrency);
+        default.max(self.define.concurrency.into())
+    }
+
     /// Reads a definition as it is stored.
     ///
     /// # Errors
@@ -135,7 +141,11 @@ impl DefinitionReader {
         let bucket = self.read_any(name, definition)?;
         let settings = bucket.settings(Durability::Process);
         let exceeded = self.default_settings.iter().flat_map(|defaults| ceiling::exceeded(&settings, defaults));
-        let exceeded: Vec<DefinitionFault> = exceeded.collect();
+        let mut exceeded: Vec<DefinitionFault> = exceeded.collect();
+        let most = self.most_concurrency();
+        if settings.leak.concurrency > most {
+            exceeded.push(fault("leak.concurrency", format!("use at most {most}, as in define.concurrency")));
+        }
         if !exceeded.is_empty() {
             return Err(exceeded);
         }

@@ -36,6 +36,9 @@ pub trait Definitions: Send + Sync {
     /// What all definitions may come to.
     fn bounds(&self) -> DefinitionBounds;
 
+    /// The most calls at once that one of them may have of each processor.
+    fn most_concurrency(&self) -> u32;
+
     /// Asks Redis what has changed; it holds here when this returns.
     fn follow(&self) -> BoxFuture<'_, Result<(), BucketError>>;
 

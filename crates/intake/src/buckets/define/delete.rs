@@ -6,13 +6,14 @@ use dripfeed_bucket::{Bucket, Closed, Opened};
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
-use super::version::IfMatch;
+use super::version;
 use crate::buckets::audit::record;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::NewBucketAccess;
 use crate::request::body::Unused;
+use crate::request::if_match::IfMatch;
 use crate::request::pagination::Params;
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -41,7 +42,7 @@ pub(crate) async fn delete_bucket(
     let if_match = IfMatch::of(&headers)?;
     definitions.follow().await?;
     let definition = definitions.get(name.as_str()).ok_or_else(Problem::unknown_bucket)?;
-    if_match.check(Some(&definition))?;
+    version::check(&if_match, Some(&definition))?;
     let bucket = intake.buckets().get(name.as_str()).ok_or_else(Problem::unknown_bucket)?;
     if purge {
         purge_open(&bucket).await?;

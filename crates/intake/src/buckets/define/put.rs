@@ -8,7 +8,6 @@ use dripfeed_bucket::DefinitionBounds;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
-use super::version::IfMatch;
 use super::wanted::Wanted;
 use super::{audit, shown};
 use crate::buckets::define::body::BucketDefinition;
@@ -16,6 +15,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::NewBucketAccess;
+use crate::request::if_match::IfMatch;
 use crate::request::{body, json};
 
 /// Creates a bucket, or replaces its definition. It holds at this intake at once, and everywhere within a second; jobs

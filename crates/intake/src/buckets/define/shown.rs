@@ -9,12 +9,12 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::version;
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
+use crate::request::if_match::e_tag;
 
 /// A bucket; one that was defined at run time has its definition.
 #[derive(Serialize, ToSchema)]
@@ -71,6 +71,6 @@ fn response(state: BucketState, bucket: &Bucket, caller: &Caller, definition: Op
         defined_by: definition.and_then(|definition| definition.by.clone()),
     };
     let mut response = Json(shown).into_response();
-    response.headers_mut().extend(definition.map(version::e_tag));
+    response.headers_mut().extend(definition.map(|definition| e_tag(definition.version)));
     response
 }

@@ -5,9 +5,10 @@ use dripfeed_job::BucketName;
 use serde_json::Value;
 
 use super::definitions::{Definitions, PreparedDefinition};
-use super::version::IfMatch;
+use super::version;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
+use crate::request::if_match::IfMatch;
 
 /// How often a change is tried again that meets another one.
 const TRIES: usize = 10;
@@ -49,7 +50,7 @@ impl Wanted<'_> {
         for _ in 0..TRIES {
             definitions.follow().await?;
             let known = definitions.get(self.name.as_str());
-            self.if_match.check(known.as_deref())?;
+            version::check(self.if_match, known.as_deref())?;
             let prepared = self.prepare(definitions, known.as_deref()).await?;
             if known.is_none() && place_is_taken(store, self.name).await? {
                 return Err(not_empty());

@@ -1,0 +1,19 @@
+//! An API key, and what it may do.
+
+use dripfeed_job::Priority;
+
+use crate::scopes::Scope;
+use crate::selector::{BucketSet, ServiceSet};
+
+/// An API key; only its hash is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiKey {
+    /// Names the caller: the `caller` of its jobs.
+    pub id: String,
+    pub sha256: [u8; 32],
+    pub scopes: Vec<Scope>,
+    pub buckets: BucketSet,
+    pub services: ServiceSet,
+    /// The highest one that its jobs may have.
+    pub priority: Priority,
+}

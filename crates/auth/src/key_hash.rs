@@ -1,0 +1,47 @@
+//! The SHA-256 of a key, which is all that is stored of it.
+
+use sha2::{Digest as _, Sha256};
+
+/// The hash of a key.
+#[must_use]
+pub fn hash_of_key(key: &[u8]) -> [u8; 32] {
+    Sha256::digest(key).into()
+}
+
+/// 64 hexadecimal digits.
+#[must_use]
+pub fn show_hash(hash: &[u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads 64 hexadecimal digits. What isn't a hash isn't shown: it may be the key itself.
+///
+/// # Errors
+/// What to write instead.
+pub fn read_hash(digits: &str) -> Result<[u8; 32], String> {
+    let bad = || "is no SHA-256: write 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
+    let mut hash = [0; 32];
+    if digits.len() != 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
+        return Err(bad());
+    }
+    for (byte, digits) in hash.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+    }
+    Ok(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_reads_back_in_either_case_and_nothing_else_does() {
+        let hash = [0xab; 32];
+        let digits = show_hash(&hash);
+        assert_eq!((read_hash(&digits), read_hash(&digits.to_uppercase())), (Ok(hash), Ok(hash)));
+        for wrong in ["", "secret", &digits[1..], &digits.replace('a', "g")] {
+            assert!(read_hash(wrong).is_err_and(|message| !message.contains("secret")), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Which texts can name a key.
+
+/// Whether a key may have this id; if not, why.
+///
+/// # Errors
+/// When it may not.
+pub fn check_key_id(id: &str) -> Result<(), String> {
+    if !id.is_empty() && id.len() <= 64 && id.chars().all(|c| c.is_ascii_graphic()) {
+        return Ok(());
+    }
+    let shown: String = id.chars().take(64).collect();
+    Err(format!("`{}` can't name a caller: use 1 to 64 visible ASCII characters", shown.escape_debug()))
+}

@@ -1,0 +1,45 @@
+//! Who made, changed and revoked keys, and when. The scripts that do so add the entries.
+
+use redis::Value;
+use redis::streams::StreamRangeReply;
+
+use super::KeyRegistry;
+use super::error::KeyRegistryError;
+
+/// The scripts keep as many.
+const MOST_ENTRIES: usize = 100;
+
+/// One thing that somebody did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyAuditEntry {
+    pub at_ms: u64,
+    /// The id of the key that did it.
+    pub by: String,
+    /// `create`, `change` or `delete`.
+    pub action: String,
+    /// The id of the key that it was done to.
+    pub id: String,
+    pub detail: String,
+}
+
+impl KeyRegistry {
+    /// The latest entries, the newest first.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn audit_trail(&self) -> Result<Vec<KeyAuditEntry>, KeyRegistryError> {
+        let mut range = redis::cmd("XRANGE");
+        range.arg(&self.keys.audit).arg("-").arg("+").arg("COUNT").arg(MOST_ENTRIES);
+        let found: StreamRangeReply = self.store.command(&range).await?;
+        let entry = |entry: redis::streams::StreamId| {
+            let text = |name: &str| match entry.map.get(name) {
+                Some(Value::BulkString(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+                _ => String::new(),
+            };
+            let at_ms = entry.id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or_default();
+            let [by, action, id, detail] = ["key", "action", "id", "detail"].map(text);
+            KeyAuditEntry { at_ms, by, action, id, detail }
+        };
+        Ok(found.ids.into_iter().rev().map(entry).collect())
+    }
+}

@@ -1,0 +1,37 @@
+//! Revokes a key.
+
+use dripfeed_store::Script;
+
+use super::KeyRegistry;
+use super::error::KeyRegistryError;
+use super::run_time_key::RunTimeKey;
+use super::scripts::KEY_FRAGMENTS;
+
+static SCRIPT: Script = Script::new("delete_key", KEY_FRAGMENTS, include_str!("delete_key.lua"));
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteKey {
+    Done,
+    /// It isn't there.
+    Gone,
+    /// Another one has changed it meanwhile: look again.
+    Changed,
+}
+
+impl KeyRegistry {
+    /// Unless it is another one by now than its caller knows. `by`: the id of the key that does this.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn delete(&self, known: &RunTimeKey, by: &str) -> Result<DeleteKey, KeyRegistryError> {
+        let mut call = SCRIPT.on(&self.keys.all());
+        call.arg(&known.key.id).arg(known.version).arg(by);
+        let reply: Vec<String> = self.store.run_durably(&call).await?;
+        match reply.first().map(String::as_str) {
+            Some("deleted") => Ok(DeleteKey::Done),
+            Some("gone") => Ok(DeleteKey::Gone),
+            Some("changed") => Ok(DeleteKey::Changed),
+            _ => Err(KeyRegistryError::Reply(SCRIPT.name())),
+        }
+    }
+}

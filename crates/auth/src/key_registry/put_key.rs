@@ -1,0 +1,74 @@
+//! Makes a key, or changes it.
+
+use dripfeed_store::Script;
+
+use super::error::KeyRegistryError;
+use super::scripts::KEY_FRAGMENTS;
+use super::{KeyRegistry, run_time_key};
+use crate::api_key::ApiKey;
+use crate::key_hash::show_hash;
+
+static SCRIPT: Script = Script::new("put_key", KEY_FRAGMENTS, include_str!("put_key.lua"));
+
+/// The most keys.
+pub(super) const MOST: usize = 10_000;
+/// The most bytes of all: every intake keeps them.
+pub(super) const ALL: usize = 8 << 20;
+
+/// What is to be stored.
+#[derive(Clone, Debug)]
+pub struct NewKey<'k> {
+    pub key: &'k ApiKey,
+    pub not_after_ms: Option<u64>,
+    /// The version that its caller knows. None: it isn't there.
+    pub known: Option<u64>,
+    /// The id of the key that does this.
+    pub by: &'k str,
+    /// For the audit trail.
+    pub detail: &'k str,
+}
+
+impl NewKey<'_> {
+    /// The most bytes of the text of one key.
+    pub const LONGEST: usize = 8 << 10;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutKey {
+    /// With this version.
+    Done(u64),
+    /// Another one has changed it meanwhile: look again.
+    Changed,
+    /// Another key has this hash.
+    KnownHash,
+    ManyKeys,
+    /// It is too long, or all keys together would be.
+    ManyBytes,
+}
+
+impl KeyRegistry {
+    /// Within the bounds, and unless it is another one by now than its caller knows.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn put(&self, new: &NewKey<'_>) -> Result<PutKey, KeyRegistryError> {
+        let text = run_time_key::text(new.key, new.by);
+        if text.len() > NewKey::LONGEST {
+            return Ok(PutKey::ManyBytes);
+        }
+        let number = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
+        let mut call = SCRIPT.on(&self.keys.all());
+        call.arg(&new.key.id).arg(number(new.known)).arg(show_hash(&new.key.sha256)).arg(number(new.not_after_ms));
+        call.arg(text).arg(MOST).arg(ALL).arg(format!("{:016x}", fastrand::u64(..))).arg(new.by).arg(new.detail);
+        let reply: Vec<String> = self.store.run_durably(&call).await?;
+        let unreadable = || KeyRegistryError::Reply(SCRIPT.name());
+        match reply.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["put", version] => version.parse().map(PutKey::Done).map_err(|_| unreadable()),
+            ["changed"] => Ok(PutKey::Changed),
+            ["known_hash"] => Ok(PutKey::KnownHash),
+            ["many_keys"] => Ok(PutKey::ManyKeys),
+            ["many_bytes"] => Ok(PutKey::ManyBytes),
+            _ => Err(unreadable()),
+        }
+    }
+}

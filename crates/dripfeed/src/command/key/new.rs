@@ -1,0 +1,51 @@
+//! `dripfeed key new`: a key for the configuration.
+
+use clap::Args;
+use dripfeed_auth::{check_key_id, hash_of_key, new_key, show_hash};
+use serde_json::json;
+
+use crate::exit::Failure;
+use crate::output::{self, Format};
+
+#[derive(Args, Debug)]
+pub(super) struct NewKey {
+    /// Caller that uses it. For key rotation give the second key the same id: both are valid until the old one is
+    /// removed
+    #[arg(long, default_value = "caller", value_parser = id)]
+    id: String,
+    /// Output format: the key alone and, on standard error, its section; or both as JSON
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+/// Scopes of a new section, until it is narrowed.
+const SCOPES: [&str; 4] = ["submit", "read", "inspect", "operate"];
+
+pub(super) fn run(new: &NewKey) -> Result<(), Failure> {
+    let key = new_key().map_err(|error| anyhow::anyhow!("no random bytes from the system: {error}"))?;
+    let hash = show_hash(&hash_of_key(key.as_bytes()));
+    match new.output {
+        Format::Table => {
+            output::line(&key)?;
+            output::say(section(&new.id, &hash));
+        }
+        Format::Json => output::json(
+            &json!({"key": key, "section": {"id": new.id, "sha256": hash, "scopes": SCOPES, "buckets": ["*"]}}),
+        )?,
+    }
+    Ok(())
+}
+
+/// For a configuration file, as it stands.
+fn section(id: &str, hash: &str) -> String {
+    // What JSON escapes in visible ASCII, TOML escapes alike.
+    let [id, scopes, hash] = [json!(id), json!(SCOPES), json!(hash)].map(|value| value.to_string());
+    format!(
+        "# The key is on standard output and stored nowhere. Add this to the configuration, narrowed to its purpose:\n\
+         [[keys]]\nid = {id}\nsha256 = {hash}\nscopes = {scopes}\nbuckets = [\"*\"]"
+    )
+}
+
+pub(super) fn id(text: &str) -> Result<String, String> {
+    check_key_id(text).map(|()| text.to_owned())
+}

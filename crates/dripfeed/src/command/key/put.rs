@@ -1,0 +1,75 @@
+//! `dripfeed key put`: makes a key at run time, or changes it.
+
+use clap::Args;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::{Value as Json, json};
+
+use super::new::id;
+use super::shown::{print, with_version};
+use crate::client::{ConnectionArgs, Server, if_match};
+use crate::exit::Failure;
+use crate::output::{self, Format};
+
+/// What scopes, names and times mean, and which there are, is the server's to say.
+#[derive(Args, Debug)]
+pub(super) struct PutArgs {
+    #[arg(value_parser = id)]
+    pub(super) id: String,
+    /// What it may do: submit, read, inspect, operate, define or keys; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE", required = true)]
+    scopes: Vec<String>,
+    /// Bucket that it is for, a pattern such as team-a-*, or * for all; may be repeated
+    #[arg(long = "bucket", value_name = "NAME", required = true)]
+    buckets: Vec<String>,
+    /// Service that it is for, as --bucket [default: those named like its buckets]
+    #[arg(long = "service", value_name = "NAME")]
+    services: Vec<String>,
+    /// The highest priority that its jobs may have: high, normal or low [default: normal]
+    #[arg(long)]
+    priority: Option<String>,
+    /// When it expires: 2030-01-01T12:00:00Z [default: never]
+    #[arg(long, value_name = "TIME")]
+    not_after: Option<String>,
+    /// SHA-256 of the key, 64 hex digits [default: a key that is there stays, and a new one is made and printed]
+    #[arg(long, value_name = "HASH")]
+    sha256: Option<String>,
+    /// Only if the key has this version
+    #[arg(long, value_name = "VERSION")]
+    if_match: Option<String>,
+    #[command(flatten)]
+    pub(super) connection: ConnectionArgs,
+}
+
+impl PutArgs {
+    fn document(&self) -> Json {
+        let mut document = json!({ "scopes": self.scopes, "buckets": self.buckets });
+        if !self.services.is_empty() {
+            document["services"] = json!(self.services);
+        }
+        let texts = [("priority", &self.priority), ("not_after", &self.not_after), ("sha256", &self.sha256)];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                document[name] = json!(text);
+            }
+        }
+        document
+    }
+}
+
+/// A key that was made is all of standard output; the rest is said on standard error.
+pub(super) async fn run(server: &Server, path: &str, put: &PutArgs) -> Result<(), Failure> {
+    let mut headers: HeaderMap = if_match(put.if_match.as_deref())?;
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let answer = server.call(Method::PUT, path, headers, put.document().to_string().into()).await?;
+    let key = with_version(&answer)?;
+    match (put.connection.output, key["key"].as_str()) {
+        (Format::Json, _) => output::json(&key)?,
+        (Format::Table, Some(made)) => {
+            output::line(made)?;
+            output::say(format!("# The key `{}` is on standard output, shown once and stored nowhere.", put.id));
+        }
+        (Format::Table, None) => print(&key, Format::Table)?,
+    }
+    Ok(())
+}

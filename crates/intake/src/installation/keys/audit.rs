@@ -1,0 +1,29 @@
+//! `GET /v1/audit`: who made, changed and revoked keys.
+
+use axum::Json;
+use axum::extract::State;
+use dripfeed_auth::{KeyAuditEntry, ReadKeys};
+
+use super::change;
+use crate::buckets::audit::Audited;
+use crate::intake::Intake;
+use crate::openapi::responses;
+use crate::problem::Problem;
+use crate::request::access::Allowed;
+use crate::request::pagination::List;
+
+/// Returns who made, changed and revoked keys at run time: the latest hundred entries, the newest first. A key for some
+/// of the buckets sees what was done with itself.
+#[utoipa::path(
+    get, path = "/v1/audit", tag = "installation",
+    responses((status = 200, description = "The audit trail of keys", body = List<Audited>), responses::OfAll)
+)]
+pub(crate) async fn key_audit(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<ReadKeys>,
+) -> Result<Json<List<Audited>>, Problem> {
+    let (registry, own) = change::registry(&intake, &caller)?;
+    let may_see = |entry: &KeyAuditEntry| caller.may_use_all_buckets() || entry.by == own;
+    let items = registry.audit_trail().await?.into_iter().filter(may_see).map(Audited::from).collect();
+    Ok(Json(List { items, next: None }))
+}

@@ -1,0 +1,52 @@
+//! What is the same for all changes of keys.
+
+use std::sync::Arc;
+
+use dripfeed_auth::{Caller, KeyRegistry, RunTimeKey};
+
+use crate::intake::Intake;
+use crate::problem::{Code, Problem};
+use crate::request::if_match::IfMatch;
+
+/// How often a change is tried again that meets another one.
+pub(super) const TRIES: usize = 10;
+
+/// Where keys are made, and the id of the caller's.
+pub(super) fn registry<'i>(intake: &'i Intake, caller: &'i Caller) -> Result<(&'i KeyRegistry, &'i str), Problem> {
+    let nobody = || {
+        let detail = "without configured keys nobody makes any: add one with the scope `keys` to [[keys]]";
+        Problem::new(Code::Forbidden, detail)
+    };
+    intake.keys().registry().zip(caller.id()).ok_or_else(nobody)
+}
+
+/// Those of the settings win.
+pub(super) fn check_configured(intake: &Intake, id: &str) -> Result<(), Problem> {
+    if intake.keys().is_configured(id) {
+        return Err(Problem::configured_key());
+    }
+    Ok(())
+}
+
+/// The key of this id as it is now. None: it isn't there, or may do more than the caller's.
+pub(super) async fn find(intake: &Intake, caller: &Caller, id: &str) -> Result<Option<Arc<RunTimeKey>>, Problem> {
+    intake.keys().follow().await?;
+    let found = intake.keys().run_time_keys().get(id).cloned();
+    Ok(found.filter(|found| caller.exceeded_by(&found.key, found.not_after_ms).is_none()))
+}
+
+pub(super) fn check_version(if_match: &IfMatch, known: Option<&RunTimeKey>) -> Result<(), Problem> {
+    if if_match.allows(known.map(|known| known.version)) {
+        return Ok(());
+    }
+    let detail = match known {
+        Some(known) => format!("the key has version \"{}\": GET it again", known.version),
+        None => "there is no such key: leave out If-Match to make it".to_owned(),
+    };
+    Err(Problem::new(Code::DefinitionChanged, detail))
+}
+
+/// Each time there was another change.
+pub(super) fn contended() -> Problem {
+    Problem::new(Code::StoreUnavailable, "the key changes all the time; retry later")
+}

@@ -1,0 +1,45 @@
+//! `DELETE /v1/keys/{id}`: revokes a key.
+
+use axum::extract::State;
+use dripfeed_auth::{ChangeKeys, DeleteKey};
+use http::{HeaderMap, StatusCode};
+
+use super::change::{self, TRIES};
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::Problem;
+use crate::request::access::{Allowed, KeyInPath};
+use crate::request::body::Unused;
+use crate::request::if_match::IfMatch;
+
+/// Revokes a key that was made at run time: at this intake at once, and everywhere within a second, event streams and
+/// sessions of the page included. Jobs that it submitted, and keys that it made, stay.
+#[utoipa::path(
+    delete, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key, parameters::IfMatch),
+    responses((status = 204, description = "Revoked"), responses::OfKeyDeletion)
+)]
+pub(crate) async fn delete_key(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<ChangeKeys>,
+    KeyInPath(id): KeyInPath,
+    headers: HeaderMap,
+    _: Unused,
+) -> Result<StatusCode, Problem> {
+    let (registry, by) = change::registry(&intake, &caller)?;
+    change::check_configured(&intake, &id)?;
+    let if_match = IfMatch::of(&headers)?;
+    for _ in 0..TRIES {
+        let known = change::find(&intake, &caller, &id).await?.ok_or_else(Problem::unknown_key)?;
+        change::check_version(&if_match, Some(&known))?;
+        match registry.delete(&known, by).await? {
+            DeleteKey::Done => {
+                tracing::info!(id, key = by, action = "delete", "audit");
+                intake.keys().follow_or_log().await;
+                return Ok(StatusCode::NO_CONTENT);
+            }
+            DeleteKey::Gone => return Err(Problem::unknown_key()),
+            DeleteKey::Changed => {}
+        }
+    }
+    Err(change::contended())
+}

@@ -1,0 +1,95 @@
+//! What is sent to make or change a key.
+
+use dripfeed_auth::{ApiKey, BucketSet, Scope, Selector, ServiceSet, hash_of_key, new_key, read_hash};
+use dripfeed_job::Priority;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+use crate::request::time;
+
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewKey)]
+pub(crate) struct KeyDocument {
+    /// Of `submit`, `read`, `inspect`, `operate`, `define` and `keys`, at least one; none that the caller's key lacks.
+    #[schema(value_type = Vec<String>, min_items = 1)]
+    scopes: Vec<Scope>,
+    /// Names, patterns such as `team-a-*`, or `*` for all; none beyond those of the caller's key.
+    #[schema(min_items = 1)]
+    buckets: Vec<String>,
+    /// As `buckets`. Missing: the services that are named like the buckets.
+    #[schema(min_items = 1)]
+    services: Option<Vec<String>>,
+    /// The highest priority that its jobs may have: `high`, `normal` (the default) or `low`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    priority: Priority,
+    /// When the key expires, by the Redis clock (RFC 3339). Missing, or null: never.
+    #[serde(default, deserialize_with = "time::deserialize")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    not_after: Option<u64>,
+    /// The SHA-256 of the key, 64 hexadecimal digits. Missing: a key that is there stays, and a new one is made, and
+    /// shown in this answer alone.
+    #[schema(pattern = "^[0-9a-fA-F]{64}$")]
+    sha256: Option<String>,
+}
+
+/// What is to be stored.
+pub(super) struct WantedKey {
+    pub(super) key: ApiKey,
+    pub(super) not_after_ms: Option<u64>,
+    /// The key as text, where it was made now.
+    pub(super) made: Option<String>,
+}
+
+impl KeyDocument {
+    /// `before`: the hash of the key that is there.
+    pub(super) fn wanted(&self, id: &str, before: Option<[u8; 32]>, now_ms: u64) -> Result<WantedKey, Problem> {
+        if self.scopes.is_empty() {
+            return Err(Problem::bad_member("scopes", "scopes: allows nothing: name at least one"));
+        }
+        if self.not_after.is_some_and(|end_ms| end_ms <= now_ms) {
+            return Err(Problem::bad_member("not_after", "not_after: this time has passed"));
+        }
+        let buckets: BucketSet = names("buckets", &self.buckets)?;
+        let services = match &self.services {
+            Some(services) => names("services", services)?,
+            None => ServiceSet::from(buckets.clone()),
+        };
+        let (sha256, made) = self.secret(before)?;
+        // Each once, in their order.
+        let scopes = Scope::ALL.into_iter().filter(|scope| self.scopes.contains(scope)).collect();
+        let key = ApiKey { id: id.to_owned(), sha256, scopes, buckets, services, priority: self.priority };
+        Ok(WantedKey { key, not_after_ms: self.not_after, made })
+    }
+
+    fn secret(&self, before: Option<[u8; 32]>) -> Result<([u8; 32], Option<String>), Problem> {
+        if let Some(digits) = &self.sha256 {
+            let hash = read_hash(digits);
+            let hash = hash.map_err(|reason| Problem::bad_member("sha256", &format!("sha256: {reason}")))?;
+            return Ok((hash, None));
+        }
+        if let Some(hash) = before {
+            return Ok((hash, None));
+        }
+        let made = new_key().map_err(|error| {
+            tracing::error!(%error, "no random bytes from the system");
+            Problem::internal()
+        })?;
+        Ok((hash_of_key(made.as_bytes()), Some(made)))
+    }
+}
+
+fn names<N>(member: &str, texts: &[String]) -> Result<Selector<N>, Problem>
+where
+    N: std::str::FromStr<Err: std::fmt::Display> + Ord,
+{
+    if texts.is_empty() {
+        return Err(Problem::bad_member(member, &format!("{member}: names nothing: use names, or [\"*\"] for all")));
+    }
+    Selector::parse(texts).map_err(|(place, reason)| {
+        let place = format!("{member}[{place}]");
+        Problem::bad_member(&place, &format!("{place}: {reason}"))
+    })
+}

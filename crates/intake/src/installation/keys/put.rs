@@ -1,0 +1,145 @@
+//! `PUT /v1/keys/{id}`: makes a key, or changes it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use dripfeed_auth::{Caller, ChangeKeys, NewKey, PutKey, RunTimeKey, Scope};
+use http::{HeaderMap, StatusCode};
+
+use super::change::{self, TRIES};
+use super::document::{KeyDocument, WantedKey};
+use super::shown::{MadeKey, ShownKey, answer};
+use crate::intake::Intake;
+use crate::openapi::{parameters, responses};
+use crate::problem::{Code, Problem};
+use crate::request::access::{Allowed, KeyInPath};
+use crate::request::if_match::IfMatch;
+use crate::request::{body, json};
+
+/// Makes a key, or changes it. It is valid at this intake at once, and everywhere within a second; an intake that
+/// doesn't know it asks before it refuses. It may do no more than the caller's own key.
+#[utoipa::path(
+    put, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key, parameters::IfMatch),
+    request_body = KeyDocument,
+    responses(
+        (status = 200, description = "The changed key", body = MadeKey),
+        (status = 201, description = "The new key", body = MadeKey),
+        responses::OfNewKey
+    )
+)]
+pub(crate) async fn put_key(
+    State(intake): State<Intake>,
+    Allowed { caller, .. }: Allowed<ChangeKeys>,
+    KeyInPath(id): KeyInPath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    change::registry(&intake, &caller)?;
+    change::check_configured(&intake, &id)?;
+    let if_match = IfMatch::of(&headers)?;
+    let body = body::read(body, &intake).await?;
+    if body.len() > NewKey::LONGEST {
+        return Err(Problem::new(Code::BodyTooLarge, format!("a key may have {} bytes", NewKey::LONGEST)));
+    }
+    let document = body::parse(body, |body| json::read::<KeyDocument>(body)).await?;
+    let stored = store(&intake, &caller, &id, &document, &if_match).await?;
+    // It is stored: that Redis can't be asked now is no failure of it, and the answer alone has the key.
+    intake.keys().follow_or_log().await;
+    let shown = ShownKey::of(&stored.after, intake.keys().now_ms());
+    let mut response = answer(&stored.after, &MadeKey { shown, key: stored.made });
+    if stored.is_new {
+        *response.status_mut() = StatusCode::CREATED;
+    }
+    Ok(response)
+}
+
+struct StoredKey {
+    is_new: bool,
+    after: RunTimeKey,
+    /// The key as text, where it was made.
+    made: Option<String>,
+}
+
+async fn store(
+    intake: &Intake,
+    caller: &Caller,
+    id: &str,
+    document: &KeyDocument,
+    if_match: &IfMatch,
+) -> Result<StoredKey, Problem> {
+    let (registry, by) = change::registry(intake, caller)?;
+    for _ in 0..TRIES {
+        let known = change::find(intake, caller, id).await?;
+        change::check_version(if_match, known.as_deref())?;
+        if known.is_none() && intake.keys().run_time_keys().contains_key(id) {
+            let detail = "a key of this id is there, and may do more than yours: use another id";
+            return Err(Problem::new(Code::Forbidden, detail));
+        }
+        let before = known.as_ref().map(|known| known.key.sha256);
+        let wanted = document.wanted(id, before, intake.keys().now_ms())?;
+        check(intake, caller, &wanted)?;
+        let detail = described(&wanted, known.as_deref());
+        let known_version = known.as_ref().map(|known| known.version);
+        let WantedKey { key, not_after_ms, made } = wanted;
+        let new = NewKey { key: &key, not_after_ms, known: known_version, by, detail: &detail };
+        match registry.put(&new).await? {
+            PutKey::Done(version) => {
+                let is_new = known.is_none();
+                tracing::info!(id, key = by, action = if is_new { "create" } else { "change" }, detail, "audit");
+                let after = RunTimeKey { key: Arc::new(key), not_after_ms, version, by: by.to_owned() };
+                return Ok(StoredKey { is_new, after, made });
+            }
+            PutKey::Changed => {}
+            PutKey::KnownHash => return Err(known_hash()),
+            full => return Err(too_many(full)),
+        }
+    }
+    Err(change::contended())
+}
+
+fn check(intake: &Intake, caller: &Caller, wanted: &WantedKey) -> Result<(), Problem> {
+    if let Some(what) = caller.exceeded_by(&wanted.key, wanted.not_after_ms) {
+        return Err(Problem::new(Code::Forbidden, format!("a key may do no more than the one that makes it: {what}")));
+    }
+    if intake.keys().is_configured_hash(&wanted.key.sha256) {
+        return Err(known_hash());
+    }
+    Ok(())
+}
+
+fn known_hash() -> Problem {
+    Problem::bad_member("sha256", "sha256: another key has this hash: make a new key")
+}
+
+fn too_many(full: PutKey) -> Problem {
+    let detail = match full {
+        PutKey::ManyKeys => "10,000 keys were made: delete some first",
+        _ => "the key, or all keys together, would be too long: use patterns, or delete some first",
+    };
+    Problem::new(Code::ManyKeys, detail)
+}
+
+/// For the audit trail: what it may do, or what of that is another now.
+fn described(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
+    let key = &wanted.key;
+    let Some(before) = before else {
+        let scopes: Vec<&str> = key.scopes.iter().copied().map(Scope::as_str).collect();
+        let detail = format!("scopes: {}; buckets: {}", scopes.join(", "), key.buckets.texts().join(", "));
+        return detail.chars().take(LONGEST_DETAIL).collect();
+    };
+    let members = [
+        ("scopes", key.scopes != before.key.scopes),
+        ("buckets", key.buckets != before.key.buckets),
+        ("services", key.services != before.key.services),
+        ("priority", key.priority != before.key.priority),
+        ("not_after", wanted.not_after_ms != before.not_after_ms),
+        ("sha256", key.sha256 != before.key.sha256),
+    ];
+    let changed: Vec<&str> = members.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect();
+    if changed.is_empty() { "as before".to_owned() } else { format!("changed: {}", changed.join(", ")) }
+}
+
+/// Of an entry of the audit trail.
+const LONGEST_DETAIL: usize = 300;

@@ -1,0 +1,72 @@
+//! A key as it is shown: with all but itself.
+
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
+use dripfeed_auth::{RunTimeKey, Scope};
+use http::{HeaderValue, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::request::if_match::e_tag;
+use crate::request::time;
+
+/// A key that was made at run time.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunTimeKey)]
+pub(crate) struct ShownKey {
+    id: String,
+    scopes: Vec<&'static str>,
+    /// Names, patterns, or `*` for all.
+    buckets: Vec<String>,
+    services: Vec<String>,
+    /// The highest priority that its jobs may have: `high`, `normal` or `low`.
+    priority: &'static str,
+    /// When it expires; a day later it is forgotten. Null: never.
+    #[schema(required)]
+    not_after: Option<String>,
+    expired: bool,
+    /// The id of the key that made it, or changed it last.
+    changed_by: String,
+    changed_at: String,
+}
+
+/// A key that was made or changed.
+#[derive(Serialize, ToSchema)]
+#[schema(as = MadeKey)]
+pub(crate) struct MadeKey {
+    #[serde(flatten)]
+    pub(super) shown: ShownKey,
+    /// The key, which is shown in this answer alone and stored nowhere. Missing: it is the one that was there, or the
+    /// one that `sha256` is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
+}
+
+impl ShownKey {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn of(run_time: &RunTimeKey, now_ms: u64) -> Self {
+        let key = &run_time.key;
+        Self {
+            id: key.id.clone(),
+            scopes: key.scopes.iter().copied().map(Scope::as_str).collect(),
+            buckets: key.buckets.texts(),
+            services: key.services.texts(),
+            priority: key.priority.as_str(),
+            not_after: run_time.not_after_ms.map(time::show),
+            expired: run_time.has_expired(now_ms),
+            changed_by: run_time.by.clone(),
+            changed_at: time::show(run_time.version / 1000),
+        }
+    }
+}
+
+/// With its version. No cache may keep it: it may have the key.
+pub(super) fn answer(run_time: &RunTimeKey, body: &impl Serialize) -> Response {
+    let mut response = Json(body).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().extend([e_tag(run_time.version)]);
+    response
+}
