@@ -36,6 +36,9 @@ CARGO_DEB := $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION)/bin/cargo-deb
 PACKAGE_PROFILE := dist
 PACKAGED := $(TARGET)/$(if $(filter dev,$(PACKAGE_PROFILE)),debug,$(PACKAGE_PROFILE))/dripfeed
 
+BASE := $(shell grep -v '^\#' tests/upgrade/base)
+UPGRADE := $(TARGET)/upgrade/$(BASE)
+
 TYPOS_VERSION := 1.52.0
 TYPOS := $(TARGET)/typos-$(TYPOS_VERSION)/bin/typos
 
@@ -85,6 +88,13 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 trace-test: redis ## Test traces, over a receiver of OTLP
 	cargo build --locked --workspace --features dripfeed/otlp
 	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+
+# Apart from `make test`, for the earlier version that it builds: once, in minutes.
+.PHONY: upgrade
+upgrade: redis $(UPGRADE)/dripfeed ## Run the version of tests/upgrade/base beside this one; ARGS="way_back": that test
+	cargo build --locked --workspace
+	UPGRADE_BASE=$(abspath $(UPGRADE))/dripfeed UPGRADE_SOURCES=$(abspath $(UPGRADE))/sources \
+		cargo test --locked --workspace --features dripfeed-tests/upgrade --test upgrade -- $(ARGS)
 
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
@@ -236,6 +246,14 @@ define python_tool
 	python3 -m venv --clear $(TARGET)/$(1)-$(2)
 	$(TARGET)/$(1)-$(2)/bin/pip install --quiet $(1)==$(2)
 endef
+
+# From the history of this repository, into a separate folder.
+$(UPGRADE)/dripfeed:
+	@git cat-file -e '$(BASE)^{commit}' || { echo "$(BASE) is missing here: git fetch --unshallow" >&2; exit 69; }
+	@rm -rf $(UPGRADE) && mkdir -p $(UPGRADE)/sources
+	git archive $(BASE) | tar -x -C $(UPGRADE)/sources
+	cargo build --locked --package dripfeed --manifest-path $(UPGRADE)/sources/Cargo.toml --target-dir $(UPGRADE)/target
+	@cp $(UPGRADE)/target/debug/dripfeed $@
 
 $(CARGO_DEB):
 	cargo install --locked --quiet --root $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION) cargo-deb@$(CARGO_DEB_VERSION)
