@@ -30,6 +30,12 @@ METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/p
 
 BENCH_PEERS := $(TARGET)/bench-peers/installed
 
+CARGO_CYCLONEDX_VERSION := 0.5.9
+CARGO_CYCLONEDX := $(TARGET)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
+CYCLONEDX_VERSION := 11.12.0
+SBOM_PYTHON := $(TARGET)/cyclonedx-python-lib-$(CYCLONEDX_VERSION)/bin/python
+SBOM := $(TARGET)/sbom/dripfeed.cdx.json
+
 CARGO_DEB_VERSION := 3.8.0
 CARGO_DEB := $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION)/bin/cargo-deb
 # What `make deb` packs: `dist`, or `dev` for a quick look at the package itself.
@@ -184,14 +190,25 @@ deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DE
 publish-check: ## Pack every crate as for the registry
 	cargo publish --locked --workspace --dry-run --no-verify --allow-dirty --quiet
 
+# In a copy of the sources, because the tool writes beside every manifest of the workspace.
+.PHONY: sbom
+sbom: $(CARGO_CYCLONEDX) $(SBOM_PYTHON) ## List all crates in the executable as CycloneDX, in target/sbom, and check that
+	@rm -rf $(TARGET)/sbom && mkdir -p $(TARGET)/sbom/sources
+	@git ls-files -z Cargo.toml Cargo.lock README.md crates tests | tar --create --null --files-from=- | tar --extract --directory $(TARGET)/sbom/sources
+	$(CARGO_CYCLONEDX) cyclonedx --quiet --manifest-path $(TARGET)/sbom/sources/crates/dripfeed/Cargo.toml --format json \
+		--spec-version 1.5 --features otlp --no-build-deps --override-filename dripfeed.cdx
+	@mv $(TARGET)/sbom/sources/crates/dripfeed/dripfeed.cdx.json $(SBOM) && rm -r $(TARGET)/sbom/sources
+	$(SBOM_PYTHON) tests/deploy/sbom.py $(SBOM)
+
 .PHONY: deb
-deb: $(CARGO_DEB) ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
+deb: $(CARGO_DEB) sbom ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
 	cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed --features dripfeed/otlp
 	@rm -rf $(TARGET)/package $(TARGET)/debian && mkdir -p $(TARGET)/package
 	$(PACKAGED) man $(TARGET)/package/man
 	$(PACKAGED) completions bash >$(TARGET)/package/dripfeed.bash
 	$(PACKAGED) completions zsh >$(TARGET)/package/_dripfeed
 	$(PACKAGED) completions fish >$(TARGET)/package/dripfeed.fish
+	cp $(SBOM) $(TARGET)/package
 	$(CARGO_DEB) --quiet --locked --no-build --profile $(PACKAGE_PROFILE) --package dripfeed
 
 .PHONY: deb-check
@@ -257,6 +274,13 @@ $(UPGRADE)/dripfeed:
 
 $(CARGO_DEB):
 	cargo install --locked --quiet --root $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION) cargo-deb@$(CARGO_DEB_VERSION)
+
+$(CARGO_CYCLONEDX):
+	cargo install --locked --quiet --root $(TARGET)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) cargo-cyclonedx@$(CARGO_CYCLONEDX_VERSION)
+
+$(SBOM_PYTHON):
+	@$(call python_tool,cyclonedx-python-lib,$(CYCLONEDX_VERSION))
+	@$(TARGET)/cyclonedx-python-lib-$(CYCLONEDX_VERSION)/bin/pip install --quiet cyclonedx-python-lib[json-validation]==$(CYCLONEDX_VERSION)
 
 $(CHECK_JSONSCHEMA):
 	@$(call python_tool,check-jsonschema,$(CHECK_JSONSCHEMA_VERSION))
