@@ -14,3 +14,5 @@ mod operations;
 mod paths;
 /// The lines of the README and what they show.
 mod redis_cli;
+/// The figures of the operations guide.
+mod sizing;
