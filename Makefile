@@ -28,6 +28,10 @@ DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_M
 PROMETHEUS_CLIENT_VERSION := 0.26.0
 METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/python
 
+# A collector of OpenTelemetry as an executable: Debian has none, and npm and crates.io have exporters.
+ROTEL_VERSION := 0.0.1a15
+COLLECTOR := $(TARGET)/rotel-$(ROTEL_VERSION)/rotel-agent
+
 BENCH_PEERS := $(TARGET)/bench-peers/installed
 
 CARGO_CYCLONEDX_VERSION := 0.5.9
@@ -91,9 +95,9 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 
 # Apart from `make test`, whose builds have no exporter.
 .PHONY: trace-test
-trace-test: redis ## Test traces, over a receiver of OTLP
+trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a collector of OpenTelemetry
 	cargo build --locked --workspace --features dripfeed/otlp
-	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
 
 # Apart from `make test`, for the earlier version that it builds: once, in minutes.
 .PHONY: upgrade
@@ -274,6 +278,10 @@ $(UPGRADE)/dripfeed:
 
 $(CARGO_DEB):
 	cargo install --locked --quiet --root $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION) cargo-deb@$(CARGO_DEB_VERSION)
+
+$(COLLECTOR):
+	@$(call python_tool,rotel,$(ROTEL_VERSION))
+	@ln -f $(@D)/lib/python3*/site-packages/rotel/rotel-agent $@ && chmod +x $@
 
 $(CARGO_CYCLONEDX):
 	cargo install --locked --quiet --root $(TARGET)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) cargo-cyclonedx@$(CARGO_CYCLONEDX_VERSION)
