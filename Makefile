@@ -28,13 +28,26 @@ DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_M
 PROMETHEUS_CLIENT_VERSION := 0.26.0
 METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/python
 
+# A collector of OpenTelemetry as an executable: Debian has none, and npm and crates.io have exporters.
+ROTEL_VERSION := 0.0.1a15
+COLLECTOR := $(TARGET)/rotel-$(ROTEL_VERSION)/rotel-agent
+
 BENCH_PEERS := $(TARGET)/bench-peers/installed
+
+CARGO_CYCLONEDX_VERSION := 0.5.9
+CARGO_CYCLONEDX := $(TARGET)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
+CYCLONEDX_VERSION := 11.12.0
+SBOM_PYTHON := $(TARGET)/cyclonedx-python-lib-$(CYCLONEDX_VERSION)/bin/python
+SBOM := $(TARGET)/sbom/dripfeed.cdx.json
 
 CARGO_DEB_VERSION := 3.8.0
 CARGO_DEB := $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION)/bin/cargo-deb
 # What `make deb` packs: `dist`, or `dev` for a quick look at the package itself.
 PACKAGE_PROFILE := dist
 PACKAGED := $(TARGET)/$(if $(filter dev,$(PACKAGE_PROFILE)),debug,$(PACKAGE_PROFILE))/dripfeed
+
+BASE := $(shell grep -v '^\#' tests/upgrade/base)
+UPGRADE := $(TARGET)/upgrade/$(BASE)
 
 TYPOS_VERSION := 1.52.0
 TYPOS := $(TARGET)/typos-$(TYPOS_VERSION)/bin/typos
@@ -82,9 +95,16 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 
 # Apart from `make test`, whose builds have no exporter.
 .PHONY: trace-test
-trace-test: redis ## Test traces, over a receiver of OTLP
+trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a collector of OpenTelemetry
 	cargo build --locked --workspace --features dripfeed/otlp
-	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+
+# Apart from `make test`, for the earlier version that it builds: once, in minutes.
+.PHONY: upgrade
+upgrade: redis $(UPGRADE)/dripfeed ## Run the version of tests/upgrade/base beside this one; ARGS="way_back": that test
+	cargo build --locked --workspace
+	UPGRADE_BASE=$(abspath $(UPGRADE))/dripfeed UPGRADE_SOURCES=$(abspath $(UPGRADE))/sources \
+		cargo test --locked --workspace --features dripfeed-tests/upgrade --test upgrade -- $(ARGS)
 
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
@@ -174,14 +194,25 @@ deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DE
 publish-check: ## Pack every crate as for the registry
 	cargo publish --locked --workspace --dry-run --no-verify --allow-dirty --quiet
 
+# In a copy of the sources, because the tool writes beside every manifest of the workspace.
+.PHONY: sbom
+sbom: $(CARGO_CYCLONEDX) $(SBOM_PYTHON) ## List all crates in the executable as CycloneDX, in target/sbom, and check that
+	@rm -rf $(TARGET)/sbom && mkdir -p $(TARGET)/sbom/sources
+	@git ls-files -z Cargo.toml Cargo.lock README.md crates tests | tar --create --null --files-from=- | tar --extract --directory $(TARGET)/sbom/sources
+	$(CARGO_CYCLONEDX) cyclonedx --quiet --manifest-path $(TARGET)/sbom/sources/crates/dripfeed/Cargo.toml --format json \
+		--spec-version 1.5 --features otlp --no-build-deps --override-filename dripfeed.cdx
+	@mv $(TARGET)/sbom/sources/crates/dripfeed/dripfeed.cdx.json $(SBOM) && rm -r $(TARGET)/sbom/sources
+	$(SBOM_PYTHON) tests/deploy/sbom.py $(SBOM)
+
 .PHONY: deb
-deb: $(CARGO_DEB) ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
+deb: $(CARGO_DEB) sbom ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
 	cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed --features dripfeed/otlp
 	@rm -rf $(TARGET)/package $(TARGET)/debian && mkdir -p $(TARGET)/package
 	$(PACKAGED) man $(TARGET)/package/man
 	$(PACKAGED) completions bash >$(TARGET)/package/dripfeed.bash
 	$(PACKAGED) completions zsh >$(TARGET)/package/_dripfeed
 	$(PACKAGED) completions fish >$(TARGET)/package/dripfeed.fish
+	cp $(SBOM) $(TARGET)/package
 	$(CARGO_DEB) --quiet --locked --no-build --profile $(PACKAGE_PROFILE) --package dripfeed
 
 .PHONY: deb-check
@@ -237,8 +268,27 @@ define python_tool
 	$(TARGET)/$(1)-$(2)/bin/pip install --quiet $(1)==$(2)
 endef
 
+# From the history of this repository, into a separate folder.
+$(UPGRADE)/dripfeed:
+	@git cat-file -e '$(BASE)^{commit}' || { echo "$(BASE) is missing here: git fetch --unshallow" >&2; exit 69; }
+	@rm -rf $(UPGRADE) && mkdir -p $(UPGRADE)/sources
+	git archive $(BASE) | tar -x -C $(UPGRADE)/sources
+	cargo build --locked --package dripfeed --manifest-path $(UPGRADE)/sources/Cargo.toml --target-dir $(UPGRADE)/target
+	@cp $(UPGRADE)/target/debug/dripfeed $@
+
 $(CARGO_DEB):
 	cargo install --locked --quiet --root $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION) cargo-deb@$(CARGO_DEB_VERSION)
+
+$(COLLECTOR):
+	@$(call python_tool,rotel,$(ROTEL_VERSION))
+	@ln -f $(@D)/lib/python3*/site-packages/rotel/rotel-agent $@ && chmod +x $@
+
+$(CARGO_CYCLONEDX):
+	cargo install --locked --quiet --root $(TARGET)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) cargo-cyclonedx@$(CARGO_CYCLONEDX_VERSION)
+
+$(SBOM_PYTHON):
+	@$(call python_tool,cyclonedx-python-lib,$(CYCLONEDX_VERSION))
+	@$(TARGET)/cyclonedx-python-lib-$(CYCLONEDX_VERSION)/bin/pip install --quiet cyclonedx-python-lib[json-validation]==$(CYCLONEDX_VERSION)
 
 $(CHECK_JSONSCHEMA):
 	@$(call python_tool,check-jsonschema,$(CHECK_JSONSCHEMA_VERSION))

@@ -9,6 +9,7 @@ use dripfeed_job::Submission;
 use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, admitted};
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_trace::Tracer;
 use futures::future::try_join_all;
 use http::{Request, Response, StatusCode};
 use serde_json::json;
@@ -43,8 +44,8 @@ impl Bench {
         Self { jobs, bucket, replica, store, _redis: redis, runtime }
     }
 
-    pub fn front(&self) -> Front {
-        self.runtime.block_on(front::open(&self.store, &self.bucket))
+    pub fn front(&self, tracer: Tracer) -> Front {
+        self.runtime.block_on(front::open(&self.store, &self.bucket, tracer))
     }
 
     /// Three tiers for each caller, none of which refuses anything.

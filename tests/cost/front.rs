@@ -10,12 +10,13 @@ use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, Metric
 use dripfeed_intake::{Front, Intake, IntakeSettings, RedisServers};
 use dripfeed_limit::Services;
 use dripfeed_store::{Durability, Store};
+use dripfeed_trace::Tracer;
 use prometheus_client::registry::Registry;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Of an intake with this bucket.
-pub async fn open(store: &Store, bucket: &Bucket) -> Front {
+pub async fn open(store: &Store, bucket: &Bucket, tracer: Tracer) -> Front {
     let buckets = Arc::new(Buckets::new([bucket.clone()]));
     let services = Services::open(store.clone()).await;
     let mut registry = Registry::with_prefix("dripfeed");
@@ -25,7 +26,7 @@ pub async fn open(store: &Store, bucket: &Bucket) -> Front {
     let exporter = MetricsExporter::new(Health::new(store.clone()), gauges, Arc::new(registry));
     let redis = RedisServers::new(store.clone(), Durability::Everysec);
     let keys = Arc::new(ApiKeys::new(Vec::new()));
-    Intake::new(settings(), keys, buckets, services, metrics, exporter, redis).front()
+    Intake::new(settings(), keys, buckets, services, metrics, exporter, redis).traced(tracer).front()
 }
 
 fn settings() -> IntakeSettings {

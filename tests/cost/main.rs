@@ -15,6 +15,7 @@ use dripfeed_bucket::{BucketSettings, Kind, Settlement};
 use dripfeed_job::Submission;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_tests::buckets::{self, DELIVERED, job};
+use dripfeed_trace::Tracer;
 use http::{Request, StatusCode};
 
 use bench::Bench;
@@ -98,8 +99,8 @@ fn a_batch_in_a_list_costs_what_it_did() {
 }
 
 /// POSTs that come together, and so are one batch.
-fn posts(bench: &Bench, expected: StatusCode) -> Figures {
-    let front = bench.front();
+fn posts(bench: &Bench, expected: StatusCode, tracer: Tracer) -> Figures {
+    let front = bench.front(tracer);
     let request = |_| {
         let request = Request::post("/v1/buckets/b/jobs").header("content-type", "application/json");
         request.body(Body::from("x".repeat(256))).expect("a request")
@@ -116,12 +117,20 @@ fn posts(bench: &Bench, expected: StatusCode) -> Figures {
 #[test]
 fn posts_cost_what_they_did() {
     let bench = Bench::of(BucketSettings { capacity: 1000, ..settings() }, BATCH);
-    posts(&bench, StatusCode::ACCEPTED).check("posts");
+    posts(&bench, StatusCode::ACCEPTED, Tracer::default()).check("posts");
+}
+
+// So a build with the exporter costs as much as one without, for what is not sampled.
+#[test]
+fn posts_that_are_not_sampled_cost_what_they_do_without_traces() {
+    let bench = Bench::of(BucketSettings { capacity: 1000, ..settings() }, BATCH);
+    let tracer = Tracer::new(0.0, |span| unreachable!("{span:?}"));
+    posts(&bench, StatusCode::ACCEPTED, tracer).check("posts");
 }
 
 #[test]
 fn refused_posts_cost_what_they_did() {
     let bench = Bench::of(BucketSettings { capacity: 1, ..settings() }, BATCH);
     bench.fill();
-    posts(&bench, StatusCode::TOO_MANY_REQUESTS).check("refused");
+    posts(&bench, StatusCode::TOO_MANY_REQUESTS, Tracer::default()).check("refused");
 }

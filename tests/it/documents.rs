@@ -14,3 +14,7 @@ mod operations;
 mod paths;
 /// The lines of the README and what they show.
 mod redis_cli;
+/// Secrets, as the operations guide has them changed.
+mod rotating;
+/// The figures of the operations guide.
+mod sizing;

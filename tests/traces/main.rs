@@ -1,9 +1,10 @@
 //! Traces as a receiver of OTLP sees them, of real processes. `make trace-test`.
 
+mod collector;
 mod receiver;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::processes::Process;
@@ -11,6 +12,7 @@ use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Call, Upstream};
 use http::Method;
 
+use collector::Collector;
 use receiver::{Received, Receiver};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -129,6 +131,52 @@ async fn a_trace_goes_on_with_the_replica_that_takes_over() {
     assert_ne!(context(died).1, attempt.id, "each attempt is its own span");
     assert_eq!((&attempt.parent, &attempt.trace), (&submitted[0].id, &submitted[0].trace));
     assert_eq!(named(&spans, "settle")[0].attributes["dripfeed.settlement"], "delivered");
+}
+
+/// The first call fails, and its replica dies in the second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_shows_the_trace_over_a_retry_and_a_replicas_death() {
+    let receiver = Receiver::start().await;
+    let collector = Collector::start(receiver.url()).await;
+    let calls = Arc::<AtomicUsize>::default();
+    let upstream = Upstream::start(move |_| {
+        let call = calls.fetch_add(1, Ordering::SeqCst);
+        async move {
+            match call {
+                0 => Answer::Status(500),
+                1 => std::future::pending().await,
+                _ => Answer::Status(200),
+            }
+        }
+    })
+    .await;
+    let service = Service::new(&settings(&upstream, collector.url(), 0.0)).await;
+    let (intake, mut victim) = (service.intake().await, service.processor().await);
+    let job = submit(&intake.client(), "01").await.text("id");
+    upstream.has_got(2).await;
+    // Else what it has not exported yet dies with it.
+    until("the first attempt is exported", async || named(&receiver.spans(), "settle").len() == 1).await;
+    victim.kill().await;
+    let _heir = service.processor().await;
+    until("the last one is, too", async || named(&receiver.spans(), "settle").len() == 2).await;
+
+    let spans = receiver.spans();
+    assert!(spans.iter().all(|span| span.trace == TRACE && span.began <= span.ended), "{spans:#?}");
+    let [submitted] = &named(&spans, "submit")[..] else { panic!("{spans:#?}") };
+    assert_eq!((submitted.service.as_str(), submitted.parent.as_str()), ("dripfeed-intake", CALLER));
+    let (waits, attempts, settled) = (named(&spans, "wait"), named(&spans, "attempt"), named(&spans, "settle"));
+    assert_eq!((waits.len(), attempts.len()), (2, 2), "the dead replica's attempt is missing: {spans:#?}");
+    let calls = upstream.calls();
+    for (at, (call, became)) in [(&calls[0], "retry"), (&calls[2], "delivered")].into_iter().enumerate() {
+        let (wait, attempt, settle) = (&waits[at], &attempts[at], &settled[at]);
+        assert_eq!((&wait.parent, &attempt.parent, &settle.parent), (&submitted.id, &submitted.id, &attempt.id));
+        assert_eq!(attempt.links, [(TRACE.to_owned(), submitted.id.clone())]);
+        assert_eq!((attempt.service.as_str(), &attempt.attributes["dripfeed.job.id"]), ("dripfeed-processor", &job));
+        assert_eq!(settle.attributes["dripfeed.settlement"], became);
+        assert_eq!(context(call), (TRACE.to_owned(), attempt.id.clone()), "what the upstream got");
+    }
+    let (trace, attempt) = context(&calls[1]);
+    assert!(trace == TRACE && attempts.iter().all(|other| other.id != attempt), "each attempt is its own span");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

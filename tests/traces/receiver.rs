@@ -1,11 +1,15 @@
 //! A receiver of OTLP over HTTP that decodes what it gets.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::post;
 use bytes::Bytes;
+use flate2::read::GzDecoder;
+use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
 use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::trace::v1 as otlp;
@@ -45,8 +49,8 @@ impl Receiver {
         let url = format!("http://{}", listener.local_addr().expect("a bound port"));
         let spans = Arc::<watch::Sender<Vec<Received>>>::default();
         let kept = Arc::clone(&spans);
-        let take = post(async move |body: Bytes| {
-            let request = ExportTraceServiceRequest::decode(body).expect("a request of OTLP");
+        let take = post(async move |headers: HeaderMap, body: Bytes| {
+            let request = ExportTraceServiceRequest::decode(unpacked(&headers, body)).expect("a request of OTLP");
             kept.send_modify(|spans| spans.extend(received(request)));
             ExportTraceServiceResponse::default().encode_to_vec()
         });
@@ -70,6 +74,16 @@ impl Receiver {
         assert!(got, "{spans} spans didn't come: {:#?}", self.spans());
         self.spans()
     }
+}
+
+/// A collector compresses what it sends on.
+fn unpacked(headers: &HeaderMap, body: Bytes) -> Bytes {
+    if !headers.contains_key(CONTENT_ENCODING) {
+        return body;
+    }
+    let mut unpacked = Vec::new();
+    GzDecoder::new(body.as_ref()).read_to_end(&mut unpacked).expect("a body in gzip");
+    unpacked.into()
 }
 
 fn received(request: ExportTraceServiceRequest) -> Vec<Received> {

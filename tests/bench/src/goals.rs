@@ -67,6 +67,7 @@ pub(crate) static GOALS: &[Goal] = &[
     goal("growth", "time per job in a large bucket", "µs", "10^3 jobs", Between(0.0, 1.1)),
     goal("peak", "peak memory of the processor, bodies of 8 KB", "MiB", "", AtMost(30.0)),
     goal("tabs", "accepted POSTs, the page open in three tabs", "1/s", "no page", AtLeast(0.97)),
+    goal("traces", "accepted POSTs, one of a hundred traced", "1/s", "no traces", AtLeast(0.95)),
     goal("page-frame", "a frame of 1,000 buckets", "B", "", AtMost(100_000.0)),
     goal("page-drawn", "the page's first event of 1,000 buckets", "B", "", AtMost(100_000.0)),
     goal("page-assets", "all assets of the page", "B", "", AtMost(120_000.0)),

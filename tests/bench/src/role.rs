@@ -53,7 +53,9 @@ impl Role {
             Ready::Printed | Ready::Asked => {
                 let printed = tokio::time::timeout(PATIENCE, line.wait_for(Option::is_some)).await;
                 let printed = printed.context("it doesn't start")?.context("it ended")?.clone().unwrap_or_default();
-                printed.split_once("http://").and_then(|(_, address)| address.trim().parse().ok())
+                // In a line of JSON it ends with its quote.
+                let address = printed.split_once("http://").and_then(|(_, rest)| rest.split(['"', ' ']).next());
+                address.and_then(|address| address.trim().parse().ok())
             }
         };
         if let (Ready::Asked | Ready::At(_), Some(address)) = (ready, address) {

@@ -18,6 +18,7 @@ mod peers;
 mod redis_time;
 mod refused;
 mod tabs;
+mod traces;
 
 use futures::future::BoxFuture;
 
@@ -55,6 +56,7 @@ rows! { ROWS:
     "growth", "a bucket of 1,000 jobs and a large one", growth::measure;
     "peak", "memory of a processor that has 200 calls with bodies of 8 KB in flight", peak::measure;
     "tabs", "POSTs as in `accepted`, while the page is open in three tabs", tabs::measure;
+    "traces", "POSTs as in `accepted`, while one of a hundred is traced", traces::measure;
     "page", "the page: its first load, its assets, and frames of 1,000 buckets", page::measure;
     "ceilings", "the libraries without a queue", ceilings::measure;
     "paced", "three replicas at half the floor's drain rate", paced::measure;

@@ -31,11 +31,21 @@ pub(crate) struct Settings {
     pub(crate) limits: bool,
     /// Further buckets, by the names of [`other_bucket`].
     pub(crate) others: usize,
+    /// Traces go to the upstream, one of a hundred.
+    pub(crate) traces: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { capacity: 100_000_000, durability: "process", rate: None, keys: 0, limits: false, others: 0 }
+        Self {
+            capacity: 100_000_000,
+            durability: "process",
+            rate: None,
+            keys: 0,
+            limits: false,
+            others: 0,
+            traces: false,
+        }
     }
 }
 
@@ -146,7 +156,7 @@ pub(crate) fn sha256(data: impl AsRef<[u8]>) -> String {
 }
 
 fn configuration(redis: &str, upstream: &str, settings: &Settings) -> String {
-    let Settings { capacity, durability, rate, keys, limits, others } = settings;
+    let Settings { capacity, durability, rate, keys, limits, others, traces } = settings;
     let rate = rate.map_or(String::new(), |(rate, burst)| format!("rate = \"{rate}/s\"\nburst = {burst}\n"));
     let mut text = format!(
         "[redis]\nurl = \"{redis}\"\ndurability = \"{durability}\"\n\
@@ -156,6 +166,9 @@ fn configuration(redis: &str, upstream: &str, settings: &Settings) -> String {
     );
     if *limits {
         text += TIERS;
+    }
+    if *traces {
+        text += &format!("[trace]\nendpoint = \"{upstream}\"\nsampling = 0.01\n");
     }
     for number in 0..*others {
         text += &format!("[buckets.{}]\nupstream = \"{upstream}\"\n", other_bucket(number));

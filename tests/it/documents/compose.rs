@@ -85,6 +85,35 @@ fn what_a_container_mounts_exists() {
     }
 }
 
+/// The name in a URL of a container.
+fn host(url: &str) -> &str {
+    url.split_once("://").and_then(|(_, rest)| rest.split([':', '/']).next()).expect("a URL")
+}
+
+#[test]
+fn what_watches_the_containers_is_found_by_its_name() {
+    let text = fs::read_to_string(root().join("docker-compose.yml")).unwrap();
+    let compose: Value = serde_saphyr::from_str(&text).unwrap();
+    let services = compose["services"].as_object().expect("a map");
+    let sources = root().join("config/grafana/provisioning/datasources/sources.yml");
+    let sources: Value = serde_saphyr::from_str(&fs::read_to_string(sources).unwrap()).unwrap();
+    let sources = sources["datasources"].as_array().expect("a list");
+    let endpoint = text.split_once("TRACE_ENDPOINT=").and_then(|(_, rest)| rest.split(' ').next()).expect("a comment");
+    let mut urls: Vec<&str> = sources.iter().map(|source| source["url"].as_str().expect("a URL")).collect();
+    urls.push(endpoint);
+    for url in urls {
+        let service = services.get(host(url)).unwrap_or_else(|| panic!("{url}"));
+        assert_eq!(words(&service["profiles"]), ["observability"], "{url}");
+    }
+    let ids: Vec<&Value> = sources.iter().map(|source| &source["uid"]).collect();
+    let linked = &sources[0]["jsonData"]["exemplarTraceIdDestinations"][0]["datasourceUid"];
+    assert!(ids.contains(&linked), "{linked}");
+    for role in ["intake", "processor"] {
+        let endpoint = &services[role]["environment"]["DRIPFEED__TRACE__ENDPOINT"];
+        assert_eq!(endpoint.as_str(), Some("${TRACE_ENDPOINT:-}"), "{role}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_containers_run_works_together() {
     let _place = machine::place().await;
@@ -103,6 +132,8 @@ async fn what_the_containers_run_works_together() {
         ("/etc/dripfeed", folder.path().display().to_string()),
         ("http://host.docker.internal:9000/feed", upstream.url()),
         ("redis://redis:6379", url),
+        // Nobody watches, as without the profile.
+        ("${TRACE_ENDPOINT:-}", String::new()),
         // Servers under test listen on loopback only.
         ("0.0.0.0:7180", "127.0.0.1:0".to_owned()),
         ("0.0.0.0:7181", "127.0.0.1:0".to_owned()),

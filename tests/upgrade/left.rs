@@ -1,0 +1,66 @@
+//! What the base left in Redis is read, and goes on.
+
+use dripfeed_tests::client::Client;
+use dripfeed_tests::service::until;
+use dripfeed_tests::upstream::{Answer, Call, Upstream};
+use http::Method;
+
+use crate::load::put;
+use crate::versions::Installation;
+use crate::versions::Version::{Base, This};
+
+const BUCKET: &str = "/v1/buckets/mail";
+
+async fn state(intake: &Client, job: &str) -> String {
+    intake.get(&format!("{BUCKET}/jobs/{job}")).await.expect("an answer").text("state")
+}
+
+async fn post(intake: &Client, path: &str) {
+    let answer = intake.post(&format!("{BUCKET}{path}"), "").await.expect("an answer");
+    assert!((200..300).contains(&answer.status), "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_base_left_is_read_and_goes_on() {
+    let refuses = |call: Call| async move { Answer::Status(if call.text() == "refused" { 422 } else { 200 }) };
+    let upstream = Upstream::start(refuses).await;
+    let here = Installation::new(&format!("[buckets.mail]\nupstream = \"{}\"\n", upstream.url())).await;
+    let mut old = [here.intake(Base).await, here.processor(Base).await];
+    let intake = old[0].client();
+    let ended =
+        [put(&intake, "mail", "called").await.expect("a job"), put(&intake, "mail", "refused").await.expect("a job")];
+    let late = intake.request(Method::POST, &format!("{BUCKET}/jobs")).header("dripfeed-delay", "1h");
+    let late = intake.call(late, "late").await.expect("an answer").text("id");
+    upstream.has_got(2).await;
+    until("both have ended, and one is parked", async || {
+        let counts = here.service.counts("mail").await;
+        (counts.delivered, counts.dead, counts.parked) == (1, 1, 1)
+    })
+    .await;
+    assert_eq!(intake.patch(BUCKET, r#"{"capacity": 77}"#).await.expect("an answer").status, 200);
+    post(&intake, "/pause").await;
+    let waiting = put(&intake, "mail", "waits").await.expect("a job");
+    for role in &mut old {
+        role.terminate();
+        assert!(role.ended().await.success());
+    }
+
+    here.types("Before an upgrade", "mail", "").await;
+    let (new, _processor) = (here.intake(This).await, here.processor(This).await);
+    let intake = new.client();
+    assert_eq!(here.service.redis::<String>("HGET dripfeed:{@installation}:state layout").await, "1");
+    let bucket = intake.get(BUCKET).await.expect("an answer").json();
+    assert_eq!((&bucket["capacity"], &bucket["paused"]), (&77.into(), &true.into()));
+    for (job, expected) in ended.iter().zip(["delivered", "dead"]).chain([(&late, "parked"), (&waiting, "waiting")]) {
+        assert_eq!(state(&intake, job).await, expected);
+    }
+    assert_eq!(put(&intake, "mail", "called").await.as_ref(), Some(&ended[0]), "its key is known");
+    post(&intake, &format!("/dead/{}/replay", ended[1])).await;
+    post(&intake, "/resume").await;
+    upstream.has_got(4).await;
+    let mut bodies: Vec<String> = upstream.calls().iter().map(|call| call.text().to_owned()).collect();
+    bodies.sort();
+    assert_eq!(bodies, ["called", "refused", "refused", "waits"]);
+    until("all but one have ended", async || here.service.level("mail").await == 1).await;
+    here.examine("mail").await;
+}
