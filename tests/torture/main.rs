@@ -10,6 +10,8 @@ mod rows;
 /// Whether the suite finds the bugs that are planted.
 mod selftest;
 
+/// Buckets that are created, replaced and deleted while processes are killed.
+mod buckets_redefined;
 /// Redis' clock stepped while throttled.
 mod clocks_stepped;
 /// Connections cut, delayed, reset; replies lost.
@@ -18,6 +20,8 @@ mod connections_cut;
 mod crashes;
 /// Intakes killed before and after every script of limits and of the registry of rules.
 mod crashes_of_limits;
+/// Groups with their own paces, over kills, late replies and stepped clocks.
+mod groups_paced;
 /// Intakes killed.
 mod intakes_killed;
 /// Sentinel: masters that die, hang or step down.
@@ -34,6 +38,8 @@ mod memory_full_repaired;
 mod nodes_replaced;
 /// Load alone.
 mod none;
+/// The process that hands outcomes over killed; Redis full.
+mod outcomes_once;
 /// What can't be read, and what kills its processor.
 mod poison;
 /// Processors killed.
@@ -42,6 +48,8 @@ mod processors_killed;
 mod processors_stopped;
 /// Intakes killed while they purge.
 mod purges_killed;
+/// One bucket that comes and goes.
+mod redefined;
 /// Redis killed, and back after up to ten seconds.
 mod redis_killed;
 /// Redis stopped in its tracks, and let go on.
@@ -54,6 +62,10 @@ mod replaced;
 mod settles_refused;
 /// Redis Cluster: the bucket's slot moved.
 mod slots_moved;
+/// Schedules that tick every second, over killed intakes and stepped clocks.
+mod ticks_once;
+/// Groups that take turns, over kills, stepped clocks and a deleted index.
+mod turns_taken;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -7,10 +7,10 @@ use futures::future::BoxFuture;
 
 use crate::arguments::Arguments;
 use crate::{
-    clocks_stepped, connections_cut, crashes, crashes_of_limits, intakes_killed, masters_replaced,
-    masters_replaced_late, memory_full, memory_full_killed, memory_full_repaired, nodes_replaced, none, poison,
-    processors_killed, processors_stopped, purges_killed, redis_killed, redis_stopped, redis_wiped, replaced,
-    settles_refused, slots_moved,
+    buckets_redefined, clocks_stepped, connections_cut, crashes, crashes_of_limits, groups_paced, intakes_killed,
+    masters_replaced, masters_replaced_late, memory_full, memory_full_killed, memory_full_repaired, nodes_replaced,
+    none, outcomes_once, poison, processors_killed, processors_stopped, purges_killed, redis_killed, redis_stopped,
+    redis_wiped, replaced, settles_refused, slots_moved, ticks_once, turns_taken,
 };
 
 pub struct Row {
@@ -165,6 +165,41 @@ pub const ROWS: &[Row] = &[
         short: volume(4000, 2, 400, 1),
         long: volume(60_000, 20, 400, 1),
         run: |order| Box::pin(clocks_stepped::run(order)),
+    },
+    Row {
+        name: "outcomes_once",
+        about: "outcome jobs: what hands them over killed, Redis full",
+        short: volume(2000, 5, 500, 1),
+        long: volume(40_000, 60, 400, 1),
+        run: |order| Box::pin(outcomes_once::run(order)),
+    },
+    Row {
+        name: "ticks_once",
+        about: "schedules: kill -9 an intake, Redis' clock stepped",
+        short: volume(2000, 4, 400, 1),
+        long: volume(30_000, 60, 400, 1),
+        run: |order| Box::pin(ticks_once::run(order)),
+    },
+    Row {
+        name: "groups_paced",
+        about: "own paces: kill -9 a processor, Redis' clock stepped, late replies",
+        short: volume(3000, 4, 800, 1),
+        long: volume(60_000, 60, 600, 1),
+        run: |order| Box::pin(groups_paced::run(order)),
+    },
+    Row {
+        name: "turns_taken",
+        about: "turns: kill -9 a processor, Redis' clock stepped, their index deleted",
+        short: volume(2500, 4, 2500, 1),
+        long: volume(50_000, 80, 2000, 1),
+        run: |order| Box::pin(turns_taken::run(order)),
+    },
+    Row {
+        name: "buckets_redefined",
+        about: "buckets put, replaced and deleted: kill -9 an intake or a processor",
+        short: volume(3000, 6, 400, 1),
+        long: volume(60_000, 100, 400, 1),
+        run: |order| Box::pin(buckets_redefined::run(order)),
     },
     Row {
         name: "replaced",

@@ -7,7 +7,10 @@ use tokio::sync::Semaphore;
 
 use crate::arguments::Arguments;
 use crate::rows::Order;
-use crate::{intakes_killed, none, processors_killed, processors_stopped, redis_wiped};
+use crate::{
+    buckets_redefined, groups_paced, intakes_killed, none, outcomes_once, processors_killed, processors_stopped,
+    redis_wiped, ticks_once, turns_taken,
+};
 
 /// A bug, the row that must find it, and what that says then.
 struct Bug {
@@ -67,6 +70,62 @@ const BUGS: &[Bug] = &[
         faults: 4,
         run: |order| Box::pin(redis_wiped::run(order)),
         finding: "calls within",
+    },
+    Bug {
+        plant: "turn_not_charged",
+        jobs: 1500,
+        faults: 0,
+        run: |order| Box::pin(turns_taken::run(order)),
+        finding: "calls while both waited",
+    },
+    Bug {
+        plant: "deleted_index_stays",
+        jobs: 1500,
+        faults: 3,
+        run: |order| Box::pin(turns_taken::run(order)),
+        finding: "jobs are left after",
+    },
+    Bug {
+        plant: "call_of_group_not_charged",
+        jobs: 2000,
+        faults: 0,
+        run: |order| Box::pin(groups_paced::run(order)),
+        finding: "calls within",
+    },
+    Bug {
+        plant: "call_of_group_not_counted",
+        jobs: 2000,
+        faults: 0,
+        run: |order| Box::pin(groups_paced::run(order)),
+        finding: "were under way at once",
+    },
+    Bug {
+        plant: "tick_ends_before_its_job",
+        jobs: 1000,
+        faults: 3,
+        run: |order| Box::pin(ticks_once::run(order)),
+        finding: "without a job",
+    },
+    Bug {
+        plant: "outcome_without_key",
+        jobs: 2000,
+        faults: 1,
+        run: |order| Box::pin(outcomes_once::run(order)),
+        finding: "have several outcome jobs",
+    },
+    Bug {
+        plant: "outbox_trimmed",
+        jobs: 2000,
+        faults: 0,
+        run: |order| Box::pin(outcomes_once::run(order)),
+        finding: "without an outcome job",
+    },
+    Bug {
+        plant: "incarnation_not_checked",
+        jobs: 1000,
+        faults: 2,
+        run: |order| Box::pin(buckets_redefined::run(order)),
+        finding: "was called at",
     },
 ];
 

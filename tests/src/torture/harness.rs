@@ -25,6 +25,10 @@ pub const BUCKET: &str = "b";
 pub const STEADY_LEASE: Duration = Duration::from_secs(10);
 /// Another one, where a row wants it: nothing of the run is in it.
 pub const BESIDE: &str = "beside";
+/// Ten groups take turns, one of them with its own pace and one with a weight.
+const FAIR: &str = r#"fair.by = "group"
+fair.flows.g0 = { rate = "400/s", burst = 20, max_in_flight = 20 }
+fair.flows.g1 = { weight = 3 }"#;
 
 #[derive(Clone)]
 pub struct Setup {
@@ -56,6 +60,15 @@ pub struct Setup {
     pub slack: u32,
     /// Maximum time that the bucket is throttled.
     pub max_hold: Duration,
+    /// Whose turn it is, in TOML.
+    pub fair: &'static str,
+    /// Whether some jobs have a higher priority than others.
+    pub priorities: bool,
+    /// Whether nothing is called until a row resumes the bucket.
+    pub paused: bool,
+    /// Further settings of the bucket, and further sections, in TOML.
+    pub settings: String,
+    pub sections: String,
     /// The bug to be in all processes, where they were built with bugs.
     pub plant: Option<&'static str>,
 }
@@ -84,6 +97,11 @@ impl Setup {
             patient: false,
             slack: 1,
             max_hold: Duration::from_millis(20),
+            fair: FAIR,
+            priorities: true,
+            paused: false,
+            settings: String::new(),
+            sections: String::new(),
             plant: None,
         }
     }
@@ -91,12 +109,13 @@ impl Setup {
     pub const fn jobs(&self) -> Jobs {
         let jobs = Jobs::new(self.seed);
         let jobs = if self.prompt { jobs.answered_promptly() } else { jobs };
-        if self.patient { jobs.answered_patiently() } else { jobs }
+        let jobs = if self.patient { jobs.answered_patiently() } else { jobs };
+        if self.priorities { jobs } else { jobs.of_one_priority() }
     }
 
     /// Each process is given its own addresses besides.
     fn configuration(&self, redis: &str, upstream: &str) -> String {
-        let Self { rate, burst, concurrency, capacity, attempts, deliveries, .. } = self;
+        let Self { rate, burst, concurrency, capacity, attempts, deliveries, fair, settings, sections, .. } = self;
         let durability = match self.server.append_fsync {
             AppendFsync::Always => "fsync",
             AppendFsync::Everysec => "everysec",
@@ -132,16 +151,16 @@ leak.burst = {burst}
 leak.concurrency = {concurrency}
 leak.max_hold = "{hold}ms"
 leak.default_hold = "20ms"
-fair.by = "group"
-fair.flows.g0 = {{ rate = "400/s", burst = 20, max_in_flight = 20 }}
-fair.flows.g1 = {{ weight = 3 }}
+{fair}
 retry = {{ attempts = {attempts}, first = "20ms", max = "500ms" }}
 keep.most_outcomes = 10000000
 keep.outcomes_bytes = "100GB"
 keep.most_dead = 10000000
 keep.dead_bytes = "100GB"
 keep.most_idempotency_keys = 10000000
-{beside}"#
+{settings}
+{beside}
+{sections}"#
         )
     }
 }
@@ -245,6 +264,13 @@ impl Harness {
         let mut command = Cmd::new();
         command.arg(words);
         self.store.command(&command).await
+    }
+
+    /// Pauses or resumes the bucket, by an intake that nobody kills meanwhile.
+    pub async fn operate(&self, what: &str) {
+        let client = self.intakes[0].client().expect("it is ready");
+        let answer = client.post(&format!("/v1/buckets/{BUCKET}/{what}"), "").await.expect("an answer");
+        assert_eq!(answer.status, 200, "{answer:?}");
     }
 
     pub async fn level(&self) -> u64 {

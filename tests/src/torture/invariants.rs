@@ -5,7 +5,7 @@ mod calls;
 /// No accepted job is lost, none comes from nowhere, each has one outcome.
 mod kept;
 /// rate · w + burst, in every window.
-pub(crate) mod pace;
+pub mod pace;
 /// What is left in Redis: nothing.
 mod quiescence;
 /// Secrets are found nowhere.

@@ -28,11 +28,16 @@ pub struct Jobs {
     prompt: bool,
     /// The upstream throttles nobody unless a row has it do so.
     patient: bool,
+    /// None has a priority.
+    one_priority: bool,
 }
+
+/// How many groups take turns.
+pub const GROUPS: usize = 10;
 
 impl Jobs {
     pub const fn new(seed: u64) -> Self {
-        Self { seed, prompt: false, patient: false }
+        Self { seed, prompt: false, patient: false, one_priority: false }
     }
 
     #[must_use]
@@ -43,6 +48,11 @@ impl Jobs {
     #[must_use]
     pub const fn answered_patiently(self) -> Self {
         Self { patient: true, ..self }
+    }
+
+    #[must_use]
+    pub const fn of_one_priority(self) -> Self {
+        Self { one_priority: true, ..self }
     }
 
     /// For other decisions of a run; `salt` sets them apart.
@@ -73,14 +83,19 @@ impl Jobs {
         self.draw(number, 2).bool().then(|| format!("torture-{number}"))
     }
 
-    /// Whose turn it waits for: one of ten.
+    /// Whose turn it waits for.
     pub fn group(&self, number: u64) -> String {
-        format!("g{}", self.draw(number, 4).u32(0..10))
+        format!("g{}", self.group_number(number))
+    }
+
+    pub fn group_number(&self, number: u64) -> usize {
+        self.draw(number, 4).usize(0..GROUPS)
     }
 
     /// Most have none.
     pub fn priority(&self, number: u64) -> Option<&'static str> {
         match self.draw(number, 5).u32(0..10) {
+            _ if self.one_priority => None,
             0 => Some("high"),
             1 => Some("low"),
             _ => None,

@@ -35,6 +35,9 @@ impl Run {
     pub async fn begin(setup: Setup) -> Self {
         let begun = Instant::now();
         let harness = Arc::new(Harness::start(setup).await);
+        if harness.setup.paused {
+            harness.operate("pause").await;
+        }
         let (jobs, ledger) = (harness.setup.jobs(), Ledger::default());
         let highest = Arc::new(AtomicU64::new(0));
         let sampling = tokio::spawn(sample(Arc::clone(&harness), Arc::clone(&highest)));
@@ -78,6 +81,8 @@ impl Run {
         let late = drain(&harness).await;
         drop(sampling);
         lenience.took.extend(late);
+        let scheduled = harness.upstream.calls().into_iter().filter(|call| call.tick.is_some());
+        lenience.strangers.extend(scheduled.map(|call| call.job));
         let seen = invariants::Seen {
             harness: &harness,
             submitted: ledger.read(),

@@ -27,6 +27,8 @@ use crate::accept::accept;
 
 /// The header that carries a job's number in the run.
 pub const NUMBER: &str = "torture-number";
+/// The header that carries the name of a schedule.
+pub const SCHEDULE: &str = "torture-schedule";
 
 /// In seconds, when a call is throttled by the seed.
 const RETRY_AFTER: u64 = 1;
@@ -47,6 +49,10 @@ pub struct Call {
     pub intact: bool,
     /// None: the caller was killed instead.
     pub answer: Option<PlannedAnswer>,
+    /// When it was answered, as far as it was; before the caller can know.
+    pub answered: Option<Instant>,
+    /// Of a schedule's job: its schedule and its tick.
+    pub tick: Option<(String, String)>,
 }
 
 #[derive(Default)]
@@ -172,6 +178,8 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         attempt: text("dripfeed-attempt").and_then(|attempt| attempt.parse().ok()).ok_or(Broken)?,
         intact: number.is_some_and(|number| caller.shared.jobs.body(number) == sent),
         answer: None,
+        answered: None,
+        tick: text(SCHEDULE).zip(text("dripfeed-scheduled-for")).map(|(of, tick)| (of.to_owned(), tick.to_owned())),
     };
     let deadly = number.is_some_and(|number| caller.shared.deadly.contains(&number))
         || caller.breakpoints.takes(Step::AfterSend);
@@ -179,7 +187,7 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
     let throttle =
         caller.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| !deadly && !halfway);
     let fixed = throttle.as_ref().map(|_| PlannedAnswer::Throttled);
-    let wait = note(&caller.shared, &mut call, deadly || halfway, fixed);
+    let (place, wait) = note(&caller.shared, &mut call, deadly || halfway, fixed);
     let retry_after = throttle.map_or(RETRY_AFTER, |(seconds, told)| {
         // Who had it throttle may have given up.
         told.send(at).ok();
@@ -190,6 +198,7 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         return Err(Broken);
     }
     tokio::time::sleep(wait).await;
+    caller.shared.written().calls[place].answered = Some(Instant::now());
     let part = stream::iter([Ok(Frame::data(Bytes::from_static(b"half of an answ")))]);
     if halfway {
         let killed = stream::once(async move {
@@ -217,17 +226,19 @@ fn with_status(status: u16) -> Response<Body> {
     answer
 }
 
-/// Writes the call down with its answer; shows how long the answer takes.
-fn note(shared: &Shared, call: &mut Call, deadly: bool, fixed: Option<PlannedAnswer>) -> Duration {
+/// Writes the call down with its answer; shows its place among all, and how long the answer takes.
+fn note(shared: &Shared, call: &mut Call, deadly: bool, fixed: Option<PlannedAnswer>) -> (usize, Duration) {
     let mut written = shared.written();
     let before = written.per_job.entry(call.job).or_default();
-    let (answer, wait) = shared.jobs.answer(call.number.unwrap_or_default(), *before);
+    // What isn't numbered is answered by the time of its admission.
+    let (answer, wait) = shared.jobs.answer(call.number.unwrap_or_else(|| call.job.accepted_ms()), *before);
     *before += 1;
     call.answer = (!deadly).then_some(fixed.unwrap_or(answer));
+    let place = written.calls.len();
     written.calls.push(call.clone());
     drop(written);
     shared.count.send_modify(|count| *count += 1);
-    Duration::from_millis(wait)
+    (place, Duration::from_millis(wait))
 }
 
 /// The connection is closed in the middle of things.

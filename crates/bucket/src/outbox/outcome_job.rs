@@ -45,13 +45,18 @@ impl OutcomeJob {
 
     /// The same each time: its bucket knows it by its idempotency key.
     pub(super) fn submission(&self) -> Submission {
-        Submission {
+        let submission = Submission {
             body: outcome_job::body(&self.from, self.job, &self.outcome, self.ended_ms).into(),
             content_type: Some("application/json".to_owned()),
             caller: self.outcome.caller.clone(),
             idempotency_key: Some(self.key.clone()),
             chain: Chain { depth: self.depth, targets: None },
             ..Submission::default()
+        };
+        #[cfg(feature = "planted-bugs")]
+        if crate::script::fault_injection::has("outcome_without_key") {
+            return Submission { idempotency_key: None, ..submission };
         }
+        submission
     }
 }

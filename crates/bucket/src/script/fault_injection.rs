@@ -13,7 +13,7 @@ use crate::settings::Kind;
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
 /// The bug · what is written in the scripts · what stands there instead.
-const IN_SCRIPTS: [(&str, &str, &str); 6] = [
+const IN_SCRIPTS: [(&str, &str, &str); 12] = [
     (
         "ack_before_send",
         "taken[#taken + 1] = { id, entry, failures }",
@@ -33,7 +33,26 @@ const IN_SCRIPTS: [(&str, &str, &str); 6] = [
     ("recovery_off", "if not leaving and (beats or '') ~= seen then", "if not leaving then"),
     ("stream_trimmed", "redis.call('XADD', keys.jobs, '*',", "redis.call('XADD', keys.jobs, 'MAXLEN', 5, '*',"),
     ("lost_pace_is_full_bucket", "new = s[2] == '1'", "new = true"),
+    ("turn_not_charged", "flow.at + UNIT / flow.weight", "flow.at"),
+    (
+        "deleted_index_stays",
+        "if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then",
+        "if true then",
+    ),
+    ("call_of_group_not_charged", "flow.bound.calls + 1, state.debt + 1", "flow.bound.calls + 1, state.debt"),
+    ("call_of_group_not_counted", "bound.state.in_flight + 1, true", "bound.state.in_flight, true"),
+    ("tick_ends_before_its_job", "states[job] = state", "states[job] = state\n      advance(tick, state)"),
+    (
+        "outbox_trimmed",
+        "redis.call('XADD', key, '*', unpack(fields))",
+        "redis.call('XADD', key, 'MAXLEN', 5, '*', unpack(fields))",
+    ),
 ];
+
+/// Whether this bug is there, which is not in a script.
+pub(crate) fn has(bug: &str) -> bool {
+    *PLANT == bug
+}
 
 /// The scripts of a verb, with the bug in them where it belongs there.
 pub(crate) struct PlantedScripts {
@@ -85,6 +104,11 @@ mod tests {
         let scripts = [
             include_str!("../pace.lua"),
             include_str!("../kind/stream/turns/give.lua"),
+            include_str!("../kind/stream/turns/by_turns.lua"),
+            include_str!("../kind/stream/turns/sort_in.lua"),
+            include_str!("../kind/stream/turns/bound_states.lua"),
+            include_str!("../schedule/ticks.lua"),
+            include_str!("../outbox/outbox.lua"),
             include_str!("../kind/stream/jobs.lua"),
             include_str!("../kind/stream/held.lua"),
             include_str!("../deliver/settle.lua"),

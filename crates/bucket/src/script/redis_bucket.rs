@@ -190,6 +190,10 @@ impl RedisBucket {
     /// is answered all that is in `control`.
     fn check_incarnation(&self, fields: &[(String, String)]) -> Result<(), BucketError> {
         let Some(incarnation) = self.incarnation else { return Ok(()) };
+        #[cfg(feature = "planted-bugs")]
+        if crate::script::fault_injection::has("incarnation_not_checked") {
+            return Ok(());
+        }
         let found = fields.iter().find(|(name, _)| name == "incarnation").and_then(|(_, number)| number.parse().ok());
         let is_closed = fields.iter().any(|(name, _)| name == "closed");
         if found == Some(incarnation) && !is_closed { Ok(()) } else { Err(BucketError::Gone) }

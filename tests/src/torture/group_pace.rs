@@ -1,0 +1,73 @@
+//! Whether each group kept its own pace, and its bound of calls under way, as the upstream saw it.
+
+use std::time::Instant;
+
+use super::invariants::pace::is_kept;
+use super::jobs::{GROUPS, Jobs};
+use super::report::Report;
+use super::upstream::Call;
+
+/// What a group may have.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupPace {
+    /// Calls per second, and those that may come at once.
+    pub rate: u64,
+    pub burst: u64,
+    /// Calls under way at once.
+    pub most: usize,
+}
+
+/// Of all groups, each with its pace.
+pub fn check(calls: &[Call], jobs: Jobs, paces: &[GroupPace; GROUPS], report: &mut Report) {
+    for (group, pace) in paces.iter().enumerate() {
+        let of_group = |call: &&Call| call.number.is_some_and(|number| jobs.group_number(number) == group);
+        let calls: Vec<&Call> = calls.iter().filter(of_group).collect();
+        let mut of_group = Report::default();
+        is_kept(calls.iter().map(|call| call.at).collect(), pace.rate, pace.burst, &mut of_group);
+        report.violations.extend(of_group.violations.iter().map(|violation| format!("of g{group}: {violation}")));
+        for (window, (fullest, _)) in of_group.fullest_windows {
+            let what = format!("calls of one group within {window} ms, at most");
+            let most = report.notes.entry(what).or_default();
+            *most = fullest.max(*most);
+        }
+        let under_way = under_way(calls.iter().filter_map(|call| Some((call.at, call.answered?))).collect());
+        report.must(under_way <= pace.most, || {
+            format!("of g{group}: {under_way} calls were under way at once, there may be {}", pace.most)
+        });
+        let most = report.notes.entry("calls of one group under way at once, at most".to_owned()).or_default();
+        *most = (under_way as u64).max(*most);
+    }
+}
+
+/// The most that were open at once, from when they arrived until they were answered: the caller's view is longer.
+fn under_way(calls: Vec<(Instant, Instant)>) -> usize {
+    let mut steps: Vec<(Instant, bool)> =
+        calls.into_iter().flat_map(|(from, to)| [(from, true), (to, false)]).collect();
+    // One that ends at a moment ends before another begins.
+    steps.sort_unstable();
+    let (mut open, mut most) = (0_usize, 0);
+    for (_, begins) in steps {
+        open = if begins { open + 1 } else { open.saturating_sub(1) };
+        most = most.max(open);
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn calls_are_under_way_until_they_are_answered() {
+        let begun = Instant::now();
+        let calls = |all: &[(u64, u64)]| {
+            let at = |ms: u64| begun + Duration::from_millis(ms);
+            under_way(all.iter().map(|(from, to)| (at(*from), at(*to))).collect())
+        };
+        assert_eq!(calls(&[(0, 10), (10, 20), (20, 30)]), 1);
+        assert_eq!(calls(&[(0, 10), (5, 20), (9, 30), (10, 11)]), 3);
+        assert_eq!(calls(&[]), 0);
+    }
+}
