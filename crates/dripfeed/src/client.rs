@@ -1,11 +1,9 @@
-//! The HTTP API as the operator's commands use it.
+//! An intake, as the operator's commands reach it.
 
 mod connection_args;
 mod events;
-mod problem;
-mod server;
+mod request_error;
 
 pub(crate) use self::connection_args::ConnectionArgs;
-pub(crate) use self::events::EventStream;
-pub(crate) use self::problem::{Problem, RequestError};
-pub(crate) use self::server::{Pages, Server, escaped};
+pub(crate) use self::events::{EventStream, events};
+pub(crate) use self::request_error::RequestError;

@@ -36,7 +36,7 @@ fn crates_use_those_below_them() {
 #[test]
 fn the_readme_of_a_crate_shows_lines_of_its_example() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    for name in ["job", "store", "limit", "bucket"] {
+    for name in ["job", "store", "limit", "client", "bucket"] {
         let text = fs::read_to_string(crates.join(name).join("README.md")).expect("a README");
         let example =
             text.split("](").find_map(|rest| rest.split(')').next().filter(|path| path.starts_with("examples/")));

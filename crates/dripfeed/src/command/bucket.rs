@@ -4,6 +4,7 @@ mod definition;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
+use dripfeed_client::Client;
 use dripfeed_job::BucketName;
 use http::header::{CONTENT_TYPE, ETAG, IF_MATCH};
 use http::{HeaderMap, HeaderValue, Method};
@@ -11,7 +12,7 @@ use serde_json::Value as Json;
 
 use self::definition::DefinitionArgs;
 use super::buckets::bucket_state;
-use crate::client::{ConnectionArgs, Server};
+use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 
@@ -87,7 +88,7 @@ fn if_match(version: Option<&str>) -> Result<HeaderMap, Failure> {
 }
 
 async fn print(
-    server: &Server,
+    server: &Client,
     method: Method,
     path: &str,
     headers: HeaderMap,
