@@ -74,8 +74,8 @@ fn value(option: OptionName, text: &str) -> Json {
 mod tests {
     use super::*;
 
-    fn item(job: NewJob) -> String {
-        BatchItem::from(&job).0
+    fn item(job: &NewJob) -> String {
+        BatchItem::from(job).0
     }
 
     #[test]
@@ -85,14 +85,14 @@ mod tests {
             r#"{"body":{ "big": 12345678901234567890123, "n":1.0},"content_type":"application/json","#,
             r#""options":{"forward":{"X-A":"1"},"retries":3}}"#,
         );
-        assert_eq!(item(job.retries(3).header("X-A", "1")), expected);
+        assert_eq!(item(&job.retries(3).header("X-A", "1")), expected);
     }
 
     #[test]
     fn other_bytes_are_base64() {
-        assert_eq!(item(NewJob::new("a\n")), r#"{"body_base64":"YQo=","options":{}}"#);
+        assert_eq!(item(&NewJob::new("a\n")), r#"{"body_base64":"YQo=","options":{}}"#);
         for text in ["1\n", " 1", "{"] {
-            let item = item(NewJob::new(text).content_type("application/json"));
+            let item = item(&NewJob::new(text).content_type("application/json"));
             assert!(item.starts_with(r#"{"body_base64":"#), "{item}");
         }
     }
