@@ -28,6 +28,11 @@ DEPLOY_MODELS := $(TARGET)/kubernetes-models-$(OPERATOR_MODELS_VERSION)-$(KEDA_M
 PROMETHEUS_CLIENT_VERSION := 0.26.0
 METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/python
 
+OPENAPI_PYTHON_CLIENT_VERSION := 0.29.1
+STANDARD_WEBHOOKS_VERSION := 1.1.0
+CLIENTS_PYTHON := $(TARGET)/openapi-python-client-$(OPENAPI_PYTHON_CLIENT_VERSION)/bin/python
+CLIENTS_NODE := $(TARGET)/clients/npm/node_modules
+
 BENCH_PEERS := $(TARGET)/bench-peers/installed
 
 CARGO_DEB_VERSION := 3.8.0
@@ -85,6 +90,12 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 trace-test: redis ## Test traces, over a receiver of OTLP
 	cargo build --locked --workspace --features dripfeed/otlp
 	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+
+# Apart from `make test`, for what it installs: Node, the generators and the libraries of Standard Webhooks.
+.PHONY: clients
+clients: redis $(CLIENTS_PYTHON) $(CLIENTS_NODE) ## Generate clients in Python and TypeScript in target/clients, and run them and receivers of webhooks
+	cargo build --locked --workspace --bins --examples
+	python3 tests/clients/run.py $(TARGET)/debug/dripfeed $(TARGET)/clients $(CLIENTS_PYTHON) $(CLIENTS_NODE)
 
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
@@ -261,6 +272,16 @@ $(METRICS_PYTHON):
 $(DEPLOY_MODELS): | npm
 	@npm install --silent --no-audit --no-fund --prefix $@ \
 		@kubernetes-models/prometheus-operator@$(OPERATOR_MODELS_VERSION) @kubernetes-models/keda@$(KEDA_MODELS_VERSION)
+
+$(CLIENTS_PYTHON):
+	@$(call python_tool,openapi-python-client,$(OPENAPI_PYTHON_CLIENT_VERSION))
+	@$(TARGET)/openapi-python-client-$(OPENAPI_PYTHON_CLIENT_VERSION)/bin/pip install --quiet standardwebhooks==$(STANDARD_WEBHOOKS_VERSION)
+
+$(CLIENTS_NODE): tests/clients/package.json | npm
+	@mkdir -p $(@D)
+	@cp $< $(@D)
+	@npm install --silent --no-audit --no-fund --no-package-lock --prefix $(@D)
+	@touch $@
 
 # The scripts go beside the packages that they import. nginx is unpacked and not installed: that would start a server.
 $(BENCH_PEERS): $(wildcard tests/bench/peers/*) | npm

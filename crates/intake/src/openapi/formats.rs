@@ -23,6 +23,8 @@ macro_rules! formats {
 
 formats! {
     Duration: duration::PATTERN, "1m 30s";
+    /// As text and not as a `date-time`: in a header generators of clients refuse that.
+    Time: r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)$", "2030-01-01T12:00:00Z";
     Rate: rate::PATTERN, "200/500ms";
     Share: share::PATTERN, "12.5%";
     Size: size::PATTERN, "64MiB";
