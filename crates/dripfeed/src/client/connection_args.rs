@@ -32,7 +32,7 @@ pub(crate) struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
-    /// One that calls once: whoever types a command sees what came of it.
+    /// One that calls once: a person at a terminal sees what came of it.
     ///
     /// # Errors
     /// When the server's address or the key can't be used.
