@@ -12,6 +12,9 @@ use crate::client_error::ClientError;
 use crate::new_job::NewJob;
 use crate::receipt::Receipt;
 
+/// What an intake waits at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
 /// What came of a job that was waited for.
 #[derive(Clone, Debug)]
 pub enum PushAnswer {
@@ -40,7 +43,7 @@ impl Client {
     /// When it is refused or unanswered to the end.
     pub async fn push(&self, bucket: &BucketName, job: &NewJob) -> Result<Receipt, ClientError> {
         let job = self.to_send(job);
-        self.submit(bucket, job.headers()?, &job.body).await?.json()
+        self.submit(bucket, job.headers()?, &job.body, Duration::ZERO).await?.json()
     }
 
     /// As [`Client::push`], and waits for the upstream's answer: whole seconds, 60 at most.
@@ -58,7 +61,7 @@ impl Client {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         let prefer = HeaderValue::try_from(format!("wait={seconds}")).ok();
         headers.extend(prefer.map(|prefer| (HeaderName::from_static("prefer"), prefer)));
-        let answer = self.submit(bucket, headers, &job.body).await?;
+        let answer = self.submit(bucket, headers, &job.body, wait.min(LONGEST_WAIT)).await?;
         if answer.status == StatusCode::OK {
             return Ok(PushAnswer::Delivered(UpstreamResponse::of(answer)));
         }
@@ -71,9 +74,18 @@ impl Client {
         if self.retries.are_on() { job.keyed() } else { job }
     }
 
-    async fn submit(&self, bucket: &BucketName, headers: HeaderMap, body: &Bytes) -> Result<ApiResponse, ClientError> {
+    /// A try may take `wait` longer than the time for retries: else none that waits would get its answer.
+    async fn submit(
+        &self,
+        bucket: &BucketName,
+        headers: HeaderMap,
+        body: &Bytes,
+        wait: Duration,
+    ) -> Result<ApiResponse, ClientError> {
         let path = format!("/v1/buckets/{bucket}/jobs");
-        let call = |time| self.call_within(time, Method::POST, &path, headers.clone(), body.clone());
+        let call = |time: Duration| {
+            self.call_within(time.saturating_add(wait), Method::POST, &path, headers.clone(), body.clone())
+        };
         self.retries.run(|_| true, call).await
     }
 }

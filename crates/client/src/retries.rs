@@ -22,10 +22,10 @@ impl Retries {
     /// One try.
     pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1 };
 
-    /// As many as there is time for.
+    /// As many as there is time for; without any, one.
     #[must_use]
     pub const fn within(time: Duration) -> Self {
-        Self { within: time, tries: u32::MAX }
+        if time.is_zero() { Self::NONE } else { Self { within: time, tries: u32::MAX } }
     }
 
     /// No more than this many tries, the first one included.

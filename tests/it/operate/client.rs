@@ -78,11 +78,16 @@ async fn a_job_whose_answer_was_lost_is_stored_once() {
     let receipt = client.push(&bucket(), &NewJob::new("once")).await.expect("a receipt");
     assert_eq!((receipt.level, service.counts("b").await.accepted), (1, 1));
 
+    // The wait of the intake is beside the time for retries.
+    let hasty = client.with_retries(Retries::within(Duration::from_millis(500)));
+    let waited = hasty.push_and_wait(&bucket(), &NewJob::new("slow"), Duration::from_secs(1)).await;
+    assert!(matches!(&waited, Ok(PushAnswer::Accepted(receipt)) if receipt.level == 2), "{waited:?}");
+
     // A client without retries makes no key, and says that it doesn't know.
     proxy.links().last().expect("a connection").cut_to_client_after(0);
     let lost = client.with_retries(Retries::NONE).push(&bucket(), &NewJob::new("twice")).await.expect_err("no answer");
     assert!(lost.is_retryable() && lost.problem().is_none(), "{lost:?}");
-    assert_eq!(service.counts("b").await.accepted, 2);
+    assert_eq!(service.counts("b").await.accepted, 3);
 }
 
 #[tokio::test]
