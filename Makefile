@@ -32,6 +32,11 @@ METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/p
 ROTEL_VERSION := 0.0.1a15
 COLLECTOR := $(TARGET)/rotel-$(ROTEL_VERSION)/rotel-agent
 
+OPENAPI_PYTHON_CLIENT_VERSION := 0.29.1
+STANDARD_WEBHOOKS_VERSION := 1.1.0
+CLIENTS_PYTHON := $(TARGET)/openapi-python-client-$(OPENAPI_PYTHON_CLIENT_VERSION)/bin/python
+CLIENTS_NODE := $(TARGET)/clients/npm/node_modules
+
 BENCH_PEERS := $(TARGET)/bench-peers/installed
 
 CARGO_CYCLONEDX_VERSION := 0.5.9
@@ -105,6 +110,12 @@ upgrade: redis $(UPGRADE)/dripfeed ## Run the version of tests/upgrade/base besi
 	cargo build --locked --workspace
 	UPGRADE_BASE=$(abspath $(UPGRADE))/dripfeed UPGRADE_SOURCES=$(abspath $(UPGRADE))/sources \
 		cargo test --locked --workspace --features dripfeed-tests/upgrade --test upgrade -- $(ARGS)
+
+# Apart from `make test`, for what it installs: Node, the generators and the libraries of Standard Webhooks.
+.PHONY: clients
+clients: redis $(CLIENTS_PYTHON) $(CLIENTS_NODE) ## Generate clients in Python and TypeScript in target/clients, and run them and receivers of webhooks
+	cargo build --locked --workspace --bins --examples
+	python3 tests/clients/run.py $(TARGET)/debug/dripfeed $(TARGET)/clients $(CLIENTS_PYTHON) $(CLIENTS_NODE)
 
 # About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
@@ -311,6 +322,16 @@ $(METRICS_PYTHON):
 $(DEPLOY_MODELS): | npm
 	@npm install --silent --no-audit --no-fund --prefix $@ \
 		@kubernetes-models/prometheus-operator@$(OPERATOR_MODELS_VERSION) @kubernetes-models/keda@$(KEDA_MODELS_VERSION)
+
+$(CLIENTS_PYTHON):
+	@$(call python_tool,openapi-python-client,$(OPENAPI_PYTHON_CLIENT_VERSION))
+	@$(TARGET)/openapi-python-client-$(OPENAPI_PYTHON_CLIENT_VERSION)/bin/pip install --quiet standardwebhooks==$(STANDARD_WEBHOOKS_VERSION)
+
+$(CLIENTS_NODE): tests/clients/package.json | npm
+	@mkdir -p $(@D)
+	@cp $< $(@D)
+	@npm install --silent --no-audit --no-fund --no-package-lock --prefix $(@D)
+	@touch $@
 
 # The scripts go beside the packages that they import. nginx is unpacked and not installed: that would start a server.
 $(BENCH_PEERS): $(wildcard tests/bench/peers/*) | npm

@@ -1,5 +1,6 @@
 //! What operators do, and what they leave behind.
 
+mod client;
 mod doctor;
 mod edited_replay;
 mod export;

@@ -39,6 +39,7 @@ pub(crate) struct EventsQuery {
 /// Each event has the type `frame`, and JSON as its data. The stream ends when the intake stops or the key is revoked.
 #[utoipa::path(
     get, path = "/v1/events", tag = "buckets", params(EventsQuery),
+    operation_id = "stream_events",
     responses(
         (status = 200, description = "Server-sent events, each with a frame",
             content_type = "text/event-stream", body = Frame<'static>),

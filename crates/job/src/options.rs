@@ -36,42 +36,66 @@ pub enum OptionName {
 }
 
 impl OptionName {
+    pub const ALL: [Self; 11] = [
+        Self::IdempotencyKey,
+        Self::Delay,
+        Self::NotBefore,
+        Self::ExpiresIn,
+        Self::Method,
+        Self::Path,
+        Self::Priority,
+        Self::Group,
+        Self::OnOutcome,
+        Self::Retries,
+        Self::Timeout,
+    ];
+
+    /// Its header, lower case.
+    #[must_use]
+    pub const fn header(self) -> &'static str {
+        match self {
+            Self::IdempotencyKey => "idempotency-key",
+            Self::Delay => "dripfeed-delay",
+            Self::NotBefore => "dripfeed-not-before",
+            Self::ExpiresIn => "dripfeed-expires-in",
+            Self::Method => "dripfeed-method",
+            Self::Path => "dripfeed-path",
+            Self::Priority => "dripfeed-priority",
+            Self::Group => "dripfeed-group",
+            Self::OnOutcome => "dripfeed-on-outcome",
+            Self::Retries => "dripfeed-retries",
+            Self::Timeout => "dripfeed-timeout",
+        }
+    }
+
+    /// Its member in a batch item's `options`.
+    #[must_use]
+    pub const fn member(self) -> &'static str {
+        match self {
+            Self::IdempotencyKey => "idempotency_key",
+            Self::Delay => "delay",
+            Self::NotBefore => "not_before",
+            Self::ExpiresIn => "expires_in",
+            Self::Method => "method",
+            Self::Path => "path",
+            Self::Priority => "priority",
+            Self::Group => "group",
+            Self::OnOutcome => "on_outcome",
+            Self::Retries => "retries",
+            Self::Timeout => "timeout",
+        }
+    }
+
     /// By its header, lower case.
     #[must_use]
     pub fn of_header(name: &str) -> Option<Self> {
-        Some(match name {
-            "idempotency-key" => Self::IdempotencyKey,
-            "dripfeed-delay" => Self::Delay,
-            "dripfeed-not-before" => Self::NotBefore,
-            "dripfeed-expires-in" => Self::ExpiresIn,
-            "dripfeed-method" => Self::Method,
-            "dripfeed-path" => Self::Path,
-            "dripfeed-priority" => Self::Priority,
-            "dripfeed-group" => Self::Group,
-            "dripfeed-on-outcome" => Self::OnOutcome,
-            "dripfeed-retries" => Self::Retries,
-            "dripfeed-timeout" => Self::Timeout,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|option| option.header() == name)
     }
 
     /// By its member in a batch item's `options`.
     #[must_use]
     pub fn of_member(name: &str) -> Option<Self> {
-        Some(match name {
-            "idempotency_key" => Self::IdempotencyKey,
-            "delay" => Self::Delay,
-            "not_before" => Self::NotBefore,
-            "expires_in" => Self::ExpiresIn,
-            "method" => Self::Method,
-            "path" => Self::Path,
-            "priority" => Self::Priority,
-            "group" => Self::Group,
-            "on_outcome" => Self::OnOutcome,
-            "retries" => Self::Retries,
-            "timeout" => Self::Timeout,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|option| option.member() == name)
     }
 
     /// Reads `text` into the submission. `now` is only for the bound on how far ahead `not_before` may be.

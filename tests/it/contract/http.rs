@@ -9,6 +9,8 @@ async fn the_http_api_keeps_its_names() {
     for (path, methods) in members(&description["paths"]) {
         for (method, operation) in members(methods) {
             let operation_name = format!("{} {path}", method.to_uppercase());
+            // What generators make the name of a function of.
+            names.insert(format!("{operation_name} = {}", operation["operationId"].as_str().unwrap_or_default()));
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
                 let part = |member: &str| parameter[member].as_str().unwrap_or_default().to_owned();
                 names.insert(format!("{operation_name} {} {}", part("in"), part("name")));

@@ -36,7 +36,7 @@ fn crates_use_those_below_them() {
 #[test]
 fn the_readme_of_a_crate_shows_lines_of_its_example() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    for name in ["job", "store", "limit", "bucket"] {
+    for name in ["job", "store", "limit", "client", "bucket"] {
         let text = fs::read_to_string(crates.join(name).join("README.md")).expect("a README");
         let example =
             text.split("](").find_map(|rest| rest.split(')').next().filter(|path| path.starts_with("examples/")));
@@ -46,6 +46,21 @@ fn the_readme_of_a_crate_shows_lines_of_its_example() {
         for line in shown.lines() {
             assert!(program.contains(line.trim()), "{} has no line `{line}`", example.display());
         }
+    }
+}
+
+#[test]
+fn the_readme_shows_lines_of_clients_that_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let programs =
+        ["crates/client/examples/push.rs", "tests/clients/client.py", "tests/clients/client.ts"].map(read).concat();
+    let readme = read("README.md");
+    let section = readme.split("\n## Clients\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+    let shown: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+    assert!(shown.len() >= 8, "{shown:#?}");
+    for line in shown {
+        assert!(programs.contains(line.trim()), "no client has the line `{line}`");
     }
 }
 

@@ -1,16 +1,13 @@
 //! Connection and output options of the operator's commands.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use http::{HeaderValue, Uri};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
+use dripfeed_client::{Client, Retries};
+use http::Uri;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::server::Server;
+use super::request_error::unusable;
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
 use crate::settings::read_secret;
@@ -35,17 +32,21 @@ pub(crate) struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
+    /// One that calls once: a person at a terminal sees what came of it.
+    ///
     /// # Errors
     /// When the server's address or the key can't be used.
-    pub(crate) fn server(&self) -> Result<Server, Failure> {
-        if !matches!(self.server.scheme_str(), Some("http" | "https")) || self.server.host().is_none() {
-            let message = format!("`{}` is not a server URL: write it like http://127.0.0.1:7180", self.server);
-            return Err(Failure::new(Exit::Usage, message));
+    pub(crate) fn server(&self) -> Result<Client, Failure> {
+        let agent = concat!("dripfeed/", env!("CARGO_PKG_VERSION"));
+        let mut client = Client::builder(self.server.to_string()).user_agent(agent).retries(Retries::NONE);
+        if let Some(key) = self.key()? {
+            client = client.key(key.expose_secret());
         }
-        let key = self.key()?.as_ref().map(authorization).transpose()?;
-        let authorities = self.ca.as_deref().map(authorities).transpose();
-        let authorities = authorities.map_err(|message| Failure::new(Exit::Configuration, message))?;
-        Ok(Server::new(self.server.clone(), key, authorities))
+        if let Some(file) = &self.ca {
+            client = client.certificates(read_certificates(file)?);
+        }
+        let file = self.ca.as_deref().unwrap_or(Path::new("")).display().to_string();
+        client.build().map_err(|error| unusable(&error, &file))
     }
 
     fn key(&self) -> Result<Option<SecretString>, Failure> {
@@ -56,21 +57,8 @@ impl ConnectionArgs {
     }
 }
 
-fn authorities(file: &Path) -> Result<RootCertStore, String> {
-    let unusable = |error: &dyn Display| format!("no certificates in {}: {error}", file.display());
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
-        let certificate = certificate.map_err(|error| unusable(&error))?;
-        roots.add(certificate).map_err(|error| unusable(&error))?;
-    }
-    if roots.is_empty() { Err(unusable(&"no PEM block found")) } else { Ok(roots) }
-}
-
-fn authorization(key: &SecretString) -> Result<HeaderValue, Failure> {
-    let bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret().trim()));
-    let bad =
-        |_| Failure::new(Exit::Configuration, "the key contains invalid characters: check --key-file or DRIPFEED_KEY");
-    let mut bearer = bearer.map_err(bad)?;
-    bearer.set_sensitive(true);
-    Ok(bearer)
+fn read_certificates(file: &Path) -> Result<Vec<u8>, Failure> {
+    let unreadable =
+        |error| Failure::new(Exit::Configuration, format!("no certificates in {}: {error}", file.display()));
+    std::fs::read(file).map_err(unreadable)
 }

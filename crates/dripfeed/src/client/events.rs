@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use dripfeed_client::{ByteStream, Client, ClientError};
 use dripfeed_dashboard::frame::EventBuffer;
-use http::{HeaderMap, Method};
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 
-use super::problem::RequestError;
-use super::server::{Server, refusal, whole};
+use super::request_error::RequestError;
 
 /// Timeout of the head of the response.
 const OPENING: Duration = Duration::from_secs(10);
@@ -20,27 +17,17 @@ const LARGEST: usize = 4 << 20;
 
 /// The frames of a server, as JSON.
 pub(crate) struct EventStream {
-    body: Incoming,
+    bytes: ByteStream,
     read: EventBuffer,
 }
 
-impl Server {
-    /// `states`: the buckets whose whole state each frame has.
-    ///
-    /// # Errors
-    /// When it is refused or unanswered.
-    pub(crate) async fn events(&self, states: &[String]) -> Result<EventStream, RequestError> {
-        let path = format!("/v1/events?states={}", states.join(","));
-        let request = self.request(Method::GET, &path, HeaderMap::new(), Bytes::new())?;
-        let opened = async {
-            let response = self.send(request).await?;
-            if !response.status().is_success() {
-                return Err(refusal(&whole(response).await?));
-            }
-            Ok(EventStream { body: response.into_body(), read: EventBuffer::default() })
-        };
-        tokio::time::timeout(OPENING, opened).await.map_err(|_| RequestError::Silent(OPENING))?
-    }
+/// `states`: the buckets whose whole state each frame has.
+///
+/// # Errors
+/// When it is refused or unanswered.
+pub(crate) async fn events(server: &Client, states: &[String]) -> Result<EventStream, ClientError> {
+    let path = format!("/v1/events?states={}", states.join(","));
+    Ok(EventStream { bytes: server.stream(&path, OPENING).await?, read: EventBuffer::default() })
 }
 
 impl EventStream {
@@ -50,7 +37,7 @@ impl EventStream {
     /// When it is cut off, or nothing comes.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RequestError> {
         let next = tokio::time::timeout(SILENCE, self.data()).await;
-        next.map_err(|_| RequestError::Silent(SILENCE))?
+        next.map_err(|_| ClientError::Silent(SILENCE))?
     }
 
     async fn data(&mut self) -> Result<Option<Bytes>, RequestError> {
@@ -61,10 +48,8 @@ impl EventStream {
             if self.read.pending() > LARGEST {
                 return Err(RequestError::TooLarge(LARGEST));
             }
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
-            if let Ok(bytes) = frame.map_err(RequestError::cut)?.into_data() {
-                self.read.push(&bytes);
-            }
+            let Some(bytes) = self.bytes.next().await? else { return Ok(None) };
+            self.read.push(&bytes);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Versions of what is changed: `ETag`, `If-Match`.
 
+use dripfeed_client::ApiResponse;
 use http::header::{ETAG, IF_MATCH};
 use http::{HeaderMap, HeaderValue};
 use serde_json::Value as Json;
 
-use super::server::ServerResponse;
 use crate::exit::{Exit, Failure};
 
 /// The version in an answer, or null.
-pub(crate) fn version(answer: &ServerResponse) -> Json {
+pub(crate) fn version(answer: &ApiResponse) -> Json {
     let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
     tag.map(|tag| Json::from(tag.trim_matches('"'))).unwrap_or_default()
 }

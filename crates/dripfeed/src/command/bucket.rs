@@ -4,6 +4,7 @@ mod definition;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
+use dripfeed_client::Client;
 use dripfeed_job::BucketName;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
@@ -11,7 +12,7 @@ use serde_json::Value as Json;
 
 use self::definition::DefinitionArgs;
 use super::buckets::bucket_state;
-use crate::client::{ConnectionArgs, Server, if_match, version};
+use crate::client::{ConnectionArgs, if_match, version};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 
@@ -81,7 +82,7 @@ pub(super) async fn run(Arguments { command, connection }: Arguments) -> Result<
 }
 
 async fn print(
-    server: &Server,
+    server: &Client,
     method: Method,
     path: &str,
     headers: HeaderMap,

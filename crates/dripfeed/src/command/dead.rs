@@ -2,16 +2,17 @@
 
 mod replays;
 
-use bytes::Bytes;
 use clap::{Args, Subcommand};
+use dripfeed_client::Client;
 use dripfeed_job::{BucketName, JobId, Rate};
-use http::{HeaderMap, Method};
+use http::Method;
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use self::replays::ReplaysArgs;
 use super::export::{self, CsvColumn, ExportArgs, Exported};
 use super::listing::print_pages;
-use crate::client::{ConnectionArgs, Server};
+use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 
@@ -131,8 +132,8 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
             export::run(&server, Exported { path: &path, filters, columns: &CSV, about }, *export).await
         }
         Some(DeadCommand::Replay { id: Some(id), .. }) => {
-            let receipt = server.post(&format!("{path}/{id}/replay")).await?;
-            Ok(print(&receipt, &shown(&receipt, "/id"), connection.output)?)
+            let receipt = server.replay(bucket, *id).await?;
+            Ok(print(&receipt, &receipt.id.to_string(), connection.output)?)
         }
         Some(DeadCommand::Replay { id: None, rate, filter, background: true, .. }) => {
             let started = server.send_json(Method::POST, &format!("{path}/replays"), &filter.document(*rate)).await?;
@@ -151,17 +152,17 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
             }
         }
         Some(DeadCommand::Delete { id }) => {
-            server.call(Method::DELETE, &format!("{path}/{id}"), HeaderMap::new(), Bytes::new()).await?;
+            server.delete(&format!("{path}/{id}")).await?;
             Ok(())
         }
     }
 }
 
-async fn list(server: &Server, path: &str, filter: &FilterArgs, limit: usize, format: Format) -> Result<(), Failure> {
+async fn list(server: &Client, path: &str, filter: &FilterArgs, limit: usize, format: Format) -> Result<(), Failure> {
     print_pages(server.list(path, &filter.pairs(), limit), &COLUMNS, format).await
 }
 
-fn print(document: &Json, short: &str, format: Format) -> std::io::Result<()> {
+fn print(document: &impl Serialize, short: &str, format: Format) -> std::io::Result<()> {
     match format {
         Format::Table => output::line(short),
         Format::Json => output::json(document),

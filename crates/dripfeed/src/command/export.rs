@@ -6,11 +6,11 @@ mod csv;
 use std::io::{self, BufWriter, Write as _};
 
 use clap::{Args, ValueEnum};
+use dripfeed_client::Client;
 use dripfeed_job::BucketName;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value as Json;
 
-use crate::client::Server;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -40,7 +40,7 @@ pub(super) struct Exported<'a> {
 
 /// # Errors
 /// When a page can't be read or written; what came before is written.
-pub(super) async fn run(server: &Server, what: Exported<'_>, arguments: ExportArgs) -> Result<(), Failure> {
+pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportArgs) -> Result<(), Failure> {
     let Exported { path, mut filters, columns, about } = what;
     filters.push(("redacted", "true".to_owned()));
     let bar = bar(about);
@@ -76,7 +76,7 @@ pub(super) async fn run(server: &Server, what: Exported<'_>, arguments: ExportAr
 }
 
 /// How many of a kind a bucket has, for the bar; None where the key may not see that.
-pub(super) async fn about(server: &Server, bucket: &BucketName, kind: &str) -> Option<u64> {
+pub(super) async fn about(server: &Client, bucket: &BucketName, kind: &str) -> Option<u64> {
     server.get(&format!("/v1/buckets/{bucket}")).await.ok()?[kind].as_u64()
 }
 

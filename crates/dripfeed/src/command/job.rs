@@ -1,9 +1,7 @@
 //! `dripfeed job BUCKET ID`
 
-use bytes::Bytes;
 use clap::Args;
 use dripfeed_job::{BucketName, JobId};
-use http::{HeaderMap, Method};
 
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
@@ -37,11 +35,10 @@ const COLUMNS: [Column; 12] = [
 
 pub(super) async fn run(Arguments { bucket, id, cancel, connection }: &Arguments) -> Result<(), Failure> {
     let server = connection.server()?;
-    let path = format!("/v1/buckets/{bucket}/jobs/{id}");
     if *cancel {
-        server.call(Method::DELETE, &path, HeaderMap::new(), Bytes::new()).await?;
+        server.cancel(bucket, *id).await?;
     }
-    let job = server.get(&path).await?;
+    let job = serde_json::to_value(server.job(bucket, *id).await?).map_err(anyhow::Error::from)?;
     match connection.output {
         Format::Table => output::sheet(&COLUMNS, &job)?,
         Format::Json => output::json(&job)?,

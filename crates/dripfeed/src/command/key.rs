@@ -6,13 +6,14 @@ mod shown;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
+use dripfeed_client::escaped;
 use http::{HeaderMap, Method};
 
 use self::new::{NewKey, id};
 use self::put::PutArgs;
 use self::shown::{COLUMNS, print, with_version};
 use super::listing::print_pages;
-use crate::client::{ConnectionArgs, escaped, if_match};
+use crate::client::{ConnectionArgs, if_match};
 use crate::exit::Failure;
 
 #[derive(Args, Debug)]

@@ -1,6 +1,7 @@
 //! Prints a list, page by page.
 
-use crate::client::Pages;
+use dripfeed_client::Pages;
+
 use crate::exit::Failure;
 use crate::output::{Column, Format, JsonList, RowList};
 

@@ -1,6 +1,5 @@
 //! `dripfeed push BUCKET`: submits a job, or a file of jobs.
 
-mod batch;
 mod line;
 mod ndjson;
 mod options;
@@ -11,15 +10,14 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use dripfeed_client::{NewJob, PushAnswer};
 use dripfeed_job::BucketName;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, StatusCode};
 use serde_json::value::RawValue;
 
 use self::options::Options;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Format, shown};
+use crate::output::{self, Format};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -28,7 +26,7 @@ pub(crate) struct Arguments {
     source: BodySource,
     /// Content type of the body [default: detected]
     #[arg(long, value_name = "TYPE", conflicts_with = "ndjson")]
-    content_type: Option<HeaderValue>,
+    content_type: Option<String>,
     #[command(flatten)]
     options: Options,
     /// Name of this push, part of the idempotency keys of its lines: with the name of an interrupted push, lines that
@@ -62,17 +60,20 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let server = connection.server()?;
     let body = read(source)?;
-    let mut headers = options.headers().map_err(|message| Failure::new(Exit::Usage, message))?;
-    headers.insert(CONTENT_TYPE, content_type.unwrap_or_else(|| looks_like(&body)));
-    let answer = server.call(Method::POST, &format!("/v1/buckets/{bucket}/jobs"), headers, body.into()).await?;
-    // With --wait it may be the upstream's own answer that comes.
-    if answer.status == StatusCode::OK {
-        return Ok(output::line(String::from_utf8_lossy(&answer.body))?);
-    }
-    let receipt = answer.json()?;
+    let content_type = content_type.unwrap_or_else(|| looks_like(&body).to_owned());
+    let wait = options.wait();
+    let job = options.set(NewJob::new(body).content_type(content_type));
+    let job = job.map_err(|message| Failure::new(Exit::Usage, message))?;
+    let receipt = match wait {
+        None => server.push(&bucket, &job).await?,
+        Some(wait) => match server.push_and_wait(&bucket, &job, wait).await? {
+            PushAnswer::Accepted(receipt) => receipt,
+            PushAnswer::Delivered(answer) => return Ok(output::line(String::from_utf8_lossy(&answer.body))?),
+        },
+    };
     match connection.output {
-        Format::Table => output::line(shown(&receipt, "/id"))?,
-        Format::Json => output::json(&receipt)?,
+        Format::Table => output::line(receipt.id.to_string())?,
+        Format::Json => output::json(&serde_json::to_value(&receipt).map_err(anyhow::Error::from)?)?,
     }
     Ok(())
 }
@@ -94,11 +95,11 @@ fn read(source: BodySource) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn looks_like(body: &[u8]) -> HeaderValue {
+fn looks_like(body: &[u8]) -> &'static str {
     let is_json = serde_json::from_slice::<&RawValue>(body).is_ok();
-    HeaderValue::from_static(match std::str::from_utf8(body) {
+    match std::str::from_utf8(body) {
         Ok(_) if is_json => "application/json",
         Ok(_) => "text/plain; charset=utf-8",
         Err(_) => "application/octet-stream",
-    })
+    }
 }

@@ -2,16 +2,15 @@
 
 mod put;
 
-use bytes::Bytes;
 use clap::{Args, Subcommand};
+use dripfeed_client::Client;
 use dripfeed_job::BucketName;
 use dripfeed_job::schedule::ScheduleId;
-use http::{HeaderMap, Method};
 use serde_json::Value as Json;
 
 use self::put::PutArgs;
 use super::listing::print_pages;
-use crate::client::{ConnectionArgs, Server};
+use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 use crate::output::{self, Column, Format, shown};
 
@@ -97,13 +96,13 @@ pub(super) async fn run(Arguments { bucket, command, connection }: Arguments) ->
             Ok(())
         }
         Some(ScheduleCommand::Delete { id }) => {
-            server.call(Method::DELETE, &format!("{path}/{id}"), HeaderMap::new(), Bytes::new()).await?;
+            server.delete(&format!("{path}/{id}")).await?;
             Ok(())
         }
     }
 }
 
-async fn list(server: &Server, path: &str, limit: usize, format: Format) -> Result<(), Failure> {
+async fn list(server: &Client, path: &str, limit: usize, format: Format) -> Result<(), Failure> {
     print_pages(server.list(path, &[], limit), &COLUMNS, format).await
 }
 

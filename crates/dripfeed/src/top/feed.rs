@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use dripfeed_client::{Client, ClientError};
 use dripfeed_dashboard::frame::{self, Frame, Notice, Redis};
 use http::StatusCode;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
-use crate::client::{EventStream, RequestError, Server};
+use crate::client::{EventStream, RequestError, events};
 
 /// Before a stream is opened again: longer each time, up to `MOST_WAIT`, and less by chance, so that all who were cut
 /// off don't return at once.
@@ -46,17 +47,17 @@ enum Lost {
 
 /// # Errors
 /// When the server doesn't answer, or refuses.
-pub(super) async fn open(server: &Server, states: &[String]) -> Result<(Installation, EventStream), RequestError> {
+pub(super) async fn open(server: &Client, states: &[String]) -> Result<(Installation, EventStream), ClientError> {
     let key = server.get("/v1/key").await?;
     let scopes = key["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
     let may_operate = scopes.iter().any(|scope| scope == "operate");
-    let stream = server.events(states).await?;
+    let stream = events(server, states).await?;
     let of_redis = if key["all_buckets"] == true { of_redis(server).await } else { Vec::new() };
     Ok((Installation { may_operate, of_redis }, stream))
 }
 
 /// That it can't be had is seen by the buckets.
-async fn of_redis(server: &Server) -> Vec<Notice> {
+async fn of_redis(server: &Client) -> Vec<Notice> {
     let Ok(redis) = server.get("/v1/redis").await else { return Vec::new() };
     serde_json::from_value::<Redis>(redis).map_or_else(|_| Vec::new(), |redis| frame::of_redis(&redis))
 }
@@ -64,11 +65,11 @@ async fn of_redis(server: &Server) -> Vec<Notice> {
 /// The next frame. None: the server has ended the stream.
 async fn next(stream: &mut EventStream) -> Result<Option<Frame>, RequestError> {
     let Some(data) = stream.next().await? else { return Ok(None) };
-    serde_json::from_slice(&data).map(Some).map_err(RequestError::Unreadable)
+    Ok(Some(serde_json::from_slice(&data).map_err(ClientError::Unexpected)?))
 }
 
 /// Sends what happens until nobody receives it. `wanted`: the buckets whose whole state each frame is to have.
-pub(super) async fn run(server: Server, mut wanted: watch::Receiver<Vec<String>>, events: mpsc::Sender<FeedEvent>) {
+pub(super) async fn run(server: Client, mut wanted: watch::Receiver<Vec<String>>, events: mpsc::Sender<FeedEvent>) {
     let mut failures = 0;
     loop {
         let states = wanted.borrow_and_update().clone();
@@ -92,7 +93,7 @@ pub(super) async fn run(server: Server, mut wanted: watch::Receiver<Vec<String>>
 }
 
 struct Follower<'f> {
-    server: &'f Server,
+    server: &'f Client,
     events: &'f mpsc::Sender<FeedEvent>,
     /// In a row.
     failures: &'f mut u32,
@@ -101,7 +102,7 @@ struct Follower<'f> {
 impl Follower<'_> {
     /// Returns without an error when nobody receives events any more.
     async fn follow(&mut self, states: &[String]) -> Result<(), Lost> {
-        let (installation, mut stream) = open(self.server, states).await?;
+        let (installation, mut stream) = open(self.server, states).await.map_err(RequestError::from)?;
         let mut event = FeedEvent::Opened(installation);
         loop {
             if self.events.send(event).await.is_err() {
@@ -115,7 +116,7 @@ impl Follower<'_> {
 
 impl Lost {
     fn is_forbidden(&self) -> bool {
-        let Self::Failed(RequestError::Refused(problem)) = self else { return false };
+        let Self::Failed(RequestError::Failed(ClientError::Refused(problem))) = self else { return false };
         matches!(problem.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
     }
 }

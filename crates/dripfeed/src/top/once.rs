@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
+use dripfeed_client::{Client, ClientError};
 use dripfeed_dashboard::frame::Frame;
 use serde_json::Value as Json;
 
 use super::app::{App, MOST_STATES};
 use super::draw::{self, Theme};
 use super::feed::{self, FeedEvent};
-use crate::client::{EventStream, RequestError, Server};
+use crate::client::{EventStream, events};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -17,17 +18,17 @@ const WIDTH: u16 = 120;
 
 /// # Errors
 /// When there is no frame, or one of the buckets isn't in it.
-pub(super) async fn print(server: &Server, names: Vec<String>, format: Format) -> Result<(), Failure> {
+pub(super) async fn print(server: &Client, names: Vec<String>, format: Format) -> Result<(), Failure> {
     let (installation, mut stream) = feed::open(server, &names).await?;
     let mut data = next(&mut stream).await?;
     if names.is_empty() {
         // The first frame says which buckets there are, the next one all about them.
         let states: Vec<String> = read::<Frame>(&data)?.rows().into_iter().map(|row| row.name).collect();
         if (1..=MOST_STATES).contains(&states.len()) {
-            data = next(&mut server.events(&states).await?).await?;
+            data = next(&mut events(server, &states).await?).await?;
         }
     }
-    let mut app = App::new(server.base(), names, installation);
+    let mut app = App::new(server.server().to_owned(), names, installation);
     let now = Instant::now();
     app.receive(FeedEvent::Frame(Box::new(read(&data)?)), now);
     match format {
@@ -50,7 +51,7 @@ async fn next(stream: &mut EventStream) -> Result<Vec<u8>, Failure> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(data: &[u8]) -> Result<T, Failure> {
-    Ok(serde_json::from_slice(data).map_err(RequestError::Unreadable)?)
+    Ok(serde_json::from_slice(data).map_err(ClientError::Unexpected)?)
 }
 
 /// `watch` says it in the environment.

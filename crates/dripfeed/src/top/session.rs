@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use dripfeed_client::Client;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{MissedTickBehavior, interval};
@@ -10,7 +11,7 @@ use super::app::{App, Note, Request};
 use super::draw::{self, Theme};
 use super::feed::{self, FeedEvent};
 use super::screen::{Input, Screen, inputs};
-use crate::client::Server;
+use crate::client::RequestError;
 use crate::exit::Failure;
 use crate::signals;
 
@@ -23,10 +24,10 @@ const MOST_EVENTS: usize = 8;
 ///
 /// # Errors
 /// When the server can't be looked at to begin with, or the terminal not be used.
-pub(super) async fn run(server: Server, names: Vec<String>, theme: Theme) -> Result<(), Failure> {
+pub(super) async fn run(server: Client, names: Vec<String>, theme: Theme) -> Result<(), Failure> {
     // What is wrong from the start is an error, as of any command; later the screen says it.
     let (installation, _) = feed::open(&server, &names).await?;
-    let app = App::new(server.base(), names, installation);
+    let app = App::new(server.server().to_owned(), names, installation);
     let mut session =
         Session { theme, results: mpsc::channel(MOST_EVENTS), feed: Feed::start(&server, app.wanted()), app, server };
     let stop = signals::stop_with_terminal()?;
@@ -59,7 +60,7 @@ pub(super) async fn run(server: Server, names: Vec<String>, theme: Theme) -> Res
 struct Session {
     app: App,
     theme: Theme,
-    server: Server,
+    server: Client,
     feed: Feed,
     /// Of actions.
     results: (mpsc::Sender<Note>, mpsc::Receiver<Note>),
@@ -73,7 +74,9 @@ impl Session {
             let (verb, done) = if pause { ("pause", "paused") } else { ("resume", "resumed") };
             let note = match server.post(&format!("/v1/buckets/{bucket}/{verb}")).await {
                 Ok(_) => Note { text: format!("{bucket} is {done}"), is_error: false },
-                Err(error) => Note { text: format!("{bucket} isn't {done}: {error}"), is_error: true },
+                Err(error) => {
+                    Note { text: format!("{bucket} isn't {done}: {}", RequestError::from(error)), is_error: true }
+                }
             };
             // Nobody looks any more.
             let _ = results.send(note).await;
@@ -89,7 +92,7 @@ struct Feed {
 }
 
 impl Feed {
-    fn start(server: &Server, names: Vec<String>) -> Self {
+    fn start(server: &Client, names: Vec<String>) -> Self {
         let (wanted, wants) = watch::channel(names);
         let (publish, events) = mpsc::channel(MOST_EVENTS);
         let task = tokio::spawn(feed::run(server.clone(), wants, publish)).abort_handle();

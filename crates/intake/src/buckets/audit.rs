@@ -31,6 +31,7 @@ pub(crate) struct Audited {
 /// Returns who did what to a bucket: the latest hundred entries, the newest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/audit", tag = "buckets", params(parameters::Bucket),
+    operation_id = "list_audit",
     responses((status = 200, description = "The audit trail", body = List<Audited>), responses::OfBucket)
 )]
 pub(crate) async fn audit(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Audited>>, Problem> {

@@ -17,6 +17,7 @@ use crate::request::{body, json};
 /// Changes settings at run time. `null` restores the configured value.
 #[utoipa::path(
     patch, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket), request_body = Patch,
+    operation_id = "change_bucket",
     responses((status = 200, description = "The changed bucket", body = BucketState), responses::OfChange)
 )]
 pub(crate) async fn change(

@@ -38,6 +38,7 @@ struct Found {
 /// bucket at a time.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/doctor", tag = "buckets", params(parameters::Bucket),
+    operation_id = "examine_bucket",
     responses((status = 200, description = "What was found", body = Examined), responses::OfBucket)
 )]
 pub(crate) async fn doctor(

@@ -25,6 +25,7 @@ pub(crate) struct FlowsQuery {
 /// Returns the callers, or groups, whose jobs wait in a bucket, in the order of their turns.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/flows", tag = "buckets", params(parameters::Bucket, FlowsQuery),
+    operation_id = "get_flows",
     responses((status = 200, description = "The callers", body = FlowSummary), responses::OfList)
 )]
 pub(crate) async fn flows(

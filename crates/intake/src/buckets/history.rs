@@ -31,6 +31,7 @@ pub(crate) struct HistoryQuery {
 /// may not be over yet. Latencies are exact to 5 %.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/history", tag = "buckets", params(parameters::Bucket, HistoryQuery),
+    operation_id = "get_history",
     responses((status = 200, description = "The history", body = ShownHistory), responses::OfList)
 )]
 pub(crate) async fn history(

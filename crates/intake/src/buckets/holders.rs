@@ -31,6 +31,7 @@ pub(crate) struct HoldersQuery {
 /// Returns the callers that hold the most room in a bucket, and how often submissions were refused by which limit.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/holders", tag = "buckets", params(parameters::Bucket, HoldersQuery),
+    operation_id = "get_holders",
     responses((status = 200, description = "The callers", body = HolderSummary), responses::OfList)
 )]
 pub(crate) async fn holders(

@@ -19,6 +19,7 @@ use crate::request::pagination::List;
 /// Lists the buckets that the caller may use. One whose state can't be read is listed with the error.
 #[utoipa::path(
     get, path = "/v1/buckets", tag = "buckets",
+    operation_id = "list_buckets",
     responses((status = 200, description = "All buckets", body = List<ListedBucket>), responses::OfAll)
 )]
 pub(crate) async fn buckets(

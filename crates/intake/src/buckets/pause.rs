@@ -13,6 +13,7 @@ use crate::request::body::Unused;
 /// Stops deliveries; the bucket still admits jobs until it is full.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/pause", tag = "buckets", params(parameters::Bucket),
+    operation_id = "pause_bucket",
     responses((status = 200, description = "The paused bucket", body = BucketState), responses::OfOperation)
 )]
 pub(crate) async fn pause(
@@ -27,6 +28,7 @@ pub(crate) async fn pause(
 /// Resumes deliveries.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/resume", tag = "buckets", params(parameters::Bucket),
+    operation_id = "resume_bucket",
     responses((status = 200, description = "The resumed bucket", body = BucketState), responses::OfOperation)
 )]
 pub(crate) async fn resume(

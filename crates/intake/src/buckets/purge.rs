@@ -20,6 +20,7 @@ pub(crate) struct Purged {
 /// Cancels all waiting and parked jobs. Jobs in flight are not affected.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/purge", tag = "buckets", params(parameters::Bucket),
+    operation_id = "purge_bucket",
     responses((status = 200, description = "Done", body = Purged), responses::OfOperation)
 )]
 pub(crate) async fn purge(

@@ -29,6 +29,7 @@ pub(crate) struct ScaleQuery {
 /// or may make no call for longer, only the jobs in flight count.
 #[utoipa::path(
     get, path = "/v1/scale", tag = "buckets", params(ScaleQuery),
+    operation_id = "get_scale",
     responses((status = 200, description = "The calls and processors", body = Scale), responses::OfList)
 )]
 pub(crate) async fn scale(

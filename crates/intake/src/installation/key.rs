@@ -29,6 +29,7 @@ pub(crate) struct KeyInfo {
 /// Returns what the caller's key may do.
 #[utoipa::path(
     get, path = "/v1/key", tag = "installation",
+    operation_id = "get_key",
     responses((status = 200, description = "The key", body = KeyInfo), responses::OfAll)
 )]
 pub(crate) async fn key(State(intake): State<Intake>, headers: HeaderMap) -> Result<Json<KeyInfo>, Problem> {

@@ -67,6 +67,7 @@ struct Finding {
 /// requires one for all buckets.
 #[utoipa::path(
     get, path = "/v1/redis", tag = "installation",
+    operation_id = "get_redis",
     responses((status = 200, description = "Redis", body = RedisState), responses::OfAll)
 )]
 pub(crate) async fn redis(

@@ -14,6 +14,7 @@ use crate::request::body::Unused;
 /// Cancels a waiting or parked job.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/jobs/{id}", tag = "jobs",
+    operation_id = "cancel_job",
     params(parameters::Bucket, parameters::Job),
     responses((status = 204, description = "Cancelled, now or earlier"), responses::OfCancel)
 )]

@@ -23,6 +23,7 @@ use crate::request::{body, json};
 /// Jobs in flight are not affected.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/cancel", tag = "jobs", params(parameters::Bucket),
+    operation_id = "cancel_jobs",
     request_body = CancelRequest,
     responses((status = 200, description = "Done", body = CancelSummary), responses::OfChange)
 )]

@@ -86,6 +86,7 @@ impl DeadLettersQuery {
 /// Lists dead letters.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead", tag = "dead letters",
+    operation_id = "list_dead_letters",
     params(parameters::Bucket, DeadLettersQuery, parameters::Paging, parameters::Redacted),
     responses(
         (status = 200, description = "A page of dead letters", body = List<Letter>,
@@ -110,6 +111,7 @@ pub(crate) async fn dead_letters(
 /// Returns a dead letter.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead/{id}", tag = "dead letters",
+    operation_id = "get_dead_letter",
     params(parameters::Bucket, parameters::Job),
     responses((status = 200, description = "The dead letter", body = Letter), responses::OfJob)
 )]
@@ -124,6 +126,7 @@ pub(crate) async fn dead_letter(
 /// Deletes a dead letter permanently.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/dead/{id}", tag = "dead letters",
+    operation_id = "delete_dead_letter",
     params(parameters::Bucket, parameters::Job),
     responses((status = 204, description = "Deleted"), responses::OfDeletion)
 )]
@@ -153,8 +156,13 @@ pub(crate) struct Letter {
     caller: Option<String>,
     #[schema(required)]
     content_type: Option<String>,
-    #[serde(flatten)]
-    payload: Payload,
+    /// The payload, if it is UTF-8; null for keys without the scope `inspect`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    body: Option<Option<String>>,
+    /// The payload, if it isn't UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
     /// Null for keys without the scope `inspect`, as the path and the headers; and where it is the bucket's own.
     #[schema(required)]
     method: Option<String>,
@@ -176,18 +184,10 @@ struct Header {
     value: String,
 }
 
-/// The payload: as text if it is UTF-8; null for keys without the scope `inspect`.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Carried)]
-#[serde(rename_all = "snake_case")]
-enum Payload {
-    Body(Option<String>),
-    BodyBase64(String),
-}
-
 impl Letter {
     fn of(bucket: &BucketName, letter: DeadLetter, sight: Sight) -> Self {
         let is_seen = sight == Sight::Payloads;
+        let (body, body_base64) = payload(&letter.body, sight);
         let headers = letter.headers.into_iter().map(|(name, value)| Header { name, value });
         Self {
             id: letter.id,
@@ -196,7 +196,8 @@ impl Letter {
             died_at: time::show(letter.died_ms),
             caller: letter.caller,
             content_type: letter.content_type,
-            payload: Payload::of(&letter.body, sight),
+            body,
+            body_base64,
             method: letter.method.filter(|_| is_seen),
             path: letter.path.filter(|_| is_seen),
             replay_of: letter.replay_of,
@@ -206,12 +207,11 @@ impl Letter {
     }
 }
 
-impl Payload {
-    fn of(body: &Bytes, sight: Sight) -> Self {
-        match std::str::from_utf8(body) {
-            _ if sight == Sight::Numbers => Self::Body(None),
-            Ok(text) => Self::Body(Some(text.to_owned())),
-            Err(_) => Self::BodyBase64(STANDARD.encode(body)),
-        }
+/// As text, or else as base64.
+fn payload(body: &Bytes, sight: Sight) -> (Option<Option<String>>, Option<String>) {
+    match std::str::from_utf8(body) {
+        _ if sight == Sight::Numbers => (Some(None), None),
+        Ok(text) => (Some(Some(text.to_owned())), None),
+        Err(_) => (None, Some(STANDARD.encode(body))),
     }
 }

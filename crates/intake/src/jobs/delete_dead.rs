@@ -16,6 +16,7 @@ use crate::request::pagination::Params;
 /// Deletes all dead letters that match, permanently: at least one parameter is needed.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/dead", tag = "dead letters", params(parameters::Bucket, DeadLettersQuery),
+    operation_id = "delete_dead_letters",
     responses((status = 200, description = "Done", body = DeletionSummary), responses::OfBulkDeletion)
 )]
 pub(crate) async fn delete_many(

@@ -18,6 +18,7 @@ use crate::request::time;
 /// Returns the state of a job, or its outcome.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/jobs/{id}", tag = "jobs",
+    operation_id = "get_job",
     params(parameters::Bucket, parameters::Job),
     responses((status = 200, description = "The job", body = Job), responses::OfJob)
 )]

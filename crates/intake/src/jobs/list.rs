@@ -41,6 +41,7 @@ pub(crate) struct JobsQuery {
 /// Lists jobs.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/jobs", tag = "jobs",
+    operation_id = "list_jobs",
     params(parameters::Bucket, JobsQuery, parameters::Paging, parameters::Redacted),
     responses(
         (status = 200, description = "A page of jobs", body = List<Job>,

@@ -36,6 +36,7 @@ pub(crate) struct OutcomesQuery {
 /// Lists ended jobs, oldest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/outcomes", tag = "jobs",
+    operation_id = "list_outcomes",
     params(parameters::Bucket, OutcomesQuery, parameters::Paging, parameters::Redacted),
     responses(
         (status = 200, description = "A page of ended jobs", body = List<Job>,

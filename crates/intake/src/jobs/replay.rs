@@ -27,6 +27,7 @@ use crate::submit::receipt::{self, Receipt};
 /// Submits a dead letter again, as a new job.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/{id}/replay", tag = "dead letters",
+    operation_id = "replay_dead_letter",
     params(parameters::Bucket, parameters::Job),
     responses(
         (status = 202, description = "Admitted as a new job", body = Receipt,
@@ -50,9 +51,12 @@ pub(crate) async fn replay(
 /// Takes the scope `submit` as well.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/{id}/edit", tag = "dead letters",
+    operation_id = "edit_dead_letter",
     params(parameters::Bucket, parameters::Job),
-    request_body(content = body::Any, content_type = "*/*",
-        description = "The new payload; without a content type it has the one that the job had"),
+    request_body(
+        content((body::Any = "application/json"), (body::Any = "*/*")),
+        description = "The new payload; without a content type it has the one that the job had"
+    ),
     responses(
         (status = 202, description = "Admitted as a new job", body = Receipt,
             headers(("Location" = String, description = "The new job"))),
@@ -88,6 +92,7 @@ fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admi
 /// Submits all dead letters that match the filter again, as far as the bucket has room.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/replay", tag = "dead letters", params(parameters::Bucket),
+    operation_id = "replay_dead_letters",
     request_body(content = Option<ReplayRequest>, description = "The filter; all when omitted or null"),
     responses((status = 200, description = "Done", body = ReplaySummary), responses::OfChange)
 )]

@@ -29,6 +29,7 @@ const LONGEST_TEXT: usize = 1024;
 /// waits while the bucket is full; jobs that die again are not part of it. The latest ten of a bucket are kept.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/replays", tag = "dead letters", params(parameters::Bucket),
+    operation_id = "start_replay",
     request_body(content = Option<ReplayRequest>, description = "The filter; all when omitted or null"),
     responses(
         (status = 202, description = "Started", body = Replay,
@@ -63,6 +64,7 @@ pub(crate) async fn start(
 /// Lists the replays of a bucket: the latest ten, the newest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead/replays", tag = "dead letters", params(parameters::Bucket),
+    operation_id = "list_replays",
     responses((status = 200, description = "The replays", body = List<Replay>), responses::OfBucket)
 )]
 pub(crate) async fn replays(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Replay>>, Problem> {
@@ -72,6 +74,7 @@ pub(crate) async fn replays(BucketAccess { bucket, .. }: BucketAccess<Read>) -> 
 /// Returns a replay and how far it is.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead/replays/{id}", tag = "dead letters",
+    operation_id = "get_replay",
     params(parameters::Bucket, parameters::Replay),
     responses((status = 200, description = "The replay", body = Replay), responses::OfReplayRead)
 )]
@@ -85,6 +88,7 @@ pub(crate) async fn replay(
 /// Cancels a replay: the letters that it hasn't replayed yet stay. One that has ended stays what it is.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/dead/replays/{id}", tag = "dead letters",
+    operation_id = "cancel_replay",
     params(parameters::Bucket, parameters::Replay),
     responses((status = 204, description = "Cancelled, or ended before"), responses::OfReplayCancel)
 )]

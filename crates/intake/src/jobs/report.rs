@@ -33,6 +33,7 @@ pub(crate) struct ReportQuery {
 /// Counts the jobs that ended within a window, with their latencies.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, ReportQuery),
+    operation_id = "get_report",
     responses((status = 200, description = "The report", body = ReportSummary), responses::OfList)
 )]
 pub(crate) async fn report(

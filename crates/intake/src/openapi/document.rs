@@ -1,10 +1,10 @@
 //! Completes the API description: title, security, schemas, and corrections of what the handlers generate.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use utoipa::openapi::schema::{Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayItems, Schema, SchemaType, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{InfoBuilder, OpenApi, PathItem, RefOr, path::Operation};
+use utoipa::openapi::{InfoBuilder, OpenApi, PathItem, Ref, RefOr, path::Operation};
 
 use crate::openapi::responses;
 
@@ -29,9 +29,22 @@ pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
         SecurityRequirement::new("key", Vec::<String>::new()),
         SecurityRequirement::default(),
     ]);
+    name_items_of_lists(&mut components.schemas);
     make_operation_ids_distinct(&mut api);
     api.paths.paths.values_mut().flat_map(operations).for_each(|(_, operation)| make_parameters_non_null(operation));
     api
+}
+
+/// A page of `List_Job` has items that are `Job`s, and not objects without a name that look like them.
+fn name_items_of_lists(schemas: &mut BTreeMap<String, RefOr<Schema>>) {
+    let names: BTreeSet<String> = schemas.keys().cloned().collect();
+    for (name, schema) in schemas {
+        let Some(item) = name.strip_prefix("List_").filter(|item| names.contains(*item)) else { continue };
+        let RefOr::T(Schema::Object(list)) = schema else { continue };
+        if let Some(RefOr::T(Schema::Array(items))) = list.properties.get_mut("items") {
+            items.items = ArrayItems::RefOrSchema(Box::new(Ref::from_schema_name(item).into()));
+        }
+    }
 }
 
 /// One handler may serve several methods; each operation needs a distinct id.

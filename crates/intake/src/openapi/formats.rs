@@ -5,6 +5,11 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+const TIME: &str = concat!(
+    "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt ]([01][0-9]|2[0-3]):[0-5][0-9]",
+    "(:[0-5][0-9]([.,][0-9]{1,9})?)?([Zz]|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)$"
+);
+
 macro_rules! formats {
     ($($(#[$doc:meta])* $name:ident: $pattern:expr, $example:expr;)*) => {$(
         $(#[$doc])*
@@ -23,6 +28,8 @@ macro_rules! formats {
 
 formats! {
     Duration: duration::PATTERN, "1m 30s";
+    /// As text and not as a `date-time`: in a header generators of clients refuse that.
+    Time: TIME, "2030-01-01T12:00:00Z";
     Rate: rate::PATTERN, "200/500ms";
     Share: share::PATTERN, "12.5%";
     Size: size::PATTERN, "64MiB";

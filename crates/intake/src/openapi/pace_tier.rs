@@ -19,20 +19,22 @@ impl PartialSchema for PaceTier {
         let burst = || or_null(Type::Integer).minimum(Some(1));
         let one = ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some([1]));
         OneOfBuilder::new()
-            .item(limited(of_kind("bucket"), formats::Duration::schema()).property("burst", burst()))
-            .item(rated(of_kind("bucket")).property("burst", burst()))
-            .item(period(of_kind("gate"), formats::Duration::schema()).property("limit", one))
-            .item(rated(of_kind("gate")))
-            .item(limited(of_kind("fixed"), fixed_period).property("align", align()))
-            .item(rated(of_kind("fixed")).property("align", align()))
+            .item(limited(of_kind("bucket", "BucketTier"), formats::Duration::schema()).property("burst", burst()))
+            .item(rated(of_kind("bucket", "BucketRateTier")).property("burst", burst()))
+            .item(period(of_kind("gate", "GateTier"), formats::Duration::schema()).property("limit", one))
+            .item(rated(of_kind("gate", "GateRateTier")))
+            .item(limited(of_kind("fixed", "FixedTier"), fixed_period).property("align", align()))
+            .item(rated(of_kind("fixed", "FixedRateTier")).property("align", align()))
             .into()
     }
 }
 
 impl ToSchema for PaceTier {}
 
-fn of_kind(kind: &str) -> ObjectBuilder {
+/// Generators of clients make the name of a type of `title`.
+fn of_kind(kind: &str, title: &str) -> ObjectBuilder {
     ObjectBuilder::new()
+        .title(Some(title))
         .property("kind", ObjectBuilder::new().schema_type(Type::String).enum_values(Some([kind])))
         .required("kind")
         .additional_properties(Some(AdditionalProperties::FreeForm(false)))

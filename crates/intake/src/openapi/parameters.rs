@@ -73,7 +73,7 @@ pub(crate) struct Options {
     #[param(rename = "Dripfeed-Delay", value_type = formats::Duration, inline, required = false)]
     delay: Option<String>,
     /// The earliest time of the first attempt, RFC 3339, at most 30 days ahead.
-    #[param(rename = "Dripfeed-Not-Before", format = DateTime)]
+    #[param(rename = "Dripfeed-Not-Before", value_type = formats::Time, inline, required = false)]
     not_before: Option<String>,
     /// The job expires if no attempt has started by then: `60s`, at most 30 days.
     #[param(rename = "Dripfeed-Expires-In", value_type = formats::Duration, inline, required = false)]

@@ -25,6 +25,7 @@ pub(crate) struct SchedulesQuery {
 /// Lists the schedules of a bucket, by their names.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/schedules", tag = "schedules",
+    operation_id = "list_schedules",
     params(parameters::Bucket, parameters::Paging),
     responses(
         (status = 200, description = "A page of schedules", body = List<Schedule>,
@@ -48,6 +49,7 @@ pub(crate) async fn schedules(
 /// Returns a schedule.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
+    operation_id = "get_schedule",
     params(parameters::Bucket, parameters::Schedule),
     responses((status = 200, description = "The schedule", body = Schedule), responses::OfSchedule)
 )]

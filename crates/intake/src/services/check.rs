@@ -29,6 +29,7 @@ use crate::shares::Waiter;
 /// Checks a request against the service's rate limits, and charges it if allowed.
 #[utoipa::path(
     post, path = "/v1/services/{service}/check", tag = "services",
+    operation_id = "check_request",
     params(parameters::Service), request_body = Check,
     responses(
         (status = 200, description = "Allowed, and charged", body = Verdict, headers(

@@ -37,6 +37,7 @@ struct Verdicts {
 /// Lists the services that the caller may use.
 #[utoipa::path(
     get, path = "/v1/services", tag = "services",
+    operation_id = "list_services",
     responses((status = 200, description = "All services", body = List<ListedService>), responses::OfAll)
 )]
 pub(crate) async fn services(

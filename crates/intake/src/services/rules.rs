@@ -21,6 +21,7 @@ use crate::request::json;
 /// others within a second. Consumption is kept for unchanged policy ids.
 #[utoipa::path(
     put, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    operation_id = "put_rules",
     request_body(
         content((RulesDocument = "application/json"), (PublishedDocument = "application/yaml")),
         description = "`policies`, or `slas`"
@@ -43,6 +44,7 @@ pub(crate) async fn put(
 /// Returns the rules of a service.
 #[utoipa::path(
     get, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    operation_id = "get_rules",
     responses((status = 200, description = "The current rules", body = RulesDocument), responses::OfService)
 )]
 pub(crate) async fn get(
@@ -56,6 +58,7 @@ pub(crate) async fn get(
 /// Deletes the rules of a service, which is unknown from then on.
 #[utoipa::path(
     delete, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    operation_id = "delete_rules",
     responses((status = 204, description = "Deleted"), responses::OfRulesDeletion)
 )]
 pub(crate) async fn delete(

@@ -40,6 +40,7 @@ use crate::submit::span::SubmissionSpan;
 /// each item is admitted or refused independently.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
+    operation_id = "submit_batch",
     request_body(
         content((schema::BatchItems = "application/json"), (schema::BatchItem = "application/x-ndjson")),
         description = "Items, as an array or one per line"
@@ -138,39 +139,50 @@ struct BatchResult {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 enum BatchItemResult {
-    Admitted {
-        /// 202.
-        status: u16,
-        #[schema(value_type = String, example = "1700000000000-0")]
-        id: JobId,
-    },
-    Refused {
-        /// The status of a single submission of this item.
-        status: u16,
-        #[schema(value_type = ProblemDocument<'static>)]
-        problem: Box<Problem>,
-    },
+    Admitted(BatchItemAdmitted),
+    Refused(BatchItemRefused),
+}
+
+#[derive(Serialize, ToSchema)]
+struct BatchItemAdmitted {
+    /// 202.
+    status: u16,
+    #[schema(value_type = String, example = "1700000000000-0")]
+    id: JobId,
+}
+
+#[derive(Serialize, ToSchema)]
+struct BatchItemRefused {
+    /// The status of a single submission of this item.
+    status: u16,
+    #[schema(value_type = ProblemDocument<'static>)]
+    problem: Box<Problem>,
 }
 
 impl From<Result<Admitted, Problem>> for BatchItemResult {
     fn from(judged: Result<Admitted, Problem>) -> Self {
         match judged {
-            Ok(admitted) => Self::Admitted { status: StatusCode::ACCEPTED.as_u16(), id: admitted.id },
-            Err(problem) => Self::Refused { status: problem.code().status().as_u16(), problem: Box::new(problem) },
+            Ok(admitted) => {
+                Self::Admitted(BatchItemAdmitted { status: StatusCode::ACCEPTED.as_u16(), id: admitted.id })
+            }
+            Err(problem) => {
+                let status = problem.code().status().as_u16();
+                Self::Refused(BatchItemRefused { status, problem: Box::new(problem) })
+            }
         }
     }
 }
 
 impl BatchResult {
     fn of(items: Vec<BatchItemResult>) -> Self {
-        let accepted = items.iter().filter(|item| matches!(item, BatchItemResult::Admitted { .. })).count();
+        let accepted = items.iter().filter(|item| matches!(item, BatchItemResult::Admitted(_))).count();
         Self { accepted, refused: items.len() - accepted, items }
     }
 
     fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.items.iter().filter_map(|item| match item {
-            BatchItemResult::Admitted { .. } => None,
-            BatchItemResult::Refused { problem, .. } => Some(problem.as_ref()),
+            BatchItemResult::Admitted(_) => None,
+            BatchItemResult::Refused(refused) => Some(refused.problem.as_ref()),
         })
     }
 

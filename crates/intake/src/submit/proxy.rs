@@ -27,7 +27,10 @@ use crate::submit::sync_wait::SyncWait;
     method(get, post, put, patch, delete, head, options), path = "/v1/buckets/{bucket}/proxy/{path}", tag = "jobs",
     params(parameters::Bucket, parameters::Options,
         ("path" = String, Path, description = "Path and query under the bucket's upstream")),
-    request_body(content = body::Any, content_type = "*/*", description = "The payload, forwarded unchanged"),
+    request_body(
+        content((body::Any = "application/json"), (body::Any = "*/*")),
+        description = "The payload, of any media type, forwarded unchanged"
+    ),
     responses(
         (status = 202, description = "Admitted, with the durability that `durability` names", body = Receipt,
             headers(("Location" = String, description = "The job"))),

@@ -25,8 +25,12 @@ use crate::submit::sync_wait::SyncWait;
 /// Submits one job. The body, of any media type, is forwarded to the upstream.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs", tag = "jobs",
+    operation_id = "submit_job",
     params(parameters::Bucket, parameters::Options, parameters::MethodAndPath),
-    request_body(content = body::Any, content_type = "*/*", description = "The payload, forwarded unchanged"),
+    request_body(
+        content((body::Any = "application/json"), (body::Any = "*/*")),
+        description = "The payload, of any media type, forwarded unchanged"
+    ),
     responses(
         (status = 202, description = "Admitted, with the durability that `durability` names", body = Receipt, headers(
             ("Location" = String, description = "The job"),

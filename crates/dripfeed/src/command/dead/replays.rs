@@ -1,11 +1,9 @@
 //! `dripfeed dead BUCKET replays`: those in the background.
 
-use bytes::Bytes;
 use clap::Args;
-use http::{HeaderMap, Method};
+use dripfeed_client::{Client, escaped};
 use serde_json::Value as Json;
 
-use crate::client::Server;
 use crate::exit::Failure;
 use crate::output::{self, Column, Format, shown};
 
@@ -31,7 +29,7 @@ const COLUMNS: [Column; 8] = [
 
 /// `path` is that of the dead letters.
 pub(super) async fn run(
-    server: &Server,
+    server: &Client,
     path: &str,
     ReplaysArgs { id, cancel }: &ReplaysArgs,
     format: Format,
@@ -46,9 +44,9 @@ pub(super) async fn run(
         }
         return Ok(());
     };
-    let path = format!("{path}/{}", crate::client::escaped(id));
+    let path = format!("{path}/{}", escaped(id));
     if *cancel {
-        server.call(Method::DELETE, &path, HeaderMap::new(), Bytes::new()).await?;
+        server.delete(&path).await?;
     }
     Ok(print(&server.get(&path).await?, format)?)
 }

@@ -1,13 +1,14 @@
 //! `dripfeed key put`: makes a key at run time, or changes it.
 
 use clap::Args;
+use dripfeed_client::Client;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value as Json, json};
 
 use super::new::id;
 use super::shown::{print, with_version};
-use crate::client::{ConnectionArgs, Server, if_match};
+use crate::client::{ConnectionArgs, if_match};
 use crate::exit::Failure;
 use crate::output::{self, Format};
 
@@ -58,7 +59,7 @@ impl PutArgs {
 }
 
 /// A key that was made is all of standard output; the rest is said on standard error.
-pub(super) async fn run(server: &Server, path: &str, put: &PutArgs) -> Result<(), Failure> {
+pub(super) async fn run(server: &Client, path: &str, put: &PutArgs) -> Result<(), Failure> {
     let mut headers: HeaderMap = if_match(put.if_match.as_deref())?;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let answer = server.call(Method::PUT, path, headers, put.document().to_string().into()).await?;

@@ -1,8 +1,9 @@
 //! A key as it is printed.
 
+use dripfeed_client::ApiResponse;
 use serde_json::Value as Json;
 
-use crate::client::{ServerResponse, version};
+use crate::client::version;
 use crate::exit::Failure;
 use crate::output::{self, Column, Format, shown};
 
@@ -23,7 +24,7 @@ fn names(key: &Json, member: &str) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn with_version(answer: &ServerResponse) -> Result<Json, Failure> {
+pub(super) fn with_version(answer: &ApiResponse) -> Result<Json, Failure> {
     let mut key: Json = answer.json()?;
     key["version"] = version(answer);
     Ok(key)

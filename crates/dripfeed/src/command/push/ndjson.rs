@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
+use dripfeed_client::{BATCH_BYTES, BATCH_ITEMS, BatchItem, BatchSender, ClientError, ItemResult, Retries};
 use dripfeed_job::BucketName;
 use futures::{Stream, TryStreamExt as _, stream};
 use serde_json::json;
 use tokio::fs::File;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Lines};
 
-use super::batch::{Batch, ItemResult, PushItem, Sender};
 use super::line::JobLine;
 use super::progress::Progress;
 use crate::client::ConnectionArgs;
@@ -18,9 +19,16 @@ use crate::output::{self, Format};
 
 /// Batches on their way at once.
 const AT_ONCE: usize = 4;
-/// Of one batch: far below what a server takes in one call.
-const MOST_ITEMS: usize = 64;
-const MOST_BYTES: usize = 256 << 10;
+/// How long an unreachable server is retried, once it has answered.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Lines of the file, and the jobs in them.
+#[derive(Debug, Default)]
+struct Batch {
+    lines: Vec<u64>,
+    items: Vec<BatchItem>,
+    bytes: usize,
+}
 
 pub(super) async fn push(
     bucket: &BucketName,
@@ -30,7 +38,10 @@ pub(super) async fn push(
 ) -> Result<(), Failure> {
     let run_id = run_id.unwrap_or_else(random_name);
     let progress = Progress::of(count_lines(file).await?);
-    let sender = Sender::new(connection.server()?, bucket, &progress);
+    // A full bucket is waited for however long it takes.
+    let client = connection.server()?.with_retries(Retries::within(Duration::MAX));
+    let waits = |wait, error: &ClientError| progress.waits(wait, &reason(error));
+    let sender = BatchSender::new(client, bucket, waits).patience_once_answered(PATIENCE);
     let lines = Reader::new(open(file).await?, &run_id, &progress);
     let pushed = all(lines, &sender, &progress, connection.output).await;
     output::say(progress.summary());
@@ -46,28 +57,42 @@ pub(super) async fn push(
 
 async fn all(
     lines: Reader<'_, impl AsyncBufRead + Unpin>,
-    sender: &Sender<'_>,
+    sender: &BatchSender<impl Fn(Duration, &ClientError)>,
     progress: &Progress,
     format: Format,
 ) -> Result<(), Failure> {
-    let ended = lines.batches().map_ok(|batch| sender.send(batch)).try_buffered(AT_ONCE);
-    tokio::pin!(ended);
-    while let Some(endings) = ended.try_next().await? {
-        for (line, result) in endings {
+    let send = |Batch { lines, items, .. }| async move { Ok((lines, sender.send(&items).await)) };
+    let sent = lines.batches().map_ok(send).try_buffered(AT_ONCE);
+    tokio::pin!(sent);
+    while let Some((lines, batch)) = sent.try_next().await? {
+        if let Some(error) = batch.error {
+            return Err(error.into());
+        }
+        for (line, result) in lines.into_iter().zip(batch.items) {
             print(line, &result, format)?;
             match result {
                 ItemResult::Accepted(_) => progress.accepted(),
                 ItemResult::Refused(problem) => progress.failed(line, &problem.to_string()),
+                ItemResult::Left => {}
             }
         }
     }
     Ok(())
 }
 
+/// A full bucket is refused item by item.
+fn reason(error: &ClientError) -> String {
+    match error.problem() {
+        Some(problem) if problem.code == "bucket_full" => "the bucket is full".to_owned(),
+        Some(problem) => problem.to_string(),
+        None => error.to_string(),
+    }
+}
+
 fn print(line: u64, result: &ItemResult, format: Format) -> std::io::Result<()> {
     match (format, result) {
-        (Format::Table, ItemResult::Accepted(id)) => output::line(id),
-        (Format::Table, ItemResult::Refused(_)) => Ok(()),
+        (Format::Table, ItemResult::Accepted(id)) => output::line(id.to_string()),
+        (Format::Table, ItemResult::Refused(_)) | (_, ItemResult::Left) => Ok(()),
         (Format::Json, ItemResult::Accepted(id)) => output::line(json!({"line": line, "id": id}).to_string()),
         (Format::Json, ItemResult::Refused(problem)) => {
             output::line(json!({"line": line, "problem": problem.document}).to_string())
@@ -84,7 +109,7 @@ struct Reader<'a, R> {
     /// Unknown fields that were reported.
     told: BTreeSet<String>,
     /// Read, but too large for the batch before.
-    next: Option<PushItem>,
+    next: Option<(u64, BatchItem)>,
 }
 
 impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
@@ -95,26 +120,26 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
     fn batches(self) -> impl Stream<Item = Result<Batch, Failure>> {
         stream::try_unfold(self, |mut reader| async move {
             let batch = reader.batch().await?;
-            Ok((!batch.is_empty()).then_some((batch, reader)))
+            Ok((!batch.items.is_empty()).then_some((batch, reader)))
         })
     }
 
     async fn batch(&mut self) -> Result<Batch, Failure> {
-        let mut batch = Batch::new();
-        let mut bytes = 0;
-        while batch.len() < MOST_ITEMS {
-            let Some(item) = self.item().await? else { break };
-            bytes += item.text.len();
-            if bytes > MOST_BYTES && !batch.is_empty() {
-                self.next = Some(item);
+        let mut batch = Batch::default();
+        while batch.items.len() < BATCH_ITEMS {
+            let Some((line, item)) = self.item().await? else { break };
+            batch.bytes += item.as_str().len();
+            if batch.bytes > BATCH_BYTES && !batch.items.is_empty() {
+                self.next = Some((line, item));
                 break;
             }
-            batch.push(item);
+            batch.lines.push(line);
+            batch.items.push(item);
         }
         Ok(batch)
     }
 
-    async fn item(&mut self) -> Result<Option<PushItem>, Failure> {
+    async fn item(&mut self) -> Result<Option<(u64, BatchItem)>, Failure> {
         if let Some(item) = self.next.take() {
             return Ok(Some(item));
         }
@@ -127,7 +152,7 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
                 Ok(line) => {
                     self.tell_others(&line.others);
                     let key = format!("push-{}-{}", self.run_id, self.number);
-                    return Ok(Some(PushItem { line: self.number, text: line.item(&key) }));
+                    return Ok(Some((self.number, BatchItem::of_json(&line.item(&key)))));
                 }
                 Err(why) => self.progress.failed(self.number, &why),
             }

@@ -1,7 +1,9 @@
 //! The options of a single job, as flags.
 
+use std::time::Duration;
+
 use clap::Args;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use dripfeed_client::{NewJob, OptionName};
 
 /// What they mean and which values they take is the server's to say.
 #[derive(Args, Debug)]
@@ -49,19 +51,19 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn named(&self) -> [(&'static str, Option<&str>); 11] {
+    fn named(&self) -> [(OptionName, Option<&str>); 11] {
         [
-            ("idempotency-key", self.idempotency_key.as_deref()),
-            ("dripfeed-delay", self.delay.as_deref()),
-            ("dripfeed-not-before", self.not_before.as_deref()),
-            ("dripfeed-expires-in", self.expires_in.as_deref()),
-            ("dripfeed-method", self.method.as_deref()),
-            ("dripfeed-path", self.path.as_deref()),
-            ("dripfeed-priority", self.priority.as_deref()),
-            ("dripfeed-group", self.group.as_deref()),
-            ("dripfeed-on-outcome", self.on_outcome.as_deref()),
-            ("dripfeed-retries", self.retries.as_deref()),
-            ("dripfeed-timeout", self.timeout.as_deref()),
+            (OptionName::IdempotencyKey, self.idempotency_key.as_deref()),
+            (OptionName::Delay, self.delay.as_deref()),
+            (OptionName::NotBefore, self.not_before.as_deref()),
+            (OptionName::ExpiresIn, self.expires_in.as_deref()),
+            (OptionName::Method, self.method.as_deref()),
+            (OptionName::Path, self.path.as_deref()),
+            (OptionName::Priority, self.priority.as_deref()),
+            (OptionName::Group, self.group.as_deref()),
+            (OptionName::OnOutcome, self.on_outcome.as_deref()),
+            (OptionName::Retries, self.retries.as_deref()),
+            (OptionName::Timeout, self.timeout.as_deref()),
         ]
     }
 
@@ -77,30 +79,20 @@ impl Options {
         Ok(())
     }
 
+    pub(super) fn wait(&self) -> Option<Duration> {
+        self.wait.map(|seconds| Duration::from_secs(seconds.into()))
+    }
+
     /// # Errors
-    /// What can't stand in a header.
-    pub(super) fn headers(&self) -> Result<HeaderMap, String> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in self.named() {
-            if let Some(value) = value {
-                headers.insert(HeaderName::from_static(name), readable(name, value)?);
-            }
-        }
+    /// What is no header.
+    pub(super) fn set(&self, job: NewJob) -> Result<NewJob, String> {
+        let given = self.named().into_iter().filter_map(|(option, value)| Some((option, value?)));
+        let mut job = given.fold(job, |job, (option, value)| job.option(option, value));
         for header in &self.headers {
             let (name, value) =
                 header.split_once(':').ok_or_else(|| format!("`{header}` is not a header: write NAME: VALUE"))?;
-            let name: HeaderName = format!("dripfeed-forward-{}", name.trim())
-                .parse()
-                .map_err(|_| format!("`{name}` is not a header name"))?;
-            headers.append(name, readable(header, value.trim())?);
+            job = job.header(name.trim(), value.trim());
         }
-        if let Some(seconds) = self.wait {
-            headers.insert("prefer", readable("wait", &format!("wait={seconds}"))?);
-        }
-        Ok(headers)
+        Ok(job)
     }
-}
-
-fn readable(name: &str, value: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(value).map_err(|_| format!("invalid value of {name}: use visible ASCII characters"))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use dripfeed_client::Client;
 use dripfeed_job::schedule::ScheduleId;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
@@ -10,7 +11,6 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-use crate::client::Server;
 use crate::exit::{Exit, Failure};
 
 /// What times mean, and which there are, is the server's to say.
@@ -80,7 +80,7 @@ struct Definition<'a> {
     job: Box<RawValue>,
 }
 
-pub(super) async fn put(server: &Server, path: &str, arguments: &PutArgs) -> Result<Json, Failure> {
+pub(super) async fn put(server: &Client, path: &str, arguments: &PutArgs) -> Result<Json, Failure> {
     let definition = Definition {
         cron: arguments.cron.as_deref(),
         zone: arguments.zone.as_deref(),

@@ -24,6 +24,10 @@ fn the_examples_are_sound() {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config");
     for example in fs::read_dir(config.join("examples")).unwrap() {
         let path = example.unwrap().path();
+        // Programs, which `make clients` runs.
+        if path.is_dir() {
+            continue;
+        }
         assert!(!load(&layers([path.clone()])).buckets.is_empty(), "{}", path.display());
     }
 }

@@ -38,6 +38,7 @@ pub(crate) struct ShownBucket {
 /// was defined at run time.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket),
+    operation_id = "get_bucket",
     responses((status = 200, description = "The bucket", body = ShownBucket), responses::OfBucket)
 )]
 pub(crate) async fn bucket(

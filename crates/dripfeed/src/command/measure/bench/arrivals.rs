@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dripfeed_client::{Client, ClientError};
 use dripfeed_job::{BucketName, Rate};
 use http::{HeaderMap, Method};
 use indicatif::ProgressBar;
@@ -13,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::tally::{Ended, Tally};
-use crate::client::{RequestError, Server};
+use crate::client::RequestError;
 
 /// Requests on their way. One that is due beyond them waits, which its latency shows.
 const MOST: usize = 1000;
@@ -51,7 +52,7 @@ impl Load {
     /// Returns when all have ended; at `stop`, when those have that were due before.
     pub(super) async fn run(
         &self,
-        server: &Server,
+        server: &Client,
         bucket: &BucketName,
         bar: &ProgressBar,
         stop: &CancellationToken,
@@ -90,11 +91,11 @@ impl Load {
     }
 }
 
-fn ended(error: Option<RequestError>) -> Ended {
+fn ended(error: Option<ClientError>) -> Ended {
     match error {
         None => Ended::Accepted,
-        Some(RequestError::Refused(problem)) => Ended::Refused(problem.code.clone()),
-        Some(error) => Ended::Failed(error.to_string()),
+        Some(ClientError::Refused(problem)) => Ended::Refused(problem.code),
+        Some(error) => Ended::Failed(RequestError::from(error).to_string()),
     }
 }
 

@@ -1,0 +1,35 @@
+//! How long to wait before a call is tried again.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(200);
+const MOST: Duration = Duration::from_secs(10);
+
+/// `asked`: what the server said; it is waited for in full, and up to a tenth more, so that callers that were refused
+/// together don't return together. Without it a wait that grows with each failure. `chance` is between 0 and 1.
+pub(crate) fn backoff(asked: Option<Duration>, failures: u32, chance: f64) -> Duration {
+    match asked {
+        Some(asked) => asked.saturating_add(asked.min(Duration::from_secs(600)).mul_f64(chance / 10.0)),
+        None => FIRST.saturating_mul(1 << failures.min(10)).min(MOST).mul_f64(0.5 + chance / 2.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_returns_before_the_server_said() {
+        let second = Duration::from_secs(1);
+        assert_eq!(backoff(Some(second), 9, 0.0), second);
+        assert_eq!(backoff(Some(second), 0, 1.0), Duration::from_millis(1100));
+        assert_eq!(backoff(Some(Duration::MAX), 0, 1.0), Duration::MAX);
+    }
+
+    #[test]
+    fn waits_grow_up_to_a_bound_and_differ() {
+        let millis = |failures, chance| backoff(None, failures, chance).as_millis();
+        assert_eq!([0, 1, 2, 20].map(|failures| millis(failures, 1.0)), [200, 400, 800, 10_000]);
+        assert_eq!((millis(0, 0.0), millis(99, 0.0)), (100, 5000));
+    }
+}

@@ -1,0 +1,51 @@
+//! Answers without an end, such as `GET /v1/events`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use crate::call::{refusal, whole};
+use crate::client::Client;
+use crate::client_error::ClientError;
+
+/// The bytes of an answer as they come.
+#[derive(Debug)]
+pub struct ByteStream {
+    body: Incoming,
+}
+
+impl Client {
+    /// `within`: timeout of the head of the answer.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn stream(&self, path: &str, within: Duration) -> Result<ByteStream, ClientError> {
+        let request = self.request(Method::GET, path, HeaderMap::new(), Bytes::new())?;
+        let opened = async {
+            let response = self.send(request).await?;
+            if !response.status().is_success() {
+                return Err(refusal(&whole(response).await?));
+            }
+            Ok(ByteStream { body: response.into_body() })
+        };
+        tokio::time::timeout(within, opened).await.map_err(|_| ClientError::Silent(within))?
+    }
+}
+
+impl ByteStream {
+    /// The next bytes, however long they take. None: the server has ended the stream.
+    ///
+    /// # Errors
+    /// When it is cut off.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        while let Some(frame) = self.body.frame().await {
+            if let Ok(bytes) = frame.map_err(|error| ClientError::Cut(Box::new(error)))?.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,136 @@
+//! Calls of the API by path, one try each.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::client::Client;
+use crate::client_error::ClientError;
+use crate::problem::Problem;
+use crate::retries::ANSWER_TIME;
+
+/// An answer that isn't a refusal.
+#[derive(Clone, Debug)]
+pub struct ApiResponse {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl ApiResponse {
+    /// # Errors
+    /// When it isn't JSON of that form.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+        serde_json::from_slice(&self.body).map_err(ClientError::Unexpected)
+    }
+
+    pub(crate) fn text(&self, header: &str) -> Option<&str> {
+        self.headers.get(header)?.to_str().ok()
+    }
+}
+
+impl Client {
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn get(&self, path: &str) -> Result<Json, ClientError> {
+        self.call(Method::GET, path, HeaderMap::new(), Bytes::new()).await?.json()
+    }
+
+    /// Without a body.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn post(&self, path: &str) -> Result<Json, ClientError> {
+        self.call(Method::POST, path, HeaderMap::new(), Bytes::new()).await?.json()
+    }
+
+    /// Without a body, and without one in the answer.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
+        self.call(Method::DELETE, path, HeaderMap::new(), Bytes::new()).await.map(|_| ())
+    }
+
+    /// With a body of JSON.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn send_json(&self, method: Method, path: &str, body: &Json) -> Result<Json, ClientError> {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        self.call(method, path, headers, Bytes::from(body.to_string())).await?.json()
+    }
+
+    /// `path` with its query, such as `/v1/buckets`.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<ApiResponse, ClientError> {
+        self.call_within(ANSWER_TIME, method, path, headers, body).await
+    }
+
+    pub(crate) async fn call_within(
+        &self,
+        time: Duration,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<ApiResponse, ClientError> {
+        let request = self.request(method, path, headers, body)?;
+        let answered = async { whole(self.send(request).await?).await };
+        let answer = tokio::time::timeout(time, answered).await.map_err(|_| ClientError::Silent(time))??;
+        if answer.status.is_success() { Ok(answer) } else { Err(refusal(&answer)) }
+    }
+
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+        let unreachable =
+            |source| ClientError::Unreachable { server: self.server().to_owned(), source: Box::new(source) };
+        self.http.request(request).await.map_err(unreachable)
+    }
+
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = format!("{}{path}", self.server()).parse().map_err(ClientError::Path)?;
+        *request.headers_mut() = headers;
+        request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
+        request.headers_mut().extend(self.authorization.clone().map(|key| (AUTHORIZATION, key)));
+        Ok(request)
+    }
+}
+
+/// Reads an answer to its end.
+pub(crate) async fn whole(response: Response<Incoming>) -> Result<ApiResponse, ClientError> {
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.map_err(|error| ClientError::Cut(Box::new(error)))?.to_bytes();
+    Ok(ApiResponse { status: head.status, headers: head.headers, body })
+}
+
+pub(crate) fn refusal(answer: &ApiResponse) -> ClientError {
+    let retry_after = answer.text(RETRY_AFTER.as_str()).and_then(|seconds| seconds.parse().ok());
+    Problem::of(answer.status, retry_after.map(Duration::from_secs), &answer.body).into()
+}
+
+/// A part of a path or of a query.
+pub fn escaped(text: &str) -> impl std::fmt::Display {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
+}

@@ -1,0 +1,157 @@
+//! How an intake is reached.
+
+use std::time::Duration;
+
+use http::{HeaderValue, Uri};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::{Client as HttpClient, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+use thiserror::Error;
+
+use crate::client::Client;
+use crate::retries::Retries;
+
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+const USER_AGENT: &str = concat!("dripfeed-client/", env!("CARGO_PKG_VERSION"));
+
+/// Why a client can't be made.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    #[error("`{0}` is not a server URL: write it like http://127.0.0.1:7180")]
+    Server(String),
+    #[error("the key contains invalid characters")]
+    Key,
+    #[error("the user agent contains invalid characters")]
+    UserAgent,
+    #[error("{0}")]
+    Certificates(String),
+}
+
+/// See [`Client::builder`].
+#[must_use]
+pub struct ClientBuilder {
+    server: String,
+    key: Option<String>,
+    /// PEM.
+    certificates: Option<Vec<u8>>,
+    user_agent: String,
+    retries: Retries,
+}
+
+impl Client {
+    /// An intake that wants no key, with the usual retries.
+    ///
+    /// # Errors
+    /// When it isn't a URL.
+    pub fn new(server: impl Into<String>) -> Result<Self, BuildError> {
+        Self::builder(server).build()
+    }
+
+    /// `server`: such as `http://127.0.0.1:7180`.
+    pub fn builder(server: impl Into<String>) -> ClientBuilder {
+        ClientBuilder {
+            server: server.into(),
+            key: None,
+            certificates: None,
+            user_agent: USER_AGENT.to_owned(),
+            retries: Retries::default(),
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// The key of the caller, sent as `Authorization: Bearer …`.
+    pub fn key(self, key: impl Into<String>) -> Self {
+        Self { key: Some(key.into()), ..self }
+    }
+
+    /// Certificate authorities to trust instead of the public ones, as PEM.
+    pub fn certificates(self, pem: impl Into<Vec<u8>>) -> Self {
+        Self { certificates: Some(pem.into()), ..self }
+    }
+
+    /// `User-Agent` of its requests.
+    pub fn user_agent(self, user_agent: impl Into<String>) -> Self {
+        Self { user_agent: user_agent.into(), ..self }
+    }
+
+    pub fn retries(self, retries: Retries) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// # Errors
+    /// When a part of it can't be used.
+    pub fn build(self) -> Result<Client, BuildError> {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIME));
+        let tls = HttpsConnectorBuilder::new();
+        let tls = match self.certificates.as_deref().map(root_certificates).transpose()? {
+            None => tls.with_webpki_roots(),
+            Some(roots) => {
+                tls.with_tls_config(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+            }
+        };
+        let https = tls.https_or_http().enable_http1().wrap_connector(tcp);
+        Ok(Client {
+            http: HttpClient::builder(TokioExecutor::new()).build(https),
+            server: server(&self.server)?.into(),
+            authorization: self.key.as_deref().map(authorization).transpose()?,
+            user_agent: HeaderValue::try_from(self.user_agent).map_err(|_| BuildError::UserAgent)?,
+            retries: self.retries,
+        })
+    }
+}
+
+/// The URL without a slash at its end.
+fn server(text: &str) -> Result<String, BuildError> {
+    let bad = || BuildError::Server(text.to_owned());
+    let url: Uri = text.parse().map_err(|_| bad())?;
+    if !matches!(url.scheme_str(), Some("http" | "https")) || url.host().is_none() || url.query().is_some() {
+        return Err(bad());
+    }
+    Ok(url.to_string().trim_end_matches('/').to_owned())
+}
+
+fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
+    let bearer = HeaderValue::from_str(&format!("Bearer {}", key.trim()));
+    let mut bearer = bearer.map_err(|_| BuildError::Key)?;
+    bearer.set_sensitive(true);
+    Ok(bearer)
+}
+
+fn root_certificates(pem: &[u8]) -> Result<RootCertStore, BuildError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| BuildError::Certificates(error.to_string()))?;
+        roots.add(certificate).map_err(|error| BuildError::Certificates(error.to_string()))?;
+    }
+    if roots.is_empty() { Err(BuildError::Certificates("no PEM block found".to_owned())) } else { Ok(roots) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_url_of_http() {
+        assert_eq!(server("http://127.0.0.1:7180/").as_deref(), Ok("http://127.0.0.1:7180"));
+        assert_eq!(server("https://example.com/queue/").as_deref(), Ok("https://example.com/queue"));
+        for text in ["", "127.0.0.1:7180", "ftp://example.com", "http://", "/v1", "http://example.com/?a=b"] {
+            assert_eq!(server(text), Err(BuildError::Server(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_reported() {
+        let client = || Client::builder("http://127.0.0.1:7180");
+        assert_eq!(client().key("a\nb").build().err(), Some(BuildError::Key));
+        assert!(matches!(client().certificates("none").build().err(), Some(BuildError::Certificates(_))));
+        assert!(client().key(" secret\n").build().is_ok_and(|client| !format!("{client:?}").contains("secret")));
+    }
+}

@@ -1,0 +1,77 @@
+//! Why a call has failed, and whether to try it again.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::new_job::BadOption;
+use crate::problem::Problem;
+
+/// `Send + Sync + 'static`, so it fits a `tower` service's `BoxError`, and has what a retry policy asks for.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    #[error("can't connect to {server}: is the intake running?")]
+    Unreachable { server: String, source: Box<dyn StdError + Send + Sync> },
+    #[error("the response was cut off")]
+    Cut(#[source] Box<dyn StdError + Send + Sync>),
+    #[error("no answer within {0:?}")]
+    Silent(Duration),
+    #[error("unexpected response: is it a dripfeed intake?")]
+    Unexpected(#[source] serde_json::Error),
+    #[error("the path can't be part of a URL")]
+    Path(#[source] http::uri::InvalidUri),
+    #[error(transparent)]
+    Option(#[from] BadOption),
+    #[error("{0}")]
+    Refused(Box<Problem>),
+}
+
+impl ClientError {
+    /// Whether the same call may succeed later: it was refused for now, or there was no answer. In the second case it
+    /// may have been carried out, which is harmless for a job with an idempotency key.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Refused(problem) => problem.is_retryable(),
+            _ => !self.is_answered(),
+        }
+    }
+
+    /// How long to wait before the next try, where the intake has said so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.problem()?.retry_after
+    }
+
+    /// The refusal, if it is one.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Problem> {
+        if let Self::Refused(problem) = self { Some(problem) } else { None }
+    }
+
+    /// False: whether the call was carried out isn't known.
+    pub(crate) const fn is_answered(&self) -> bool {
+        !matches!(self, Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_))
+    }
+}
+
+impl From<Problem> for ClientError {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(Box::new(problem))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_fits_a_box_of_towers() {
+        fn boxed<E: Into<Box<dyn StdError + Send + Sync + 'static>>>(error: E) -> String {
+            error.into().to_string()
+        }
+        assert_eq!(boxed(ClientError::Silent(Duration::from_secs(1))), "no answer within 1s");
+    }
+}

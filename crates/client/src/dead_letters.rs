@@ -1,0 +1,53 @@
+//! Jobs that can't be delivered, and their return to the bucket.
+
+use bytes::Bytes;
+use dripfeed_job::{BucketName, JobId};
+use http::{HeaderMap, Method};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::client::Client;
+use crate::client_error::ClientError;
+use crate::job_status::JobOutcome;
+use crate::receipt::Receipt;
+
+/// A job that couldn't be delivered.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct DeadLetter {
+    pub id: JobId,
+    pub accepted_at: String,
+    pub died_at: String,
+    pub caller: Option<String>,
+    pub outcome: JobOutcome,
+    /// All else that the API shows of it: for keys with the scope `inspect` also payload, path and headers.
+    #[serde(flatten)]
+    pub more: Map<String, Json>,
+}
+
+impl Client {
+    /// The oldest dead letters of a bucket, up to `most`. [`Client::list`] has filters, and pages.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn dead_letters(&self, bucket: &BucketName, most: usize) -> Result<Vec<DeadLetter>, ClientError> {
+        let path = format!("/v1/buckets/{bucket}/dead");
+        let (mut pages, mut letters) = (self.list(&path, &[], most), Vec::new());
+        while let Some(page) = pages.next().await? {
+            for letter in page {
+                letters.push(serde_json::from_value(letter).map_err(ClientError::Unexpected)?);
+            }
+        }
+        Ok(letters)
+    }
+
+    /// Submits a dead letter again, as a new job. Not repeated after an unknown outcome: the letter may be a job again.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn replay(&self, bucket: &BucketName, id: JobId) -> Result<Receipt, ClientError> {
+        let path = format!("/v1/buckets/{bucket}/dead/{id}/replay");
+        let call = |time| self.call_within(time, Method::POST, &path, HeaderMap::new(), Bytes::new());
+        self.retries.run(ClientError::is_answered, call).await?.json()
+    }
+}

@@ -1,0 +1,65 @@
+//! The client of [dripfeed](https://docs.rs/dripfeed), an HTTP job queue: pushes jobs, one at a time or many, and looks
+//! at how they ended. `dripfeed` itself calls intakes with it.
+//!
+//! A call that is refused for now, or isn't answered, is tried again within [`Retries`]: after what the intake says in
+//! `Retry-After`, else after a backoff. A job keeps one idempotency key over all tries, so it is stored once.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use dripfeed_client::{Client, NewJob, Retries};
+//! use serde_json::json;
+//!
+//! # async fn push() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::builder("http://127.0.0.1:7180").retries(Retries::within(Duration::from_secs(30))).build()?;
+//! let bucket = "tigerfeeding".parse()?;
+//! let receipt = client.push(&bucket, &NewJob::json(&json!({"tiger": 1}))?.delay(Duration::from_secs(5))).await?;
+//! let job = client.wait(&bucket, receipt.id, Duration::from_secs(60)).await?;
+//! println!("{} is {}", job.id, job.state);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Architecture invariant:** of the API it knows what a caller needs. All else goes by path: [`Client::get`],
+//! [`Client::call`].
+
+mod backoff;
+mod batch;
+mod batch_item;
+mod byte_stream;
+mod call;
+mod client;
+mod client_builder;
+mod client_error;
+mod dead_letters;
+mod job_status;
+mod new_job;
+mod pages;
+mod problem;
+mod push;
+mod push_many;
+mod receipt;
+mod retries;
+mod sent_batch;
+mod wait;
+
+pub use dripfeed_job::options::OptionName;
+pub use dripfeed_job::{BucketName, Ending, JobId, JobState, Priority};
+
+pub use crate::batch::BatchSender;
+pub use crate::batch_item::BatchItem;
+pub use crate::byte_stream::ByteStream;
+pub use crate::call::{ApiResponse, escaped};
+pub use crate::client::Client;
+pub use crate::client_builder::{BuildError, ClientBuilder};
+pub use crate::client_error::ClientError;
+pub use crate::dead_letters::DeadLetter;
+pub use crate::job_status::{JobOutcome, JobStatus};
+pub use crate::new_job::{BadOption, NewJob};
+pub use crate::pages::Pages;
+pub use crate::problem::Problem;
+pub use crate::push::{PushAnswer, UpstreamResponse};
+pub use crate::push_many::{BATCH_BYTES, BATCH_ITEMS};
+pub use crate::receipt::Receipt;
+pub use crate::retries::Retries;
+pub use crate::sent_batch::{ItemResult, SentBatch};

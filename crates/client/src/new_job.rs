@@ -1,0 +1,192 @@
+//! A job to push: its payload and its options.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use dripfeed_job::options::OptionName;
+use dripfeed_job::{Priority, duration};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
+use thiserror::Error;
+
+/// A job to push. Which values an option takes is the intake's to say; all that it finds wrong come in one problem.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewJob {
+    pub(crate) body: Bytes,
+    pub(crate) content_type: Option<String>,
+    pub(crate) options: Vec<(OptionName, String)>,
+    pub(crate) forward: Vec<(String, String)>,
+}
+
+/// What can't be sent.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadOption {
+    #[error("invalid value of {0}: use visible ASCII characters")]
+    Value(String),
+    #[error("`{0}` is not a header name")]
+    HeaderName(String),
+}
+
+impl NewJob {
+    /// Any payload.
+    #[must_use]
+    pub fn new(body: impl Into<Bytes>) -> Self {
+        Self { body: body.into(), ..Self::default() }
+    }
+
+    /// JSON.
+    ///
+    /// # Errors
+    /// When it can't be written as JSON.
+    pub fn json(body: &(impl Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
+        Ok(Self::new(serde_json::to_vec(body)?).content_type("application/json"))
+    }
+
+    /// For the upstream.
+    #[must_use]
+    pub fn content_type(self, content_type: impl Into<String>) -> Self {
+        Self { content_type: Some(content_type.into()), ..self }
+    }
+
+    /// At most one job per key. Without one, each push makes its key.
+    #[must_use]
+    pub fn idempotency_key(self, key: impl Into<String>) -> Self {
+        self.option(OptionName::IdempotencyKey, key)
+    }
+
+    /// Delay of the first attempt.
+    #[must_use]
+    pub fn delay(self, delay: Duration) -> Self {
+        self.option(OptionName::Delay, duration::show(delay))
+    }
+
+    /// The earliest time of the first attempt, RFC 3339.
+    #[must_use]
+    pub fn not_before(self, time: impl Into<String>) -> Self {
+        self.option(OptionName::NotBefore, time)
+    }
+
+    /// The job expires if no attempt has started by then.
+    #[must_use]
+    pub fn expires_in(self, time: Duration) -> Self {
+        self.option(OptionName::ExpiresIn, duration::show(time))
+    }
+
+    /// HTTP method, instead of the bucket's.
+    #[must_use]
+    pub fn method(self, method: impl Into<String>) -> Self {
+        self.option(OptionName::Method, method)
+    }
+
+    /// Path below the bucket's upstream.
+    #[must_use]
+    pub fn path(self, path: impl Into<String>) -> Self {
+        self.option(OptionName::Path, path)
+    }
+
+    /// Of the jobs that wait, those of a higher priority are called first.
+    #[must_use]
+    pub fn priority(self, priority: Priority) -> Self {
+        self.option(OptionName::Priority, priority.as_str())
+    }
+
+    /// The group whose turn it waits for.
+    #[must_use]
+    pub fn group(self, group: impl Into<String>) -> Self {
+        self.option(OptionName::Group, group)
+    }
+
+    /// Retries after the first attempt.
+    #[must_use]
+    pub fn retries(self, retries: u32) -> Self {
+        self.option(OptionName::Retries, retries.to_string())
+    }
+
+    /// Timeout of one attempt.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.option(OptionName::Timeout, duration::show(timeout))
+    }
+
+    /// Any option, in place of an earlier value of it.
+    #[must_use]
+    pub fn option(mut self, option: OptionName, value: impl Into<String>) -> Self {
+        self.options.retain(|(known, _)| *known != option);
+        self.options.push((option, value.into()));
+        self
+    }
+
+    /// A header for the upstream.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.forward.push((name.into(), value.into()));
+        self
+    }
+
+    /// With a random idempotency key, unless it has one.
+    pub(crate) fn keyed(self) -> Self {
+        let has_key = self.options.iter().any(|(option, _)| *option == OptionName::IdempotencyKey);
+        if has_key { self } else { self.idempotency_key(random_key()) }
+    }
+
+    /// As headers of a single submission.
+    pub(crate) fn headers(&self) -> Result<HeaderMap, BadOption> {
+        let mut headers = HeaderMap::new();
+        if let Some(content_type) = &self.content_type {
+            headers.insert(CONTENT_TYPE, value("the content type", content_type)?);
+        }
+        for (option, text) in &self.options {
+            headers.insert(HeaderName::from_static(option.header()), value(option.header(), text)?);
+        }
+        for (name, text) in &self.forward {
+            let header = format!("dripfeed-forward-{name}").parse::<HeaderName>();
+            let header = header.map_err(|_| BadOption::HeaderName(name.clone()))?;
+            headers.append(header, value(name, text)?);
+        }
+        Ok(headers)
+    }
+}
+
+fn value(name: &str, text: &str) -> Result<HeaderValue, BadOption> {
+    HeaderValue::from_str(text).map_err(|_| BadOption::Value(name.to_owned()))
+}
+
+/// Of 128 random bits.
+fn random_key() -> String {
+    let mut bytes = [0; 16];
+    // A system without randomness is no reason to push nothing.
+    getrandom::fill(&mut bytes).unwrap_or_else(|_| fastrand::fill(&mut bytes));
+    format!("{:032x}", u128::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[test]
+    fn options_are_headers() {
+        let job = NewJob::json(&1).unwrap().delay(Duration::from_millis(1500)).header("X-A", "1").idempotency_key("k");
+        let headers = job.delay(Duration::from_secs(90)).keyed().headers().unwrap();
+        let shown: Vec<_> =
+            headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
+        assert_eq!(shown.len(), 4, "{shown:?}");
+        for header in ["content-type: application/json", "idempotency-key: k", "dripfeed-delay: 1m 30s"] {
+            assert!(shown.iter().any(|shown| shown == header), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_header_can_carry_is_refused() {
+        assert_eq!(NewJob::new("").path("a\nb").headers(), Err(BadOption::Value("dripfeed-path".to_owned())));
+        assert_eq!(NewJob::new("").header("a b", "1").headers(), Err(BadOption::HeaderName("a b".to_owned())));
+    }
+
+    #[test]
+    fn each_job_has_another_key() {
+        let key = || NewJob::new("").keyed().options;
+        assert_ne!(key(), key());
+    }
+}

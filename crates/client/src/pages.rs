@@ -1,0 +1,53 @@
+//! Lists, page by page.
+
+use serde_json::Value as Json;
+
+use crate::call::escaped;
+use crate::client::Client;
+use crate::client_error::ClientError;
+
+const LARGEST_PAGE: usize = 1000;
+
+/// The pages of a list, read one at a time: a list may exceed the memory.
+#[derive(Clone, Debug)]
+pub struct Pages<'a> {
+    client: &'a Client,
+    path: &'a str,
+    filters: &'a [(&'a str, String)],
+    /// The most items that are still wanted.
+    left: usize,
+    /// The cursor of the next page, which the first one doesn't have; None: that was the last.
+    from: Option<Option<String>>,
+}
+
+impl Client {
+    /// A list, such as `/v1/buckets/tigerfeeding/jobs` with `[("state", "parked")]`, up to `most` items.
+    #[must_use]
+    pub const fn list<'a>(&'a self, path: &'a str, filters: &'a [(&'a str, String)], most: usize) -> Pages<'a> {
+        Pages { client: self, path, filters, left: most, from: Some(None) }
+    }
+}
+
+impl Pages<'_> {
+    /// The next page; None at the end.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered.
+    pub async fn next(&mut self) -> Result<Option<Vec<Json>>, ClientError> {
+        let Some(cursor) = self.from.take().filter(|_| self.left > 0) else { return Ok(None) };
+        let mut query: Vec<_> = self.filters.iter().map(|(name, value)| (*name, value.clone())).collect();
+        query.push(("limit", self.left.min(LARGEST_PAGE).to_string()));
+        query.extend(cursor.map(|cursor| ("cursor", cursor)));
+        let mut page = self.client.get(&format!("{}?{}", self.path, encoded(&query))).await?;
+        let Json::Array(items) = page["items"].take() else { return Ok(None) };
+        self.left = self.left.saturating_sub(items.len());
+        if let Json::String(next) = page["next"].take() {
+            self.from = Some(Some(next));
+        }
+        Ok(Some(items))
+    }
+}
+
+fn encoded(query: &[(&str, String)]) -> String {
+    query.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect::<Vec<_>>().join("&")
+}

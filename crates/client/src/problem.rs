@@ -1,0 +1,56 @@
+//! A refusal, as RFC 9457 writes it.
+
+use std::fmt;
+use std::time::Duration;
+
+use dripfeed_job::duration;
+use http::StatusCode;
+use serde_json::Value as Json;
+
+/// Why an intake refused a call, or an item of a batch.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub status: StatusCode,
+    /// Such as `bucket_full`; empty for what isn't a problem of dripfeed's, such as an answer of a proxy.
+    pub code: String,
+    /// When to retry: exact where the problem has it, else by `Retry-After`.
+    pub retry_after: Option<Duration>,
+    /// As it came.
+    pub document: Json,
+}
+
+impl Problem {
+    /// Reads a refusal; also one of a proxy before the server.
+    pub(crate) fn of(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Self {
+        let document: Json = serde_json::from_slice(body).unwrap_or_default();
+        let problem = Self::of_document(status, document);
+        Self { retry_after: problem.retry_after.or(retry_after), ..problem }
+    }
+
+    pub(crate) fn of_document(status: StatusCode, document: Json) -> Self {
+        let code = document["code"].as_str().unwrap_or_default().to_owned();
+        let retry_after = document["retry_after_ms"].as_u64().map(Duration::from_millis);
+        Self { status, code, retry_after, document }
+    }
+
+    /// Whether the same request may succeed a little later.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.status.as_u16(), 429 | 502..=504 | 507) && self.document["retryable"] != Json::Bool(false)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |member: &str| self.document[member].as_str().unwrap_or_default();
+        match (text("title"), text("detail")) {
+            ("", _) => write!(f, "the server answered {}", self.status)?,
+            (title, "") => write!(f, "{title} ({})", self.code)?,
+            (title, detail) => write!(f, "{title}: {detail} ({})", self.code)?,
+        }
+        match self.retry_after {
+            Some(wait) => write!(f, "; retry in {}", duration::show(wait)),
+            None => Ok(()),
+        }
+    }
+}

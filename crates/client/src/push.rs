@@ -1,0 +1,103 @@
+//! One job.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use dripfeed_job::{BucketName, JobId};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+
+use crate::call::ApiResponse;
+use crate::client::Client;
+use crate::client_error::ClientError;
+use crate::new_job::NewJob;
+use crate::receipt::Receipt;
+
+/// What an intake waits at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// What came of a job that was waited for.
+#[derive(Clone, Debug)]
+pub enum PushAnswer {
+    /// It was delivered.
+    Delivered(UpstreamResponse),
+    /// It is stored, and not delivered yet; or it ended otherwise, which [`Client::job`] shows.
+    Accepted(Receipt),
+}
+
+/// The upstream's answer to a delivered job.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UpstreamResponse {
+    pub id: Option<JobId>,
+    pub status: Option<u16>,
+    pub content_type: Option<String>,
+    pub body: Bytes,
+    /// It was longer than what the bucket stores.
+    pub truncated: bool,
+}
+
+impl Client {
+    /// Submits a job. With retries it has an idempotency key: a random one, unless it brings one.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered to the end.
+    pub async fn push(&self, bucket: &BucketName, job: &NewJob) -> Result<Receipt, ClientError> {
+        let job = self.to_send(job);
+        self.submit(bucket, job.headers()?, &job.body, Duration::ZERO).await?.json()
+    }
+
+    /// As [`Client::push`], and waits for the upstream's answer: whole seconds, 60 at most.
+    ///
+    /// # Errors
+    /// When it is refused or unanswered to the end. That the wait is over, or the job dead, is no error.
+    pub async fn push_and_wait(
+        &self,
+        bucket: &BucketName,
+        job: &NewJob,
+        wait: Duration,
+    ) -> Result<PushAnswer, ClientError> {
+        let job = self.to_send(job);
+        let mut headers = job.headers()?;
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let prefer = HeaderValue::try_from(format!("wait={seconds}")).ok();
+        headers.extend(prefer.map(|prefer| (HeaderName::from_static("prefer"), prefer)));
+        let answer = self.submit(bucket, headers, &job.body, wait.min(LONGEST_WAIT)).await?;
+        if answer.status == StatusCode::OK {
+            return Ok(PushAnswer::Delivered(UpstreamResponse::of(answer)));
+        }
+        answer.json().map(PushAnswer::Accepted)
+    }
+
+    /// A job that is sent once needs no key, which the bucket would have to remember.
+    pub(crate) fn to_send(&self, job: &NewJob) -> NewJob {
+        let job = job.clone();
+        if self.retries.are_on() { job.keyed() } else { job }
+    }
+
+    /// A try may take `wait` longer than the time for retries: else none that waits would get its answer.
+    async fn submit(
+        &self,
+        bucket: &BucketName,
+        headers: HeaderMap,
+        body: &Bytes,
+        wait: Duration,
+    ) -> Result<ApiResponse, ClientError> {
+        let path = format!("/v1/buckets/{bucket}/jobs");
+        let call = |time: Duration| {
+            self.call_within(time.saturating_add(wait), Method::POST, &path, headers.clone(), body.clone())
+        };
+        self.retries.run(|_| true, call).await
+    }
+}
+
+impl UpstreamResponse {
+    fn of(answer: ApiResponse) -> Self {
+        Self {
+            id: answer.text("dripfeed-job-id").and_then(|id| id.parse().ok()),
+            status: answer.text("dripfeed-upstream-status").and_then(|status| status.parse().ok()),
+            content_type: answer.text("content-type").map(str::to_owned),
+            truncated: answer.headers.contains_key("dripfeed-truncated"),
+            body: answer.body,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How often a call is tried, and for how long.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::backoff::backoff;
+use crate::client_error::ClientError;
+
+/// Timeout of a whole response; above the longest `Prefer: wait`.
+pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(90);
+
+/// Bounds of the tries of one call: no try begins, and none is waited for, after `within`. What would have to wait
+/// longer returns its last error at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retries {
+    within: Duration,
+    tries: u32,
+}
+
+impl Retries {
+    /// One try.
+    pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1 };
+
+    /// As many as there is time for; without any, one.
+    #[must_use]
+    pub const fn within(time: Duration) -> Self {
+        if time.is_zero() { Self::NONE } else { Self { within: time, tries: u32::MAX } }
+    }
+
+    /// No more than this many tries, the first one included.
+    #[must_use]
+    pub const fn at_most(self, tries: u32) -> Self {
+        Self { tries: if tries == 0 { 1 } else { tries }, ..self }
+    }
+
+    /// The time for all tries.
+    #[must_use]
+    pub const fn time(&self) -> Duration {
+        self.within
+    }
+
+    pub(crate) fn are_on(self) -> bool {
+        self.tries > 1
+    }
+
+    /// Whether there may be another try, after `failures` and that wait.
+    pub(crate) fn allow(self, failures: u32, begun: Instant, wait: Duration) -> bool {
+        failures < self.tries && begun.elapsed().saturating_add(wait) < self.within
+    }
+
+    /// Calls until it succeeds, or no further try makes sense. `call` is given the time that it may take; `may_repeat`
+    /// says of which errors another try does no harm.
+    pub(crate) async fn run<T, F: Future<Output = Result<T, ClientError>>>(
+        self,
+        may_repeat: fn(&ClientError) -> bool,
+        call: impl Fn(Duration) -> F,
+    ) -> Result<T, ClientError> {
+        let begun = Instant::now();
+        let mut failures = 0;
+        loop {
+            let left = self.within.saturating_sub(begun.elapsed());
+            let error = match call(left.min(ANSWER_TIME)).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let wait = backoff(error.retry_after(), failures, fastrand::f64());
+            failures += 1;
+            if !self.allow(failures, begun, wait) || !error.is_retryable() || !may_repeat(&error) {
+                return Err(error);
+            }
+            sleep(wait).await;
+        }
+    }
+}
+
+impl Default for Retries {
+    /// A minute, and a hundred tries.
+    fn default() -> Self {
+        Self::within(Duration::from_secs(60)).at_most(100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use http::StatusCode;
+    use serde_json::json;
+
+    use super::*;
+    use crate::problem::Problem;
+
+    fn refused(status: u16, wait_ms: u64) -> ClientError {
+        let status = StatusCode::from_u16(status).unwrap_or_default();
+        Problem::of_document(status, json!({"retry_after_ms": wait_ms})).into()
+    }
+
+    /// How many tries there were.
+    async fn tries(retries: Retries, may_repeat: fn(&ClientError) -> bool, error: fn() -> ClientError) -> u32 {
+        let tries = Cell::new(0);
+        let call = |_| {
+            tries.set(tries.get() + 1);
+            std::future::ready(Err::<(), _>(error()))
+        };
+        assert!(retries.run(may_repeat, call).await.is_err());
+        tries.get()
+    }
+
+    #[tokio::test]
+    async fn tries_are_bounded_by_number_and_time() {
+        let minute = Retries::within(Duration::from_secs(60));
+        assert_eq!(tries(minute.at_most(3), |_| true, || refused(429, 1)).await, 3);
+        assert_eq!(tries(Retries::NONE, |_| true, || refused(429, 1)).await, 1);
+        assert_eq!(tries(minute, |_| true, || refused(429, 60_001)).await, 1);
+        assert!(tries(Retries::within(Duration::from_millis(30)), |_| true, || refused(503, 1)).await > 1);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_succeed_is_not_tried_again() {
+        let minute = Retries::within(Duration::from_secs(60));
+        assert_eq!(tries(minute, |_| true, || refused(422, 1)).await, 1);
+        assert_eq!(tries(minute, ClientError::is_answered, || ClientError::Silent(Duration::ZERO)).await, 1);
+    }
+}
