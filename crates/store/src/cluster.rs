@@ -17,7 +17,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use redis::{FromRedisValue, cluster_routing::Slot};
+use redis::{Value, cluster_routing::Slot};
 use tokio::{sync::watch, time::Instant};
 
 use self::topology::Topology;
@@ -98,11 +98,7 @@ impl Cluster {
         }
     }
 
-    pub(crate) async fn ask<T: FromRedisValue>(
-        self: &Arc<Self>,
-        slot: Option<Slot>,
-        request: Request<'_>,
-    ) -> Result<T, StoreError> {
+    pub(crate) async fn ask(self: &Arc<Self>, slot: Option<Slot>, request: Request<'_>) -> Result<Value, StoreError> {
         let slot = slot.or_else(|| request.key().map(Slot::for_key));
         let until = Instant::now() + PATIENCE;
         let (mut pause, mut redirected) = (FIRST_PAUSE, None);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redis::{Cmd, FromRedisValue, Pipeline};
+use redis::{Cmd, Pipeline, Value};
 
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
@@ -100,7 +100,7 @@ impl Node {
         self.connection.connector().address()
     }
 
-    pub(crate) async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {
+    pub(crate) async fn ask(&self, request: Request<'_>) -> Result<Value, StoreError> {
         let during = request.during();
         let connection = if request.is_large() { &self.large } else { &self.connection };
         match (request, &self.replicated) {
@@ -113,11 +113,7 @@ impl Node {
 }
 
 /// By its hash, and when the server doesn't know it, once more with its source.
-async fn run<T: FromRedisValue>(
-    connection: &Arc<Connection>,
-    during: Operation<'_>,
-    call: &Call<'_>,
-) -> Result<T, StoreError> {
+async fn run(connection: &Arc<Connection>, during: Operation<'_>, call: &Call<'_>) -> Result<Value, StoreError> {
     let deadline = connection.deadline();
     match connection.command(during, call.by_hash(), deadline).await {
         Err(error) if error.code() == Some("NOSCRIPT") => connection.command(during, &call.by_source(), deadline).await,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use redis::{Cmd, FromRedisValue, Pipeline, Value, cmd, pipe};
+use redis::{Cmd, Pipeline, Value, cmd, pipe};
 
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
@@ -63,7 +63,7 @@ impl Replicated {
     }
 
     /// By its hash, and when the server doesn't know it, once more with its source; then waits for those who follow.
-    pub(crate) async fn run<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, StoreError> {
+    pub(crate) async fn run(&self, call: &Call<'_>) -> Result<Value, StoreError> {
         let connection = self.connection_of(call);
         let (during, deadline) = (Operation::ScriptAndWait(call.name()), connection.deadline());
         let handle = connection.handle().await?;
@@ -85,7 +85,7 @@ impl Replicated {
             }
             replies => replies,
         };
-        let (reply, marked, role, mut confirmed): (T, bool, Value, u32) = replies?;
+        let (reply, marked, role, mut confirmed): (Value, bool, Value, u32) = replies?;
         if !marked {
             let mut make = Pipeline::new();
             make.add_command(wait_marker::make(&mark)).ignore().add_command(self.wait_for(asked));

@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use redis::{Cmd, FromRedisValue, Pipeline, cluster_routing::Slot};
+use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_redis_value};
 
 use crate::cluster::Cluster;
 use crate::connect::connector::Connector;
@@ -168,7 +168,7 @@ impl Store {
         if nodes.is_empty() {
             return Err(StoreError::nobody_serves(Request::Command(&ping).during()));
         }
-        let answers = nodes.iter().map(|node| node.ask::<String>(Request::Command(&ping)));
+        let answers = nodes.iter().map(|node| node.ask(Request::Command(&ping)));
         futures::future::try_join_all(answers).await.map(drop)
     }
 
@@ -235,6 +235,12 @@ impl Store {
     }
 
     async fn ask<T: FromRedisValue>(&self, request: Request<'_>) -> Result<T, StoreError> {
+        let reply = self.reply_to(request).await?;
+        from_redis_value(reply).map_err(|error| StoreError::calling(request.during(), error.into()))
+    }
+
+    /// Apart from what is made of it, so that the way to Redis is compiled once, and not for each type.
+    async fn reply_to(&self, request: Request<'_>) -> Result<Value, StoreError> {
         match (&self.destination, &self.inner.backend) {
             (Destination::Node(node), _) | (_, Backend::Server(node)) => node.ask(request).await,
             (Destination::Slot(slot), Backend::Cluster(cluster)) => cluster.ask(Some(*slot), request).await,
