@@ -25,10 +25,16 @@ async fn keys_are_made_followed_and_revoked_in_a_cluster() {
     other.follow().await.expect("the Cluster answers");
     let known = other.run_time_keys()["shop"].clone();
     assert_eq!((&*known.key, known.by.as_str()), (&made, "platform"));
+    let again = NewKey { known: Some(known.version), detail: "again", ..new };
+    assert!(matches!(registry.put(&again).await.expect("the Cluster answers"), PutKey::Done(_)));
+    let late = registry.delete(&known, "platform").await.expect("the Cluster answers");
+    assert_eq!(late, DeleteKey::Changed, "it is another one by now than its caller knows");
+    other.follow().await.expect("the Cluster answers");
+    let known = other.run_time_keys()["shop"].clone();
     assert_eq!(registry.delete(&known, "platform").await.expect("the Cluster answers"), DeleteKey::Done);
     assert_eq!(registry.delete(&known, "platform").await.expect("the Cluster answers"), DeleteKey::Gone);
     other.follow().await.expect("the Cluster answers");
     assert!(other.run_time_keys().is_empty());
     let trail = registry.audit_trail().await.expect("the Cluster answers");
-    assert_eq!(trail.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["delete", "create"]);
+    assert_eq!(trail.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["delete", "change", "create"]);
 }
