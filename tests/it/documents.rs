@@ -1,5 +1,7 @@
 //! What the documents and files of the repository say, tried out.
 
+/// A bucket moves, as the operations guide says.
+mod another_redis;
 /// What the containers of docker-compose.yml would run, run as processes.
 mod compose;
 mod contributing;
