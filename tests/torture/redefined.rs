@@ -1,5 +1,5 @@
-//! A bucket that is created, used and deleted over the API, whoever dies meanwhile: what is asked is asked again until
-//! the answer is known.
+//! A bucket that is created, used and deleted over the API while processes die: what is asked is asked again until the
+//! answer is known.
 
 use std::time::{Duration, Instant};
 
