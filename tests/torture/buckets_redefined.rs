@@ -14,11 +14,12 @@ use futures::future::join_all;
 use crate::redefined::{Redefined, Round};
 use crate::rows::Order;
 
-/// Names that come and go.
+/// Names that come and go, and how often at least.
 const NAMES: usize = 4;
+const LIVES: usize = 4;
 
-/// Beside the load, buckets are created, replaced, used and deleted again and again under a few names, while intakes and
-/// processors die. Each time the upstream is another path, and jobs say which one they were submitted for.
+/// Beside the load, buckets are created, replaced, used and deleted again and again under a few names, while intakes
+/// and processors die. Each time the upstream is another path, and jobs say which one they were submitted for.
 pub async fn run(order: Order) -> Report {
     let upstream = Upstream::willing().await;
     let mut setup = order.setup();
@@ -51,7 +52,7 @@ pub async fn run(order: Order) -> Report {
 async fn redefine(harness: &Harness, upstream: &Upstream, name: usize, over: &AtomicBool) -> Vec<Round> {
     let redefined = Redefined::new(harness, upstream, format!("name-{name}"));
     let mut rounds = Vec::new();
-    while rounds.is_empty() || !over.load(Ordering::SeqCst) {
+    while rounds.len() < LIVES || !over.load(Ordering::SeqCst) {
         rounds.push(redefined.round(rounds.len()).await);
     }
     rounds

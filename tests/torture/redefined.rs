@@ -1,5 +1,5 @@
-//! A bucket that is created, used and deleted over the API, whoever dies meanwhile: what is asked is asked again until
-//! the answer is known.
+//! A bucket that is created, used and deleted over the API while processes die: what is asked is asked again until the
+//! answer is known.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use dripfeed_tests::torture::harness::Harness;
 use dripfeed_tests::torture::process_slot::ProcessSlot;
 use dripfeed_tests::upstream::Upstream;
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Jobs of each round.
 const JOBS: usize = 20;
@@ -38,7 +38,7 @@ impl<'h> Redefined<'h> {
         Self { harness, upstream, name }
     }
 
-    /// Every third one is replaced meanwhile, every other one is purged.
+    /// Every third one is replaced meanwhile, every other one is purged, and half of them last until all know them.
     pub async fn round(&self, number: usize) -> Round {
         let life = format!("{}/{number}", self.name);
         let mut round =
@@ -57,6 +57,9 @@ impl<'h> Redefined<'h> {
         }
         if !round.is_purged {
             round.wrong.extend(self.drained().await);
+        }
+        if number % 4 > 1 {
+            self.is_known().await;
         }
         self.delete(if round.is_purged { "?purge=true" } else { "" }).await;
         self.is_gone(&mut round.wrong).await;
@@ -122,6 +125,26 @@ impl<'h> Redefined<'h> {
             tokio::time::sleep(AGAIN).await;
         }
         Some(format!("jobs of {} are left after {PATIENCE:?}", self.name))
+    }
+
+    /// By all intakes that run: what only asks about a name forgets it sooner than what follows its definition.
+    async fn is_known(&self) {
+        let begun = Instant::now();
+        loop {
+            let mut is_known = true;
+            for client in self.clients() {
+                let listed = client.get("/v1/buckets?limit=1000").await;
+                let names =
+                    listed.ok().filter(|answer| answer.status == 200).map(|answer| answer.json()["items"].clone());
+                let names = names.as_ref().and_then(Value::as_array).into_iter().flatten();
+                is_known &= names.into_iter().any(|bucket| bucket["name"] == self.name.as_str());
+            }
+            if is_known {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{} isn't known everywhere", self.name);
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     /// Gone already: by a try that wasn't answered.

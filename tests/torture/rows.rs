@@ -183,14 +183,14 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "groups_paced",
         about: "own paces: kill -9 a processor, Redis' clock stepped, late replies",
-        short: volume(3000, 4, 800, 1),
+        short: volume(2000, 4, 800, 1),
         long: volume(60_000, 60, 600, 1),
         run: |order| Box::pin(groups_paced::run(order)),
     },
     Row {
         name: "turns_taken",
         about: "turns: kill -9 a processor, Redis' clock stepped, their index deleted",
-        short: volume(2500, 4, 2500, 1),
+        short: volume(1500, 4, 2500, 1),
         long: volume(50_000, 80, 2000, 1),
         run: |order| Box::pin(turns_taken::run(order)),
     },

@@ -125,7 +125,7 @@ const BUGS: &[Bug] = &[
         jobs: 1000,
         faults: 2,
         run: |order| Box::pin(buckets_redefined::run(order)),
-        finding: "was called at",
+        finding: "took a job after it was deleted",
     },
 ];
 
