@@ -200,3 +200,31 @@ async fn a_stopping_intake_is_alive_and_not_ready() {
     assert_eq!(answer.header("connection"), Some("close"));
     assert_eq!(stage.length("b").await, 0);
 }
+
+/// `make clients` generates them, apart from these tests.
+#[test]
+fn generators_of_clients_understand_the_description() {
+    let api = serde_json::to_value(dripfeed_intake::openapi()).unwrap();
+    let schemas = &api["components"]["schemas"];
+    for (path, item) in api["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let is_time = parameter["schema"]["format"] == "date-time";
+                assert!(parameter["in"] != "header" || !is_time, "{method} {path}: {parameter}");
+            }
+            let body = &operation["requestBody"]["content"];
+            assert!(body["*/*"].is_null() || body["application/json"].is_object(), "{method} {path}: {body}");
+        }
+    }
+    for (name, schema) in schemas.as_object().unwrap() {
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            let part = part["$ref"].as_str().and_then(|of| of.rsplit('/').next()).map_or(part, |of| &schemas[of]);
+            assert!(part["oneOf"].is_null(), "{name} is all of several, one of which is a union: {part}");
+        }
+        if name.starts_with("List_") {
+            let items = &schema["properties"]["items"]["items"];
+            assert!(items["$ref"].is_string(), "{name} has items without a name: {items}");
+        }
+    }
+    assert!(schemas["BatchItemResult"]["oneOf"].as_array().unwrap().iter().all(|item| item["$ref"].is_string()));
+}
