@@ -7,6 +7,7 @@ mod clocks;
 mod doctor;
 mod histories;
 mod in_flight;
+mod index;
 mod processes;
 mod rate;
 
