@@ -5,6 +5,7 @@
 mod changes;
 mod clocks;
 mod doctor;
+mod eta;
 mod histories;
 mod in_flight;
 mod index;

@@ -211,7 +211,8 @@ impl<'r> History<'r> {
         match how {
             Leaving::InOrder => self.replicas[at].leave().await.expect("Redis answers"),
             Leaving::Dead => {
-                drop(self.bucket.declare_dead(self.replicas[at].consumer()).await.expect("Redis answers"));
+                let recovered = self.bucket.declare_dead(self.replicas[at].consumer()).await.expect("Redis answers");
+                assert!(recovered.is_some(), "no heart beats alone here");
             }
             Leaving::Forgetful => return self.replicas[at].doubt(),
         }
