@@ -68,3 +68,16 @@ async fn where_nobody_is_bounded_any_more_nobody_who_was_throttled_is_forgotten(
     }
     assert_eq!(count(&more), counts([("a", 1), ("b", 1), ("c", 38)]));
 }
+
+#[tokio::test]
+async fn one_who_came_since_the_last_take_is_not_forgotten_with_the_key_either() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, &[("fair.max_in_flight", json!(1))]).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "a", 3).await;
+    // All that is left is throttled.
+    assert_eq!(count(&take_all(&replica).await), counts([("a", 1)]));
+    flood(&bucket, "b", 1).await;
+    assert_eq!(redis.ask::<u64>("DEL dripfeed:{b}:flows").await, 1);
+    assert_eq!(count(&take_all(&replica).await), counts([("b", 1)]));
+}

@@ -86,7 +86,7 @@ do
       if is_counted then end_bounds(pace_key) end
       return nil
     end
-    flow_state.is_in_force = true
+    flow_state.is_in_force, flow_state.is_take = true, true
     local print = string.sub(redis.sha1hex(text), 1, 8)
     local known = redis.call('HGET', flow_state.hash, 'clock')
     local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
@@ -132,12 +132,10 @@ do
 
     -- At the end of a take.
     function bounds.note_there()
-      local was_in_flows, was_throttled = flow_state.were_there()
-      local in_flows = redis.call('EXISTS', FLOWS) == 1
-      local is_throttled = redis.call('EXISTS', flow_state.throttled) == 1
-      if in_flows == was_in_flows and is_throttled == was_throttled then return end
-      local there = (in_flows and '1' or '0') .. (is_throttled and '1' or '0')
-      redis.call('HSET', flow_state.hash, 'there', there)
+      local noted = redis.call('HMGET', flow_state.hash, 'there', 'came')
+      local there = redis.call('EXISTS', FLOWS) .. redis.call('EXISTS', flow_state.throttled)
+      if there ~= noted[1] then redis.call('HSET', flow_state.hash, 'there', there) end
+      if noted[2] then redis.call('HDEL', flow_state.hash, 'came') end
     end
 
     -- µs until the next one may be called again.

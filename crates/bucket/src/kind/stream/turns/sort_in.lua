@@ -58,7 +58,7 @@ do
   function mark_unsorted(keys)
     forget_runs()
     redis.call('DEL', FLOWS, RANGES, flow_state.throttled)
-    redis.call('HDEL', flow_state.hash, 'there')
+    redis.call('HDEL', flow_state.hash, 'there', 'came')
     redis.call('ZADD', RANGES, 1, '0-0 ' .. last_delivered(keys.jobs) .. ' 0')
     redis.call('ZADD', FLOWS, '-inf', UNSORTED)
   end
