@@ -132,7 +132,9 @@ leak.burst = {burst}
 leak.concurrency = {concurrency}
 leak.max_hold = "{hold}ms"
 leak.default_hold = "20ms"
-fair = {{ by = "group", flows = {{ g0 = {{ rate = "400/s", burst = 20, max_in_flight = 20 }}, g1 = {{ weight = 3 }} }} }}
+fair.by = "group"
+fair.flows.g0 = {{ rate = "400/s", burst = 20, max_in_flight = 20 }}
+fair.flows.g1 = {{ weight = 3 }}
 retry = {{ attempts = {attempts}, first = "20ms", max = "500ms" }}
 keep.most_outcomes = 10000000
 keep.outcomes_bytes = "100GB"
