@@ -140,6 +140,10 @@ torture-selftest: redis ## Plant one bug after the other, and see that the fault
 	cargo build --locked --workspace --features dripfeed/planted-bugs --target-dir $(TARGET)/planted
 	cargo test --locked --workspace --features dripfeed/planted-bugs --target-dir $(TARGET)/planted --test torture -- --selftest $(ARGS)
 
+.PHONY: model-selftest
+model-selftest: redis ## Plant bugs of turns and own paces, and see that the model of these finds each
+	cargo test --locked --workspace --features dripfeed-tests/planted-bugs --target-dir $(TARGET)/planted --test it -- bucket::turns_model::planted --nocapture
+
 # With another seed each time, which it prints; SEED=… runs that one again.
 .PHONY: fuzz-api
 fuzz-api: redis $(SCHEMATHESIS) ## Call the API with generated requests for long: EXAMPLES=2000 for each operation

@@ -17,3 +17,4 @@ mod run_time_settings;
 mod slots;
 mod standby;
 mod take;
+mod turns_model;

@@ -9,3 +9,4 @@ pub(crate) mod list_jobs;
 pub(crate) mod pagination;
 pub(crate) mod served;
 pub(crate) mod slots;
+mod throttled_jobs;

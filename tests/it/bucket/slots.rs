@@ -108,3 +108,26 @@ async fn most_of_all_buckets_is_the_most_of_one() {
     assert_eq!(most, Slots { calls: 40, replicas: 3 });
     assert_eq!(Slots::most_of(Vec::new()).await.expect("Redis answers"), Slots::default());
 }
+
+#[tokio::test]
+async fn jobs_that_wait_for_what_their_own_callers_may_ask_for_no_slot() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, BucketSettings { capacity: 1000, ..buckets::settings("b") }).await;
+    let flows = serde_json::json!({
+        "two": { "max_in_flight": 2 }, "paused": { "paused": true }, "slow": { "rate": "1/h", "burst": 3 },
+    });
+    for caller in ["two", "paused", "slow", "free"] {
+        for _ in 0..10 {
+            submit(&bucket, Submission { caller: Some(caller.to_owned()), ..job("x") }).await;
+        }
+    }
+    assert_eq!(calls(&bucket).await, 40);
+    bucket.apply_overrides(&changed("fair.flows", flows)).await.expect("Redis answers");
+    assert_eq!(calls(&bucket).await, 2 + 3 + 10);
+    // What is in flight has a slot, and nothing else of those three can use one.
+    let replica = join(&bucket, "a").await;
+    assert_eq!(take(&replica, 15).await.len(), 15);
+    assert_eq!(calls(&bucket).await, 15);
+    bucket.apply_overrides(&changed("fair.flows", serde_json::json!({}))).await.expect("Redis answers");
+    assert_eq!(calls(&bucket).await, 40);
+}

@@ -5,8 +5,10 @@
 mod changes;
 mod clocks;
 mod doctor;
+mod eta;
 mod histories;
 mod in_flight;
+mod index;
 mod processes;
 mod rate;
 

@@ -1,5 +1,6 @@
 //! Callers take turns: while jobs of several wait, each gets calls by its weight, whatever the others have queued.
 
+mod credit;
 mod groups;
 mod histories;
 mod index;

@@ -1,7 +1,7 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places, ticks
+-- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places, kind/own_wait, ticks
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in keep.lua  10 notices (zset)  11… once (string), one per idempotency key, then
@@ -15,7 +15,8 @@
 --       11 which planning of its caller this is
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
---       15 number of the fields that each entry has, then their names; then per job:
+--       15 how fast each caller may be called (bounds.lua; '': as its turn comes)
+--       16 number of the fields that each entry has, then their names; then per job:
 --         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
 --         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
 --         its eta), bytes, caller or '', plan of its limits ('': none), how many fields it has besides, the fields'
@@ -46,7 +47,7 @@ local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 15, 8
+local NAMES, WORDS = 16, 8
 local fields = tonumber(ARGV[NAMES])
 -- The names and values of one entry after the other, and how many there are.
 local entry, members = {}, 2 * fields
@@ -63,6 +64,7 @@ rates.look(METER, 'leak', 'accepted', 'refused')
 -- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet. And
 -- whether one with a priority was.
 local places, is_ranked = false, false
+local own_waits = open_own_waits(ARGV[15])
 
 local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
@@ -218,9 +220,11 @@ local function admit(first, last, besides)
   find_places(priority)
   local group = option(last, besides, 'group')
   local ahead = places and places.ahead(group, caller, priority, waiting) or waiting
-  local eta = math.max(wait_for_turn(METER, pace, look, ahead), due and (due - now_ms) * 1000 or 0)
+  local own = own_waits and own_waits.wait(group, caller, priority) or 0
+  local eta = math.max(wait_for_turn(METER, pace, look, ahead), own, due and (due - now_ms) * 1000 or 0)
   if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
   local id = put(last, besides, size, due, deadline or lifetime and now_ms + lifetime)
+  if own_waits then own_waits.add(group, caller, priority) end
   if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
   if verdict then limit_charge(verdict) end
   count_held(caller, 1, size)

@@ -221,7 +221,7 @@ impl RedisBucket {
         call.arg(&paced[..]).arg(&settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
-        call.arg(settings.fair.weights_of_turns()).arg(requests.len()).arg(ticks);
+        call.arg(settings.fair.weights_of_turns()).arg(requests.len()).arg(ticks).arg(&effective.bounds);
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],
             Kind::List => &ELEMENT[..],

@@ -56,7 +56,7 @@ impl Slots {
 
 impl Bucket {
     /// The calls at once that the bucket can use: for what waits, is in flight, or is due within half a minute; at most
-    /// what the rate and `max_in_flight` allow. Of a bucket that may make no call for longer, only what is in flight.
+    /// what the rate and `max_in_flight` allow, and for each caller what its own allow. Of a bucket that may make no call for longer, only what is in flight.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -64,7 +64,8 @@ impl Bucket {
         let census = self.census().await?;
         let effective = self.redis_bucket.effective_settings();
         let leak = &effective.settings.leak;
-        let jobs = callable(&census).min(leak.max_in_flight.unwrap_or(u64::MAX));
+        let throttled = self.redis_bucket.throttled_jobs().await?;
+        let jobs = callable(&census, throttled).min(leak.max_in_flight.unwrap_or(u64::MAX));
         let calls = match census.pace.target.as_ref().filter(|_| jobs > 1) {
             None => jobs,
             Some(target) => {
@@ -87,11 +88,17 @@ impl Bucket {
 
 /// Jobs in flight, and those that can be called soon. What dead replicas hold counts too, so somebody is there to
 /// recover it.
-fn callable(census: &Census) -> u64 {
+///
+/// `throttled`: those that wait for what their own callers may be called.
+fn callable(census: &Census, throttled: u64) -> u64 {
     let pace = &census.pace;
     let stopped = matches!(pace.reason, "paused" | "dead_full" | "outbox_full");
     let waits = pace.throttled_for.unwrap_or_default().max(pace.next_call) > SOON;
-    if stopped || waits { census.in_flight } else { census.in_flight + census.waiting + census.due_soon }
+    if stopped || waits {
+        census.in_flight
+    } else {
+        census.in_flight + census.waiting.saturating_sub(throttled) + census.due_soon
+    }
 }
 
 /// Calls under way at that rate, at least one.

@@ -13,7 +13,7 @@ use crate::settings::Kind;
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
 /// The bug · what is written in the scripts · what stands there instead.
-const IN_SCRIPTS: [(&str, &str, &str); 12] = [
+const IN_SCRIPTS: [(&str, &str, &str); 20] = [
     (
         "ack_before_send",
         "taken[#taken + 1] = { id, entry, failures }",
@@ -47,6 +47,27 @@ const IN_SCRIPTS: [(&str, &str, &str); 12] = [
         "redis.call('XADD', key, '*', unpack(fields))",
         "redis.call('XADD', key, 'MAXLEN', 5, '*', unpack(fields))",
     ),
+    // Of turns and own paces, for the model of these.
+    (
+        "flow_clock_is_the_wall_clock",
+        "tonumber(clock) + math.min(math.max(0, now_us - wall), elapsed)",
+        "tonumber(clock) + math.max(0, now_us - wall)",
+    ),
+    (
+        "flow_clock_runs_once_for_each_replica",
+        "tonumber(clock) + math.min(math.max(0, now_us - wall), elapsed)",
+        "tonumber(clock) + elapsed",
+    ),
+    (
+        "flow_calls_are_free",
+        "flow.bound.calls, state.debt = flow.bound.calls + 1, state.debt + 1",
+        "flow.bound.calls = flow.bound.calls + 1",
+    ),
+    ("flow_calls_forgotten", "state.in_flight = math.max(0, state.in_flight - left[owners[i]])", "state.in_flight = 0"),
+    ("throttled_keep_an_old_turn", "at = begin < before and begin + at - before or math.max(at, begin)", ""),
+    ("weights_ignored", "flow.calls + 1, flow.at + UNIT / flow.weight", "flow.calls + 1, flow.at + UNIT"),
+    ("first_delivery_is_second", "{ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }", "{ 'RETRYCOUNT', 2, 'FORCE', 'JUSTID' }"),
+    ("group_stays_behind", "if last then redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last) end", ""),
 ];
 
 /// Whether this bug is there, which is not in a script.
@@ -109,6 +130,9 @@ mod tests {
             include_str!("../kind/stream/turns/bound_states.lua"),
             include_str!("../schedule/ticks.lua"),
             include_str!("../outbox/outbox.lua"),
+            include_str!("../kind/stream/turns/bounds.lua"),
+            include_str!("../kind/stream/turns/leave_flows.lua"),
+            include_str!("../kind/stream/turns/places.lua"),
             include_str!("../kind/stream/jobs.lua"),
             include_str!("../kind/stream/held.lua"),
             include_str!("../deliver/settle.lua"),

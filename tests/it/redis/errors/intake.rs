@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 38] = [
+pub const SCRIPTS: [&str; 39] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -52,10 +52,11 @@ pub const SCRIPTS: [&str; 38] = [
     "show_schedules",
     "start_replay",
     "switch_schedule",
+    "throttled_jobs",
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 33] = [
+const CALLS: [(&str, &str); 34] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -64,6 +65,7 @@ const CALLS: [(&str, &str); 33] = [
     ("cancel_many", "POST /v1/buckets/other/jobs/cancel {\"state\": \"waiting\"}"),
     ("census", "GET /v1/buckets/b"),
     ("flows", "GET /v1/buckets/b/flows"),
+    ("throttled_jobs", "GET /v1/scale?bucket=b"),
     ("outcomes", "GET /v1/buckets/b/outcomes"),
     ("report", "GET /v1/buckets/b/report?window=1h"),
     ("list_history", "GET /v1/buckets/b/history"),
@@ -96,6 +98,7 @@ const BUCKETS: &str = r#"
 capacity = 100000
 [buckets]
 b.upstream = "http://127.0.0.1:1/"
+b.fair.max_in_flight = 100000
 other.upstream = "http://127.0.0.1:1/"
 list = { upstream = "http://127.0.0.1:1/", kind = "list" }
 [define]

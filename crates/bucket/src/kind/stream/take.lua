@@ -1,6 +1,6 @@
 -- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
 -- time has not come is parked on the way.
--- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/by_turns
+-- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/flow_state, kind/sort_in, kind/give, kind/by_turns
 
 -- All else stays inside: a script has no room for more than 200 names.
 local count_in_flight, hand_out
@@ -157,6 +157,7 @@ do
       if not bounds.count(keys.jobs, consumers) then return taken, expired, 0 end
       bounds.bring_back()
     end
+    if flow_state.has_lost then mark_unsorted(keys) end
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want
@@ -183,6 +184,7 @@ do
         is_all = false
       end
     end
+    if bounds then bounds.note_there() end
     if not is_all then return taken, expired, 0 end
     return taken, expired, math.min(next_due(), bounds and bounds.next_us() or math.huge), true
   end

@@ -1,11 +1,8 @@
 -- Stream kind: how many calls come before that of a job that is admitted.
--- needs: now, kind/flows
+-- needs: now, kind/flows, kind/count_waiting
 
 local count_ahead
 do
-  -- Of how many ranges the jobs are added up: where there are more, they are taken to be as long.
-  local RANGES_LOOKED_AT = 100
-
   -- As they were when the script began: flows of each rank, and jobs that wait before all of a rank; and what callers
   -- have in the bucket.
   local flows_of, jobs_before, held = {}, {}, {}
@@ -18,18 +15,6 @@ do
       flows_of[rank] = redis.call('ZCOUNT', FLOWS, from, to)
     end
     return flows_of[rank]
-  end
-
-  -- Jobs that wait in the flows of these numbers.
-  local function count_waiting(first, last)
-    local from, to = whole(2 * first), whole(2 * last + 1)
-    local ranges, jobs = redis.call('ZRANGE', RANGES, from, to, 'BYSCORE', 'LIMIT', 0, RANGES_LOOKED_AT), 0
-    for _, range in ipairs(ranges) do
-      local _, _, of_range = read_range(range)
-      jobs = jobs + tonumber(of_range or 0)
-    end
-    if #ranges < RANGES_LOOKED_AT then return jobs end
-    return math.ceil(jobs * redis.call('ZCOUNT', RANGES, from, to) / #ranges)
   end
 
   -- Numbers of normal flows come first, then those of high ones, then those of low ones.

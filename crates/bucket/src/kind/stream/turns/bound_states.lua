@@ -94,16 +94,12 @@ function flow_state.open_states(settings, clock, lost, undrained)
     return clock + math.ceil(math.max(0, state.debt + 1 - limits.burst) * limits.period / limits.limit)
   end
 
-  local function rank_of(flow)
-    return math.floor((flow.number - 1) / flow_state.numbers)
-  end
-
   -- A flow that may not be called any more; beside those in the line, which may.
   function states.put_out(flow, line)
-    local state, rank, first = flow.bound.state, rank_of(flow), flow.at
+    local state, rank, first = flow.bound.state, flow_state.rank_of(flow), flow.at
     throttled[#throttled + 1], throttled[#throttled + 2] = whole(opens_at(flow.bound)), flow.name
     for _, other in ipairs(line) do
-      if rank_of(other) == rank then first = math.min(first, other.at) end
+      if flow_state.rank_of(other) == rank then first = math.min(first, other.at) end
     end
     local out = string.gsub(state.out, ' ' .. rank .. ':[^ ]+', '')
     state.out = out .. string.format(' %d:%.17g:%.17g', rank, flow.at, first)

@@ -33,8 +33,19 @@ do
     return #due
   end
 
+  -- Whether somebody deleted one of these keys, where they were there at the end of the last take: those who were in it
+  -- would be called no more.
+  local function has_lost(were_in_flows, were_throttled)
+    local keys = {}
+    if were_in_flows then keys[1] = FLOWS end
+    if were_throttled then keys[#keys + 1] = flow_state.throttled end
+    return #keys > 0 and redis.call('EXISTS', unpack(keys)) < #keys
+  end
+
   -- No such setting is in force: all flows come back, some in each take.
   local function end_bounds(pace_key)
+    local _, were_throttled = flow_state.were_there()
+    flow_state.has_lost = has_lost(false, were_throttled)
     if bring_back('+inf', BACK_AT_END) == BACK_AT_END then return end
     redis.call('DEL', flow_state.hash)
     redis.call('HDEL', pace_key, 'flows')
@@ -66,7 +77,7 @@ do
     return read
   end
 
-  -- For a take: { states, count, bring_back, next_us }; nil where nobody is throttled. `pace_key`, `pace`:
+  -- For a take: { states, count, bring_back, note_there, next_us }; nil where nobody is throttled. `pace_key`, `pace`:
   -- as in pace.lua. `text`: the settings as JSON, '' for none: `each`, and of some names `of`, { limit, period in µs,
   -- burst, most at once, paused }, all of which may be missing. `elapsed`, `undrained` in µs, as for the pace.
   function open_bounds(pace_key, pace, text, elapsed, undrained)
@@ -75,7 +86,7 @@ do
       if is_counted then end_bounds(pace_key) end
       return nil
     end
-    flow_state.is_in_force = true
+    flow_state.is_in_force, flow_state.is_take = true, true
     local print = string.sub(redis.sha1hex(text), 1, 8)
     local known = redis.call('HGET', flow_state.hash, 'clock')
     local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
@@ -93,6 +104,7 @@ do
     end
     clock = math.floor(clock)
     redis.call('HSET', flow_state.hash, 'clock', table.concat({ whole(clock), whole(now_us), print, whole(lost) }, ' '))
+    flow_state.has_lost = has_lost(flow_state.were_there())
     local states = flow_state.open_states(cjson.decode(text), clock, lost, undrained)
     local bounds = { states = states }
 
@@ -116,6 +128,14 @@ do
 
     function bounds.bring_back()
       bring_back(whole(clock), BACK_AT_ONCE)
+    end
+
+    -- At the end of a take.
+    function bounds.note_there()
+      local noted = redis.call('HMGET', flow_state.hash, 'there', 'came')
+      local there = redis.call('EXISTS', FLOWS) .. redis.call('EXISTS', flow_state.throttled)
+      if there ~= noted[1] then redis.call('HSET', flow_state.hash, 'there', there) end
+      if noted[2] then redis.call('HDEL', flow_state.hash, 'came') end
     end
 
     -- µs until the next one may be called again.

@@ -1,5 +1,5 @@
 -- Stream kind: hands out what waits in flows, in the order of their virtual times.
--- needs: constants, now, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide, kind/give
+-- needs: constants, now, kind/held, kind/pending, kind/flow_state, kind/flows, kind/begin_again, kind/divide, kind/give
 
 -- Up to `want` jobs in all, of each as many as `bounds` let through, where some are given. Whether that was all that
 -- waits in flows. (What it needs stands inside: Redis makes each function of a script again in each call, and a script
@@ -149,16 +149,30 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     chosen = 0
   end
 
-  -- What was called is charged; a flow that had nothing leaves.
+  -- Of those that still wait, of each rank, the time of the first.
+  local function first_times()
+    local times = {}
+    for _, flow in ipairs(turn.line) do
+      local rank = flow_state.rank_of(flow)
+      times[rank] = math.min(times[rank] or flow.at, flow.at)
+    end
+    return times
+  end
+
+  -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
+  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting.
   local function write_turn()
-    local charged, away, rests = {}, {}, {}
+    local charged, away, rests, first = {}, {}, {}, first_times()
     for _, flow in ipairs(turn.flows) do
       if flow.is_full and range_of_flow(flow, 1) then
         bounds.states.put_out(flow, turn.line)
         away[#away + 1] = flow.name
-      elseif flow.calls > 0 then
+      elseif flow.calls > 0 and not flow.is_out and not flow.is_full then
         charged[#charged + 1] = string.format('%.17g', flow.at)
         charged[#charged + 1] = flow.name
+      elseif flow.calls > 0 and first[flow_state.rank_of(flow)] then
+        local at = math.max(flow.at, first[flow_state.rank_of(flow)])
+        charged[#charged + 1], charged[#charged + 2] = string.format('%.17g', at), flow.name
       elseif flow.is_out or flow.is_full then
         away[#away + 1] = flow.name
       end

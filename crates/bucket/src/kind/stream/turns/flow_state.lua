@@ -5,11 +5,14 @@
 --     clock     `now wall print lost`: µs of a clock that runs no faster than time passes, whatever becomes of the
 --               Redis clock, which said `wall` then; of which settings; since when a caller that nothing is known of
 --               has earned its burst (0: always)
+--     there     of the last take: `1` or `0`, whether anybody was in `flows`, and the same of `throttled`. So it is seen
+--               that somebody deleted one of them;  came: 1 when others came into `flows` since
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
 -- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bound_states.lua).
 -- needs: now
 
+-- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted who waits, or is throttled; others add functions.
 local flow_state = {
   throttled = KEYS[#KEYS - 4], hash = KEYS[#KEYS - 3],
   -- How many numbers the flows of one priority have.
@@ -26,6 +29,23 @@ function flow_state.read(text)
     in_flight = tonumber(in_flight), debt = tonumber(debt), at = tonumber(at), full = tonumber(full),
     waits = waits == '1', out = out,
   }
+end
+
+function flow_state.rank_of(flow)
+  return math.floor((flow.number - 1) / flow_state.numbers)
+end
+
+-- Whether somebody was in `flows` at the end of the last take, or came since; and in `throttled`.
+function flow_state.were_there()
+  local found = redis.call('HMGET', flow_state.hash, 'there', 'came')
+  local there = found[1] or '00'
+  return found[2] or string.sub(there, 1, 1) == '1', string.sub(there, 2, 2) == '1'
+end
+
+-- A take notes at its end who is there.
+function flow_state.note_newcomers()
+  if flow_state.is_take or redis.call('EXISTS', flow_state.hash) == 0 then return end
+  redis.call('HSET', flow_state.hash, 'came', 1)
 end
 
 function flow_state.text(state)

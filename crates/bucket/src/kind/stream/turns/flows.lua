@@ -175,7 +175,10 @@ do
     end
     redis.call('ZADD', RANGES, unpack(ranges))
     names = flow_state.is_in_force and without_throttled(names) or names
-    if #names > 0 then redis.call('ZADD', FLOWS, 'NX', unpack(names)) end
+    if #names > 0 then
+      redis.call('ZADD', FLOWS, 'NX', unpack(names))
+      if flow_state.is_in_force then flow_state.note_newcomers() end
+    end
     runs = {}
   end
 end

@@ -58,6 +58,7 @@ do
   function mark_unsorted(keys)
     forget_runs()
     redis.call('DEL', FLOWS, RANGES, flow_state.throttled)
+    redis.call('HDEL', flow_state.hash, 'there', 'came')
     redis.call('ZADD', RANGES, 1, '0-0 ' .. last_delivered(keys.jobs) .. ' 0')
     redis.call('ZADD', FLOWS, '-inf', UNSORTED)
   end
@@ -68,8 +69,9 @@ do
   function sort_new(keys, flows, not_pending, waiting_again, bytes)
     local read, is_all = sort_in(keys, bytes)
     if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then return is_all, flows end
-    -- Of those that are throttled, what waits is in ranges.
-    if redis.call('ZCARD', flow_state.throttled) > 0 and redis.call('ZCARD', RANGES) > 0 then return is_all, flows end
+    -- Of those that are throttled, what waits is in ranges: unless there were others, too, that somebody deleted.
+    local are_sorted = redis.call('ZCARD', flow_state.throttled) > 0 and redis.call('ZCARD', RANGES) > 0
+    if are_sorted and not flow_state.were_there() then return is_all, flows end
     mark_unsorted(keys)
     return is_all, first_flows(2)
   end

@@ -1,0 +1,54 @@
+-- Counts jobs that wait and can't be called soon, because their callers, or groups, may not be called so fast, or so
+-- often at once. What nobody had to sort yet isn't among them.
+--
+-- needs: constants, now, pace, kind/flow_state, kind/flows, kind/count_waiting
+-- KEYS  1 control (hash), then throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
+-- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once (bounds.lua)
+--       3 µs that are soon
+-- Result  { 'changed', … } | { how many }
+local CONTROL, version, settings, soon = KEYS[1], ARGV[1], cjson.decode(ARGV[2]), tonumber(ARGV[3])
+-- In one call, of those that may be called now, and of those that may not.
+local FLOWS_AT_ONCE = 500
+local changed = control_read(CONTROL, version)
+if changed then return changed end
+
+local clock, wall, lost = string.match(redis.call('HGET', flow_state.hash, 'clock') or '', '^(%d+) (%d+) %x+ (%d+)$')
+clock, lost = clock and clock + math.max(0, now_us - wall), tonumber(lost)
+
+-- By the number of the normal flow: { number, name, jobs that wait at all priorities }.
+local owners, numbers = {}, {}
+for _, key in ipairs({ FLOWS, flow_state.throttled }) do
+  for _, flow in ipairs(redis.call('ZRANGE', key, 0, FLOWS_AT_ONCE - 1)) do
+    local number, name = string.match(flow, '^(%d+) (.*)$')
+    number = tonumber(number)
+    if number and flow ~= UNSORTED then
+      local of = (number - 1) % flow_state.numbers + 1
+      if not owners[of] then
+        owners[of] = { number = of, name = name, waiting = 0 }
+        numbers[#numbers + 1] = whole(of)
+      end
+      owners[of].waiting = owners[of].waiting + count_waiting(number, number)
+    end
+  end
+end
+
+-- How many calls of one may begin soon.
+local function room_of(owner, state)
+  local limits, room = settings.of[owner.name] or settings.each, math.huge
+  if limits.paused then return 0 end
+  if limits.most then room = limits.most - (state and state.in_flight or 0) end
+  if limits.limit then
+    local rate, debt = limits.limit / limits.period, 0
+    if state and clock then debt = math.max(0, state.debt - math.max(0, clock - state.at) * rate) end
+    if not state and clock and lost > 0 then debt = math.max(0, limits.burst - (clock - lost) * rate) end
+    room = math.min(room, math.floor(limits.burst - debt + soon * rate))
+  end
+  return math.max(0, room)
+end
+
+local found, jobs = #numbers > 0 and redis.call('HMGET', flow_state.hash, unpack(numbers)) or {}, 0
+for i, number in ipairs(numbers) do
+  local owner = owners[tonumber(number)]
+  jobs = jobs + math.max(0, owner.waiting - room_of(owner, flow_state.read(found[i] or nil)))
+end
+return { jobs }

@@ -1,0 +1,31 @@
+//! How many jobs wait for what their own callers, or groups, may be called.
+
+use dripfeed_store::Script;
+
+use crate::error::BucketError;
+use crate::inspect::census::SOON;
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
+use crate::script::scripts::STREAM;
+
+static SCRIPT: Script = Script::new("throttled_jobs", STREAM, include_str!("throttled_jobs.lua"));
+
+impl RedisBucket {
+    /// Jobs that can't be called soon, however many processors there are; of the first flows alone. 0 where nobody is
+    /// bounded.
+    pub(super) async fn throttled_jobs(&self) -> Result<u64, BucketError> {
+        if self.effective_settings().bounds.is_empty() {
+            return Ok(0);
+        }
+        let (_, mut reply) = self
+            .run_with_settings("throttled_jobs", WaitFor::Reply, |effective| {
+                let known: Vec<_> = [self.keys.control()].into_iter().chain(self.keys.in_order()).collect();
+                let mut call = SCRIPT.on(&known);
+                // By other settings than a moment ago, nobody may be bounded.
+                let bounds = if effective.bounds.is_empty() { r#"{"each":{},"of":{}}"# } else { &effective.bounds };
+                call.arg(&effective.version).arg(bounds).arg(SOON.as_micros());
+                call
+            })
+            .await?;
+        reply.count()
+    }
+}

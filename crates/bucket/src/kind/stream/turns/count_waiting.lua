@@ -1,0 +1,16 @@
+-- Stream kind: how much waits, of some flows.
+-- needs: now, kind/flows
+
+-- Jobs in the flows of these numbers.
+local function count_waiting(first, last)
+  -- Of how many ranges the jobs are added up: where there are more, they are taken to be as long.
+  local RANGES_LOOKED_AT = 100
+  local from, to = whole(2 * first), whole(2 * last + 1)
+  local ranges, jobs = redis.call('ZRANGE', RANGES, from, to, 'BYSCORE', 'LIMIT', 0, RANGES_LOOKED_AT), 0
+  for _, range in ipairs(ranges) do
+    local _, _, of_range = read_range(range)
+    jobs = jobs + tonumber(of_range or 0)
+  end
+  if #ranges < RANGES_LOOKED_AT then return jobs end
+  return math.ceil(jobs * redis.call('ZCOUNT', RANGES, from, to) / #ranges)
+end

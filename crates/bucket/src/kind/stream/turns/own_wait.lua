@@ -1,0 +1,64 @@
+-- Stream kind: how long a job waits for the rate of its caller, or group, whatever the others have queued.
+-- needs: now, kind/flow_state, kind/flows, kind/count_waiting
+
+-- { wait, add }; nil where nobody has a rate. `text`: what each may, as open_bounds takes it.
+local function open_own_waits(text)
+  if text == '' then return nil end
+  local settings, ORDER = cjson.decode(text), { 1, 0, 2 }
+  -- By whose they are: { number of the normal flow, rate, burst, debt, added by rank }.
+  local known = {}
+
+  -- Calls that haven't drained by now, as in bound_states.lua.
+  local function debt_of(number, rate, burst)
+    local found = redis.call('HMGET', flow_state.hash, 'clock', whole(number))
+    local clock, wall, _, lost = string.match(found[1] or '', '^(%d+) (%d+) (%x+) (%d+)$')
+    if not clock then return 0 end
+    clock, lost = clock + math.max(0, now_us - wall), tonumber(lost)
+    local state = flow_state.read(found[2] or nil)
+    if state then return math.max(0, state.debt - math.max(0, clock - state.at) * rate) end
+    return lost > 0 and math.max(0, burst - (clock - lost) * rate) or 0
+  end
+
+  local function look_at(flow)
+    local limits = settings.of[flow.of] or settings.each
+    if not limits.limit then return nil end
+    local number, rate = (flow.number - 1) % flow_state.numbers + 1, limits.limit / limits.period
+    local own = known[number]
+    if not own then
+      own = { number = number, rate = rate, burst = limits.burst, debt = debt_of(number, rate, limits.burst) }
+      own.waiting, own.added = {}, { [0] = 0, 0, 0 }
+      known[number] = own
+    end
+    return own
+  end
+
+  -- Its jobs in the order of their priorities. What this script has sorted in isn't written yet.
+  local function count_before(own, group, caller, rank)
+    local before = 0
+    for _, of in ipairs(ORDER) do
+      local number = own.number + of * flow_state.numbers
+      own.waiting[of] = own.waiting[of] or count_waiting(number, number)
+      local flow = flow_of(group, caller, of == 1 and 'high' or of == 2 and 'low' or nil)
+      before = before + own.waiting[of] + math.max(flow.jobs, own.added[of])
+      if of == rank then return before end
+    end
+  end
+
+  return {
+    -- µs until the call of one more job.
+    wait = function(group, caller, priority)
+      local flow = flow_of(group, caller, priority)
+      local own = look_at(flow)
+      if not own then return 0 end
+      local calls = own.debt + count_before(own, group, caller, flow.rank) + 1 - own.burst
+      return math.ceil(math.max(0, calls) / own.rate)
+    end,
+
+    -- One was admitted.
+    add = function(group, caller, priority)
+      local flow = flow_of(group, caller, priority)
+      local own = look_at(flow)
+      if own then own.added[flow.rank] = own.added[flow.rank] + 1 end
+    end,
+  }
+end

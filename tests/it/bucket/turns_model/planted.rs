@@ -1,0 +1,36 @@
+//! Each bug is planted in a process of its own, as one process has the same scripts all the time.
+
+use std::env;
+use std::process::Command;
+
+const MODEL: &str = "bucket::turns_model::no_history_breaks_turns_or_own_paces";
+
+/// The bug, and what the model says then.
+const BUGS: [(&str, &str); 8] = [
+    ("flow_clock_is_the_wall_clock", "in a window beyond its rate"),
+    ("flow_clock_runs_once_for_each_replica", "in a window beyond its rate"),
+    ("flow_calls_are_free", "in a window beyond its rate"),
+    ("flow_calls_forgotten", "calls under way of"),
+    ("throttled_keep_an_old_turn", "calls per weight more than"),
+    ("weights_ignored", "calls per weight more than"),
+    ("first_delivery_is_second", "the first delivery of"),
+    ("group_stays_behind", "is handed out twice at once"),
+];
+
+#[test]
+fn each_planted_bug_is_found() {
+    let missed: Vec<_> = BUGS.into_iter().filter(|(bug, finding)| !is_found(bug, finding)).collect();
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}
+
+fn is_found(bug: &str, finding: &str) -> bool {
+    let mut model = Command::new(env::current_exe().expect("this program"));
+    model.args(["--exact", MODEL, "--nocapture"]).env("DRIPFEED_PLANT", bug);
+    // The first failure will do, and it is no regression to be kept.
+    model.env("PROPTEST_CASES", "300").env("PROPTEST_MAX_SHRINK_ITERS", "0");
+    let output = model.output().expect("the model runs");
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    let found = !output.status.success() && text.contains(finding);
+    println!("{bug}: {}", if found { "found" } else { "NOT FOUND" });
+    found
+}

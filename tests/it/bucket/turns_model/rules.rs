@@ -1,0 +1,85 @@
+//! What is set, as the model reads it, and as `PATCH` takes it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+pub const CALLERS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// How fast one may be called, and how many calls may be under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// As text, and per second.
+    pub rate: Option<(&'static str, f64)>,
+    pub burst: u64,
+    pub most: Option<usize>,
+}
+
+impl Bounds {
+    /// Calls in a window: so many per second, and at once.
+    pub fn ceiling(&self) -> Option<(f64, u64)> {
+        self.rate.map(|(_, per_second)| (per_second, self.burst))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub by: &'static str,
+    pub weights: BTreeMap<&'static str, u16>,
+    pub each: Bounds,
+    /// One, what holds for it, and whether it is paused.
+    pub named: Option<(&'static str, Bounds, bool)>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        let each = Bounds { rate: None, burst: 1, most: None };
+        Self { by: "caller", weights: BTreeMap::new(), each, named: None }
+    }
+}
+
+impl Rules {
+    pub fn weight(&self, name: &str) -> f64 {
+        self.weights.get(name).copied().unwrap_or(1).into()
+    }
+
+    pub fn takes_turns(&self) -> bool {
+        self.by != "off"
+    }
+
+    /// None: it may be called as often as its turn comes.
+    pub fn bounds(&self, name: &str) -> Option<Bounds> {
+        let named = self.named.filter(|(named, ..)| *named == name).map(|(_, bounds, _)| Bounds {
+            rate: bounds.rate.or(self.each.rate),
+            most: bounds.most.or(self.each.most),
+            burst: bounds.burst,
+        });
+        self.takes_turns().then(|| named.unwrap_or(self.each))
+    }
+
+    pub fn is_paused(&self, name: &str) -> bool {
+        self.takes_turns() && self.named.is_some_and(|(named, _, paused)| paused && named == name)
+    }
+
+    /// Whether anything of all this is counted.
+    pub fn is_bounded(&self) -> bool {
+        let has = |bounds: Bounds| bounds.rate.is_some() || bounds.most.is_some();
+        self.takes_turns() && (has(self.each) || self.named.is_some_and(|(_, bounds, paused)| paused || has(bounds)))
+    }
+
+    pub fn weights(&self) -> Json {
+        json!(self.weights)
+    }
+
+    pub fn flows(&self) -> Json {
+        let Some((name, bounds, paused)) = self.named else { return json!({}) };
+        let mut flow = json!({ "burst": bounds.burst, "paused": paused });
+        if let Some((rate, _)) = bounds.rate {
+            flow["rate"] = rate.into();
+        }
+        if let Some(most) = bounds.most {
+            flow["max_in_flight"] = most.into();
+        }
+        json!({ name: flow })
+    }
+}

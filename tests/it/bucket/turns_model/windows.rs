@@ -1,0 +1,48 @@
+//! That nobody gets more than its rate and burst let through, in any window.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::ledger::Owner;
+use super::rules::Rules;
+
+/// The calls of each since its rate or its burst was last changed.
+pub struct Windows {
+    begun: Instant,
+    of: BTreeMap<Owner, Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    ceiling: Option<(f64, u64)>,
+    made: f64,
+    /// The most, over all takes, of what the rate gave until it was asked, less the calls before it.
+    earliest: f64,
+}
+
+impl Windows {
+    pub fn new() -> Self {
+        Self { begun: Instant::now(), of: BTreeMap::new() }
+    }
+
+    /// When nobody has a bound any more, what was used is forgotten.
+    pub fn forget(&mut self) {
+        self.of.clear();
+    }
+
+    /// These calls were granted between two moments.
+    pub fn call(&mut self, owner: &Owner, calls: usize, [asked, answered]: [Instant; 2], rules: &Rules) {
+        let ceiling = rules.bounds(&owner.name).and_then(|bounds| bounds.ceiling());
+        let seconds = |at: Instant| at.duration_since(self.begun).as_secs_f64();
+        let (asked, answered) = (seconds(asked), seconds(answered));
+        let of = self.of.entry(owner.clone()).or_default();
+        if of.ceiling != ceiling {
+            *of = Calls { ceiling, made: 0.0, earliest: f64::NEG_INFINITY };
+        }
+        let Some((rate, burst)) = ceiling else { return };
+        of.earliest = f64::max(of.earliest, rate * asked - of.made);
+        of.made += calls as f64;
+        let fullest = of.made - rate * answered + of.earliest;
+        assert!(fullest <= burst as f64 + 1e-6, "{owner:?} got {fullest} in a window beyond its rate, of {burst}");
+    }
+}

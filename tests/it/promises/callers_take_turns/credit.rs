@@ -1,0 +1,46 @@
+//! Calls that somebody didn't want, or that nobody else wanted, count for nothing later.
+
+use dripfeed_job::{Priority, Submission};
+use dripfeed_tests::buckets::{DELIVERED, join, settle, submit, take};
+use dripfeed_tests::redis_server::TestRedis;
+
+use super::{call, caller_of, count, counts, flood, of, open};
+
+/// In takes that hand out more than a job of each.
+#[tokio::test]
+async fn one_that_had_less_than_its_share_has_saved_nothing_up() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    for caller in ["a", "b"] {
+        flood(&bucket, caller, 600).await;
+    }
+    let replica = join(&bucket, "one").await;
+    for _ in 0..20 {
+        submit(&bucket, of("quiet", "x")).await;
+        let taken = take(&replica, 21).await;
+        assert_eq!(taken.iter().filter(|taken| caller_of(taken) == "quiet").count(), 1);
+        for taken in taken {
+            settle(&replica, taken, DELIVERED).await;
+        }
+    }
+    flood(&bucket, "quiet", 100).await;
+    let called = count(&call(&replica, 30, 30).await);
+    assert!(called.values().all(|calls| (9..=11).contains(calls)), "{called:?}");
+}
+
+#[tokio::test]
+async fn one_that_was_called_while_nobody_else_waited_waits_no_longer_for_it() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "busy", 60).await;
+    flood(&bucket, "quiet", 2).await;
+    // Somebody waits all the time, and comes after these.
+    submit(&bucket, Submission { priority: Some(Priority::Low), ..of("last", "x") }).await;
+    assert_eq!(count(&call(&replica, 2, 2).await), counts([("busy", 1), ("quiet", 1)]));
+    assert_eq!(count(&call(&replica, 60, 60).await), counts([("busy", 59), ("quiet", 1)]));
+    for caller in ["quiet", "busy"] {
+        flood(&bucket, caller, 30).await;
+    }
+    assert_eq!(count(&call(&replica, 10, 10).await), counts([("busy", 5), ("quiet", 5)]));
+}
