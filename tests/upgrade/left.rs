@@ -64,3 +64,20 @@ async fn what_the_base_left_is_read_and_goes_on() {
     until("all but one have ended", async || here.service.level("mail").await == 1).await;
     here.examine("mail").await;
 }
+
+/// What the guide warns of: in 0.1.0 all callers had their keys in common.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idempotency_keys_of_callers_with_an_api_key_begin_again() {
+    let hash = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+    let here = Installation::new(&format!(
+        "[buckets.mail]\nupstream = \"http://127.0.0.1:1/\"\n\
+         [[keys]]\nid = \"shop\"\nsha256 = \"{hash}\"\nscopes = [\"submit\"]\n"
+    ))
+    .await;
+    let old = here.intake(Base).await;
+    let known = put(&old.client().with_key("foo"), "mail", "order").await.expect("a job");
+    assert_eq!(put(&old.client().with_key("foo"), "mail", "order").await.as_ref(), Some(&known));
+    here.types("Before an upgrade", "mail", "").await;
+    let new = here.intake(This).await;
+    assert_ne!(put(&new.client().with_key("foo"), "mail", "order").await.expect("a job"), known);
+}
