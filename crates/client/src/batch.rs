@@ -1,6 +1,9 @@
 //! A batch of jobs. Those that were refused for now, or whose outcome is unknown, are sent again until each is accepted
 //! or refused permanently.
 
+pub(crate) mod item;
+pub(crate) mod sent;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,12 +15,12 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use tokio::time::{Instant, sleep};
 
-use crate::batch_item::BatchItem;
+use crate::batch::item::BatchItem;
+use crate::batch::sent::{SentBatch, USUAL_WAIT, judged, wait_of};
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::problem::Problem;
 use crate::retries::ANSWER_TIME;
-use crate::sent_batch::{SentBatch, USUAL_WAIT, judged, wait_of};
 
 /// Between tries, even if the server says less.
 const LEAST_WAIT: Duration = Duration::from_millis(20);

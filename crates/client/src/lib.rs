@@ -25,7 +25,6 @@
 
 mod backoff;
 mod batch;
-mod batch_item;
 mod byte_stream;
 mod call;
 mod client;
@@ -35,19 +34,20 @@ mod dead_letters;
 mod job_status;
 mod new_job;
 mod pages;
+mod prefer;
 mod problem;
 mod push;
 mod push_many;
 mod receipt;
 mod retries;
-mod sent_batch;
 mod wait;
 
 pub use dripfeed_job::options::OptionName;
 pub use dripfeed_job::{BucketName, Ending, JobId, JobState, Priority};
 
 pub use crate::batch::BatchSender;
-pub use crate::batch_item::BatchItem;
+pub use crate::batch::item::BatchItem;
+pub use crate::batch::sent::{ItemResult, SentBatch};
 pub use crate::byte_stream::ByteStream;
 pub use crate::call::{ApiResponse, escaped};
 pub use crate::client::Client;
@@ -62,4 +62,3 @@ pub use crate::push::{PushAnswer, UpstreamResponse};
 pub use crate::push_many::{BATCH_BYTES, BATCH_ITEMS};
 pub use crate::receipt::Receipt;
 pub use crate::retries::Retries;
-pub use crate::sent_batch::{ItemResult, SentBatch};

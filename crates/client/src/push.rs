@@ -4,16 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::{BucketName, JobId};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 
 use crate::call::ApiResponse;
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::new_job::NewJob;
+use crate::prefer::prefer_wait;
 use crate::receipt::Receipt;
-
-/// What an intake waits at most.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What came of a job that was waited for.
 #[derive(Clone, Debug)]
@@ -58,10 +56,9 @@ impl Client {
     ) -> Result<PushAnswer, ClientError> {
         let job = self.to_send(job);
         let mut headers = job.headers()?;
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let prefer = HeaderValue::try_from(format!("wait={seconds}")).ok();
-        headers.extend(prefer.map(|prefer| (HeaderName::from_static("prefer"), prefer)));
-        let answer = self.submit(bucket, headers, &job.body, wait.min(LONGEST_WAIT)).await?;
+        let (prefer, longer) = prefer_wait(wait);
+        headers.extend(prefer);
+        let answer = self.submit(bucket, headers, &job.body, longer).await?;
         if answer.status == StatusCode::OK {
             return Ok(PushAnswer::Delivered(UpstreamResponse::of(answer)));
         }
@@ -74,17 +71,17 @@ impl Client {
         if self.retries.are_on() { job.keyed() } else { job }
     }
 
-    /// A try may take `wait` longer than the time for retries: else none that waits would get its answer.
+    /// A try may take `longer` than the time for retries.
     async fn submit(
         &self,
         bucket: &BucketName,
         headers: HeaderMap,
         body: &Bytes,
-        wait: Duration,
+        longer: Duration,
     ) -> Result<ApiResponse, ClientError> {
         let path = format!("/v1/buckets/{bucket}/jobs");
         let call = |time: Duration| {
-            self.call_within(time.saturating_add(wait), Method::POST, &path, headers.clone(), body.clone())
+            self.call_within(time.saturating_add(longer), Method::POST, &path, headers.clone(), body.clone())
         };
         self.retries.run(|_| true, call).await
     }

@@ -3,11 +3,11 @@
 use dripfeed_job::BucketName;
 
 use crate::batch::BatchSender;
-use crate::batch_item::BatchItem;
+use crate::batch::item::BatchItem;
+use crate::batch::sent::SentBatch;
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::new_job::NewJob;
-use crate::sent_batch::SentBatch;
 
 /// Of one batch: far below what an intake takes in one call.
 pub const BATCH_ITEMS: usize = 64;

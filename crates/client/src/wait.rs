@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dripfeed_job::{BucketName, JobId};
-use http::{HeaderMap, Method};
+use http::Method;
 use tokio::time::{Instant, sleep};
 
 use crate::call::ApiResponse;
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::job_status::JobStatus;
+use crate::prefer::prefer_wait;
 
 /// Between two looks at a job: longer each time.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
@@ -22,7 +23,7 @@ impl Client {
     /// # Errors
     /// When it is refused, as where the outcome isn't kept any more, or unanswered.
     pub async fn job(&self, bucket: &BucketName, id: JobId) -> Result<JobStatus, ClientError> {
-        self.of_job(Method::GET, bucket, id).await?.json()
+        self.of_job(Method::GET, bucket, id, Duration::ZERO).await?.json()
     }
 
     /// The job when it has ended, or as it is after `within`. [`Client::push_and_wait`] returns the upstream's answer.
@@ -33,13 +34,17 @@ impl Client {
         let begun = Instant::now();
         let mut pause = FIRST_LOOK;
         loop {
-            let job = self.job(bucket, id).await?;
             let left = within.saturating_sub(begun.elapsed());
+            let answer = self.of_job(Method::GET, bucket, id, left).await?;
+            let (job, left) = (answer.json::<JobStatus>()?, within.saturating_sub(begun.elapsed()));
             if job.has_ended() || left.is_zero() {
                 return Ok(job);
             }
-            sleep(pause.min(left)).await;
-            pause = pause.mul_f64(1.5).min(LAST_LOOK);
+            // An intake where too many wait, or of an earlier version, answers at once.
+            if answer.text("preference-applied").is_none() {
+                sleep(pause.min(left)).await;
+                pause = pause.mul_f64(1.5).min(LAST_LOOK);
+            }
         }
     }
 
@@ -48,13 +53,22 @@ impl Client {
     /// # Errors
     /// When it is refused, as for a job in flight, or unanswered.
     pub async fn cancel(&self, bucket: &BucketName, id: JobId) -> Result<(), ClientError> {
-        self.of_job(Method::DELETE, bucket, id).await.map(|_| ())
+        self.of_job(Method::DELETE, bucket, id, Duration::ZERO).await.map(|_| ())
     }
 
     /// Calls that may be repeated.
-    async fn of_job(&self, method: Method, bucket: &BucketName, id: JobId) -> Result<ApiResponse, ClientError> {
+    async fn of_job(
+        &self,
+        method: Method,
+        bucket: &BucketName,
+        id: JobId,
+        wait: Duration,
+    ) -> Result<ApiResponse, ClientError> {
         let path = format!("/v1/buckets/{bucket}/jobs/{id}");
-        let call = |time| self.call_within(time, method.clone(), &path, HeaderMap::new(), Bytes::new());
+        let (headers, longer) = prefer_wait(wait);
+        let call = |time: Duration| {
+            self.call_within(time.saturating_add(longer), method.clone(), &path, headers.clone(), Bytes::new())
+        };
         self.retries.run(|_| true, call).await
     }
 }

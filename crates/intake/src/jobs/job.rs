@@ -1,33 +1,58 @@
 //! `GET …/jobs/{id}`: the state of a job, or its outcome.
 
 use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use dripfeed_auth::Read;
 use dripfeed_bucket::JobView;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::{BucketName, JobId, Outcome, Priority};
+use dripfeed_job::{BucketName, JobId, JobState, Outcome, Priority};
+use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::intake::Intake;
 use crate::jobs::failed_attempt::FailedJobAttempt;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::client_ip::ClientIp;
 use crate::request::sight::Sight;
 use crate::request::time;
+use crate::shares::Waiter;
+use crate::submit::sync_wait::{SyncWait, until_ended};
 
 /// Returns the state of a job, or its outcome.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/jobs/{id}", tag = "jobs",
     operation_id = "get_job",
-    params(parameters::Bucket, parameters::Job),
-    responses((status = 200, description = "The job", body = Job), responses::OfJob)
+    params(parameters::Bucket, parameters::Job, parameters::Wait),
+    responses(
+        (status = 200, description = "The job", body = Job, headers(
+            ("Preference-Applied" = String, description = "`wait=…`: the job has ended, or the wait is over"),
+        )),
+        responses::OfJob,
+    )
 )]
 pub(crate) async fn job(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     JobInPath(id): JobInPath,
-) -> Result<Json<Job>, Problem> {
-    let view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
-    Ok(Json(Job::of(bucket.name(), view, Sight::of(&caller))))
+    ClientIp(address): ClientIp,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
+    let mut applied = None;
+    if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_))) {
+        let waiter = Waiter::new(caller.id(), address);
+        if until_ended(&intake, &bucket, id, wait, waiter).await {
+            view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
+            applied = Some(wait.applied());
+        }
+    }
+    let mut response = Json(Job::of(bucket.name(), view, Sight::of(&caller))).into_response();
+    response.headers_mut().extend(applied);
+    Ok(response)
 }
 
 /// A job, without its payload.

@@ -65,6 +65,15 @@ pub(crate) struct Key {
 
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
+pub(crate) struct Wait {
+    /// `wait=10`: wait this many seconds, at most 60, for the end of the job. When too many requests wait already, the
+    /// present state, without `Preference-Applied`.
+    #[param(rename = "Prefer", example = "wait=10", required = false)]
+    prefer: Option<String>,
+}
+
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
 pub(crate) struct Options {
     /// At most one job per key: a repeated request with the same content returns the same job.
     #[param(rename = "Idempotency-Key", value_type = formats::IdempotencyKey, inline, required = false)]

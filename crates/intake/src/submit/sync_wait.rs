@@ -103,10 +103,20 @@ pub(crate) async fn answer(
     response
 }
 
+/// Waits for the end of a job that was there already. True: the wait was applied; false when too many requests wait.
+pub(crate) async fn until_ended(intake: &Intake, bucket: &Bucket, id: JobId, wait: SyncWait, waiter: Waiter) -> bool {
+    let Some(_permit) = intake.waits().enter(waiter) else { return false };
+    tokio::select! {
+        _ = outcome(bucket, id, wait) => {}
+        () = intake.health().draining().cancelled() => {}
+    }
+    true
+}
+
 /// The job is admitted already, so a failure to await its outcome is no error for the caller.
 async fn outcome(bucket: &Bucket, id: JobId, wait: SyncWait) -> Option<EndedJob> {
     bucket.await_outcome(id, wait.duration()).await.unwrap_or_else(|error| {
-        tracing::debug!(%error, job = %id, "can't await the outcome; responding 202");
+        tracing::debug!(%error, job = %id, "can't await the outcome; responding without it");
         None
     })
 }

@@ -61,6 +61,26 @@ async fn a_caller_over_the_wait_limit_gets_a_receipt_at_once() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_job_is_waited_for_also_later() {
+    let stage = Stage::set().await;
+    let id = stage.ask(JOBS, &[], "x").await.json()["id"].as_str().unwrap().to_owned();
+    let job = format!("GET /v1/buckets/b/jobs/{id}");
+    let (answer, _) =
+        tokio::join!(stage.ask(&job, &[WAIT], ""), stage.settle(buried("the upstream answered 404", 404)));
+    assert_eq!((answer.status.as_u16(), &answer.json()["state"]), (200, &"dead".into()), "{answer:?}");
+    // Unless it had ended before.
+    let applied = answer.header("preference-applied");
+    assert!(matches!(applied, None | Some("wait=10")), "{applied:?}");
+
+    let id = stage.ask(JOBS, &[], "y").await.json()["id"].as_str().unwrap().to_owned();
+    let job = format!("GET /v1/buckets/b/jobs/{id}");
+    let answer = stage.ask(&job, &[("prefer", "wait=1")], "").await;
+    assert_eq!((answer.header("preference-applied"), &answer.json()["state"]), (Some("wait=1"), &"waiting".into()));
+    let answer = stage.ask("GET /v1/buckets/b/jobs/1-0", &[WAIT], "").await;
+    assert_eq!(answer.status, 404);
+}
+
+#[tokio::test]
 async fn a_stop_ends_waits() {
     let stage = Stage::set().await;
     let begun = tokio::time::Instant::now();
