@@ -48,7 +48,7 @@ pub struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Waiting,
-    /// It waits, or will within ms.
+    /// Parked: it waits, or will when it is due, and a take has come to it.
     Soon,
     InFlight,
     /// In flight at this replica, which has forgotten it.

@@ -1,4 +1,4 @@
-//! Each bug is planted in a process of its own, as one process has the same scripts all the time.
+//! Each bug is planted in a separate process, as one process has the same scripts all the time.
 
 use std::env;
 use std::process::Command;

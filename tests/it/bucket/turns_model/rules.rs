@@ -16,7 +16,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Calls in a window: so many per second, and at once.
+    /// Calls in a window: per second, and at once.
     pub fn ceiling(&self) -> Option<(f64, u64)> {
         self.rate.map(|(_, per_second)| (per_second, self.burst))
     }

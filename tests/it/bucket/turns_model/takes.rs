@@ -28,9 +28,14 @@ impl History<'_> {
         let asked = Instant::now();
         let taken = self.replicas[replica].take(most).await.expect("Redis answers");
         let window = [asked, Instant::now()];
+        if self.is_clock_set && self.rules.is_bounded() {
+            self.windows.step_clock(asked - self.asked[replica]);
+            self.is_clock_set = false;
+        }
+        self.asked[replica] = asked;
         // With its take it has returned what it had forgotten.
         for job in self.ledger.jobs.values_mut().filter(|job| job.place == Place::Forgotten(replica)) {
-            job.place = Place::Waiting;
+            job.place = Place::Soon;
         }
         let taken = match taken {
             Take::Jobs(taken) => taken,

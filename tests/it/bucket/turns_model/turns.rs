@@ -34,9 +34,11 @@ struct Since {
 impl Turns {
     /// Before the weights change.
     pub fn weigh_again(&mut self, flows: &BTreeSet<Flow>, rules: &Rules) {
-        for flow in flows {
+        // Also of those that have nothing now, and keep their place.
+        let known: BTreeSet<_> = flows.iter().chain(self.served.keys()).chain(self.ahead.keys()).cloned().collect();
+        for flow in known {
             let before = 1.0 / rules.weight(&flow.owner.name);
-            let ahead = self.ahead.entry(flow.clone()).or_default();
+            let ahead = self.ahead.entry(flow).or_default();
             *ahead = ahead.max(before);
         }
         self.served.clear();
