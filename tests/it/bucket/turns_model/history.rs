@@ -14,7 +14,6 @@ use serde_json::{Value as Json, json};
 use super::ledger::{Flow, Known, Ledger, Place};
 use super::rules::{Bounds, CALLERS, Rules};
 use super::step::{End, Leaving, Offer, Step};
-use super::turns::Turns;
 use super::windows::Windows;
 
 static BUCKETS: AtomicUsize = AtomicUsize::new(0);
@@ -37,7 +36,6 @@ pub struct History<'r> {
     pub(super) held: BTreeMap<JobId, (usize, ClaimedJob)>,
     pub(super) ledger: Ledger,
     pub(super) rules: Rules,
-    pub(super) turns: Turns,
     pub(super) windows: Windows,
 }
 
@@ -52,7 +50,7 @@ impl<'r> History<'r> {
             replicas.push(join(&bucket, name).await);
         }
         let (held, ledger, rules) = (BTreeMap::new(), Ledger::default(), Rules::default());
-        let (turns, windows) = (Turns::default(), Windows::new());
+        let windows = Windows::new();
         let (is_clock_set, asked) = (false, vec![Instant::now(); 3]);
         Self {
             redis,
@@ -67,7 +65,6 @@ impl<'r> History<'r> {
             held,
             ledger,
             rules,
-            turns,
             windows,
         }
     }
@@ -87,7 +84,6 @@ impl<'r> History<'r> {
             Step::SetBy(by) => self.set("fair.by", json!(by), |rules| rules.by = *by).await,
             Step::SetWeights(weights) => {
                 let weights = weights.iter().map(|(caller, weight)| (CALLERS[*caller], *weight)).collect();
-                self.turns.weigh_again(&self.ledger.flows(), &self.rules);
                 self.set("fair.weights", Json::Null, |rules| rules.weights = weights).await;
             }
             Step::SetEach(bounds) => self.set_each(*bounds).await,
@@ -108,7 +104,6 @@ impl<'r> History<'r> {
             Step::Lose(names) => {
                 let keys: Vec<_> = names.iter().map(|name| self.key(name)).collect();
                 self.redis.ask::<u64>(&format!("DEL {}", keys.join(" "))).await;
-                self.turns.forget(self.ledger.jobs.len());
             }
             Step::LookAtFlows => drop(self.bucket.flows(10).await.expect("Redis answers")),
             Step::SetClock(ahead) => {
@@ -170,8 +165,6 @@ impl<'r> History<'r> {
         for (id, job) in gone.collect::<Vec<_>>() {
             assert!(may_be(&job) && job.place.is_unclaimed(), "{id} was cancelled: {job:?}");
         }
-        let left = self.ledger.jobs.values().find(|job| may_be(job) && job.place.is_unclaimed());
-        assert!(left.is_none() || !self.turns.is_sorted(), "{left:?} is left");
     }
 
     /// What is set is known before the change: the settings that a change needs are read from the rules after it.
@@ -185,9 +178,6 @@ impl<'r> History<'r> {
         self.bucket.apply_overrides(&changed(name, value)).await.expect("Redis answers");
         if !self.rules.is_bounded() {
             self.windows.forget();
-        }
-        if !self.rules.takes_turns() {
-            self.turns.forget(self.ledger.jobs.len());
         }
     }
 

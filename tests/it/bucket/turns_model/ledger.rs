@@ -30,10 +30,6 @@ impl Flow {
         };
         Self { rank, owner: Owner { is_group: group.is_some(), name: group.unwrap_or(caller).to_owned() } }
     }
-
-    pub fn goes_before(&self, other: &Self) -> bool {
-        self.rank < other.rank
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -74,10 +70,6 @@ impl Ledger {
         self.added += 1;
         let before = self.jobs.insert(id, Known { flow, caller, place, calls: 0 });
         assert!(before.is_none(), "{id} twice");
-    }
-
-    pub fn flows(&self) -> BTreeSet<Flow> {
-        self.jobs.values().map(|job| job.flow.clone()).collect()
     }
 
     pub fn in_flight(&self, owner: &Owner) -> usize {

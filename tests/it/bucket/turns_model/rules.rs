@@ -39,10 +39,6 @@ impl Default for Rules {
 }
 
 impl Rules {
-    pub fn weight(&self, name: &str) -> f64 {
-        self.weights.get(name).copied().unwrap_or(1).into()
-    }
-
     pub fn takes_turns(&self) -> bool {
         self.by != "off"
     }

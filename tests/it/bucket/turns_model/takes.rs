@@ -24,7 +24,6 @@ impl History<'_> {
     }
 
     pub(super) async fn take(&mut self, replica: usize, most: usize) -> usize {
-        let before = self.ledger.surely_wait(&self.rules);
         let asked = Instant::now();
         let taken = self.replicas[replica].take(most).await.expect("Redis answers");
         let window = [asked, Instant::now()];
@@ -55,10 +54,6 @@ impl History<'_> {
             self.held.insert(id, (replica, taken));
         }
         self.judge(&calls, window);
-        let still = self.ledger.surely_wait(&self.rules);
-        if self.rules.takes_turns() {
-            self.turns.take(&calls, &before, &still, &self.rules);
-        }
         handed_out
     }
 
