@@ -1,7 +1,7 @@
 //! The property test of turns and own paces: random histories over a real Redis, and a model in plain Rust that sees
 //! what is handed out, and judges it.
 //!
-//! The model doesn't foresee whose job comes next, and doesn't judge the order: it knows who has jobs waiting and in
+//! The model doesn't foresee whose job comes next, and doesn't judge the order: it knows whose jobs wait and are in
 //! flight, what is set and since when. `PROPTEST_CASES` sets the number of histories.
 
 mod history;

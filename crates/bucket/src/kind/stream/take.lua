@@ -1,6 +1,6 @@
 -- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
 -- time has not come is parked on the way.
--- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/flow_state, kind/sort_in, kind/give, kind/by_turns
+-- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/by_turns
 
 -- All else stays inside: a script has no room for more than 200 names.
 local count_in_flight, hand_out
