@@ -32,8 +32,8 @@ impl Windows {
         self.of.clear();
     }
 
-    /// The clock was put forward, and this is the first take since: what it counts as passed is bounded by its replica's
-    /// own clock, since that replica asked before.
+    /// The clock was put forward, and this is the first take since: what it counts as passed is bounded by the clock
+    /// of its replica, since that one asked before.
     pub fn step_clock(&mut self, since_asked: Duration) {
         const JITTER: f64 = 0.025;
         self.gained += since_asked.as_secs_f64() + JITTER;
