@@ -1,8 +1,8 @@
 //! The property test of turns and own paces: random histories over a real Redis, and a model in plain Rust that sees
 //! what is handed out, and judges it.
 //!
-//! The model doesn't foresee whose job comes next: many orders are right. It knows who has jobs waiting and in flight,
-//! what is set and since when, and finds what no right order has. `PROPTEST_CASES` sets the number of histories.
+//! The model doesn't foresee whose job comes next, and doesn't judge the order: it knows whose jobs wait and are in
+//! flight, what is set and since when. `PROPTEST_CASES` sets the number of histories.
 
 mod history;
 mod ledger;
@@ -12,7 +12,6 @@ mod planted;
 mod rules;
 mod step;
 mod takes;
-mod turns;
 mod windows;
 
 use dripfeed_store::ServerOptions;
@@ -27,7 +26,7 @@ use self::history::History;
 const REGRESSIONS: &str = "it/bucket/turns_model/regressions.txt";
 
 #[test]
-fn no_history_breaks_turns_or_own_paces() {
+fn no_history_breaks_an_own_pace_or_loses_a_job() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let clock = WallClock::new();
     let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };

@@ -56,7 +56,8 @@ impl Slots {
 
 impl Bucket {
     /// The calls at once that the bucket can use: for what waits, is in flight, or is due within half a minute; at most
-    /// what the rate and `max_in_flight` allow, and for each caller what its own allow. Of a bucket that may make no call for longer, only what is in flight.
+    /// what the rate and `max_in_flight` allow, and for each caller what its own allow. Of a bucket that may make no
+    /// call for longer, only what is in flight.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -3,7 +3,8 @@
 --
 -- needs: constants, now, pace, kind/flow_state, kind/flows, kind/count_waiting
 -- KEYS  1 control (hash), then throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
--- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once (bounds.lua)
+-- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once
+--       (bounds.lua)
 --       3 µs that are soon
 -- Result  { 'changed', … } | { how many }
 local CONTROL, version, settings, soon = KEYS[1], ARGV[1], cjson.decode(ARGV[2]), tonumber(ARGV[3])

@@ -13,7 +13,7 @@ use crate::settings::Kind;
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
 /// The bug · what is written in the scripts · what stands there instead.
-const IN_SCRIPTS: [(&str, &str, &str); 20] = [
+const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     (
         "ack_before_send",
         "taken[#taken + 1] = { id, entry, failures }",
@@ -64,8 +64,6 @@ const IN_SCRIPTS: [(&str, &str, &str); 20] = [
         "flow.bound.calls = flow.bound.calls + 1",
     ),
     ("flow_calls_forgotten", "state.in_flight = math.max(0, state.in_flight - left[owners[i]])", "state.in_flight = 0"),
-    ("throttled_keep_an_old_turn", "at = begin < before and begin + at - before or math.max(at, begin)", ""),
-    ("weights_ignored", "flow.calls + 1, flow.at + UNIT / flow.weight", "flow.calls + 1, flow.at + UNIT"),
     ("first_delivery_is_second", "{ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }", "{ 'RETRYCOUNT', 2, 'FORCE', 'JUSTID' }"),
     ("group_stays_behind", "if last then redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last) end", ""),
 ];

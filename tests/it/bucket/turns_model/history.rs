@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
 use dripfeed_job::{JobId, Priority, Start, Submission};
@@ -14,7 +14,6 @@ use serde_json::{Value as Json, json};
 use super::ledger::{Flow, Known, Ledger, Place};
 use super::rules::{Bounds, CALLERS, Rules};
 use super::step::{End, Leaving, Offer, Step};
-use super::turns::Turns;
 use super::windows::Windows;
 
 static BUCKETS: AtomicUsize = AtomicUsize::new(0);
@@ -26,6 +25,10 @@ pub struct History<'r> {
     clock: &'r WallClock,
     /// The furthest that the clock was ahead, in s.
     furthest: i64,
+    /// Since the last take by which own paces were counted.
+    pub(super) is_clock_set: bool,
+    /// When each replica asked last.
+    pub(super) asked: Vec<Instant>,
     named: String,
     pub(super) bucket: Bucket,
     pub(super) replicas: Vec<Replica>,
@@ -33,7 +36,6 @@ pub struct History<'r> {
     pub(super) held: BTreeMap<JobId, (usize, ClaimedJob)>,
     pub(super) ledger: Ledger,
     pub(super) rules: Rules,
-    pub(super) turns: Turns,
     pub(super) windows: Windows,
 }
 
@@ -48,8 +50,23 @@ impl<'r> History<'r> {
             replicas.push(join(&bucket, name).await);
         }
         let (held, ledger, rules) = (BTreeMap::new(), Ledger::default(), Rules::default());
-        let (turns, windows) = (Turns::default(), Windows::new());
-        Self { redis, clock, furthest: 0, named, bucket, replicas, joined: 3, held, ledger, rules, turns, windows }
+        let windows = Windows::new();
+        let (is_clock_set, asked) = (false, vec![Instant::now(); 3]);
+        Self {
+            redis,
+            clock,
+            furthest: 0,
+            is_clock_set,
+            asked,
+            named,
+            bucket,
+            replicas,
+            joined: 3,
+            held,
+            ledger,
+            rules,
+            windows,
+        }
     }
 
     pub(super) fn key(&self, name: &str) -> String {
@@ -67,7 +84,6 @@ impl<'r> History<'r> {
             Step::SetBy(by) => self.set("fair.by", json!(by), |rules| rules.by = *by).await,
             Step::SetWeights(weights) => {
                 let weights = weights.iter().map(|(caller, weight)| (CALLERS[*caller], *weight)).collect();
-                self.turns.weigh_again(&self.ledger.flows(), &self.rules);
                 self.set("fair.weights", Json::Null, |rules| rules.weights = weights).await;
             }
             Step::SetEach(bounds) => self.set_each(*bounds).await,
@@ -88,15 +104,12 @@ impl<'r> History<'r> {
             Step::Lose(names) => {
                 let keys: Vec<_> = names.iter().map(|name| self.key(name)).collect();
                 self.redis.ask::<u64>(&format!("DEL {}", keys.join(" "))).await;
-                self.turns.forget(self.ledger.jobs.len());
             }
             Step::LookAtFlows => drop(self.bucket.flows(10).await.expect("Redis answers")),
             Step::SetClock(ahead) => {
                 self.clock.set_ahead(*ahead);
+                self.is_clock_set = true;
                 self.furthest = self.furthest.max(*ahead);
-                // What was parked by another clock may be due only then.
-                let parked = |job: &&mut Known| job.place == Place::Waiting && job.calls > 0;
-                self.ledger.jobs.values_mut().filter(parked).for_each(|job| job.place = Place::Soon);
             }
             Step::TimePasses(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,
         }
@@ -152,8 +165,6 @@ impl<'r> History<'r> {
         for (id, job) in gone.collect::<Vec<_>>() {
             assert!(may_be(&job) && job.place.is_unclaimed(), "{id} was cancelled: {job:?}");
         }
-        let left = self.ledger.jobs.values().find(|job| may_be(job) && job.place.is_unclaimed());
-        assert!(left.is_none() || !self.turns.is_sorted(), "{left:?} is left");
     }
 
     /// What is set is known before the change: the settings that a change needs are read from the rules after it.
@@ -165,11 +176,10 @@ impl<'r> History<'r> {
             _ => value,
         };
         self.bucket.apply_overrides(&changed(name, value)).await.expect("Redis answers");
-        if !self.rules.is_bounded() {
+        if self.rules.is_bounded() {
+            self.windows.change(&self.rules);
+        } else {
             self.windows.forget();
-        }
-        if !self.rules.takes_turns() {
-            self.turns.forget(self.ledger.jobs.len());
         }
     }
 
@@ -188,8 +198,8 @@ impl<'r> History<'r> {
             let Some((id, (replica, taken))) = self.held.pop_first() else { return };
             let (settlement, place) = match end {
                 End::Deliver => (DELIVERED, None),
-                End::Requeue => (Settlement::Requeue, Some(Place::Waiting)),
-                End::RetryAtOnce => (Settlement::Retry { after: Duration::ZERO }, Some(Place::Waiting)),
+                End::Requeue => (Settlement::Requeue, Some(Place::Soon)),
+                End::RetryAtOnce => (Settlement::Retry { after: Duration::ZERO }, Some(Place::Soon)),
                 End::RetryLater => (Settlement::Retry { after: Duration::from_millis(3) }, Some(Place::Soon)),
             };
             self.replicas[replica].settle(taken.claim, settlement).await.expect("Redis answers");
@@ -204,7 +214,7 @@ impl<'r> History<'r> {
     }
 
     async fn end_replica(&mut self, at: usize, how: Leaving) {
-        let place = if matches!(how, Leaving::Forgetful) { Place::Forgotten(at) } else { Place::Waiting };
+        let place = if matches!(how, Leaving::Forgetful) { Place::Forgotten(at) } else { Place::Soon };
         for (id, _) in self.held.extract_if(.., |_, (replica, _)| *replica == at) {
             self.ledger.jobs.entry(id).and_modify(|job| job.place = place);
         }
@@ -217,8 +227,9 @@ impl<'r> History<'r> {
             Leaving::Forgetful => return self.replicas[at].doubt(),
         }
         for job in self.ledger.jobs.values_mut().filter(|job| job.place == Place::Forgotten(at)) {
-            job.place = Place::Waiting;
+            job.place = Place::Soon;
         }
+        self.asked[at] = Instant::now();
         self.replicas[at] = join(&self.bucket, &format!("r{}", self.joined)).await;
         self.joined += 1;
     }
@@ -227,6 +238,7 @@ impl<'r> History<'r> {
     pub async fn finish(mut self) {
         // What was parked by a clock that was ahead is due, too.
         self.clock.set_ahead(self.furthest + 60);
+        self.is_clock_set = true;
         self.set("fair.by", json!("caller"), |rules| rules.by = "caller").await;
         self.set("fair.flows", Json::Null, |rules| rules.named = None).await;
         self.set_each(Bounds { rate: None, burst: 1, most: Some(3) }).await;

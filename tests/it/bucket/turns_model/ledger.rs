@@ -30,10 +30,6 @@ impl Flow {
         };
         Self { rank, owner: Owner { is_group: group.is_some(), name: group.unwrap_or(caller).to_owned() } }
     }
-
-    pub fn goes_before(&self, other: &Self) -> bool {
-        self.rank < other.rank
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -48,7 +44,7 @@ pub struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Waiting,
-    /// It waits, or will within ms.
+    /// Parked: it waits, or will when it is due, and a take has come to it.
     Soon,
     InFlight,
     /// In flight at this replica, which has forgotten it.
@@ -74,10 +70,6 @@ impl Ledger {
         self.added += 1;
         let before = self.jobs.insert(id, Known { flow, caller, place, calls: 0 });
         assert!(before.is_none(), "{id} twice");
-    }
-
-    pub fn flows(&self) -> BTreeSet<Flow> {
-        self.jobs.values().map(|job| job.flow.clone()).collect()
     }
 
     pub fn in_flight(&self, owner: &Owner) -> usize {

@@ -1,18 +1,16 @@
-//! Each bug is planted in a process of its own, as one process has the same scripts all the time.
+//! Each bug is planted in a separate process, as one process has the same scripts all the time.
 
 use std::env;
 use std::process::Command;
 
-const MODEL: &str = "bucket::turns_model::no_history_breaks_turns_or_own_paces";
+const MODEL: &str = "bucket::turns_model::no_history_breaks_an_own_pace_or_loses_a_job";
 
 /// The bug, and what the model says then.
-const BUGS: [(&str, &str); 8] = [
+const BUGS: [(&str, &str); 6] = [
     ("flow_clock_is_the_wall_clock", "in a window beyond its rate"),
     ("flow_clock_runs_once_for_each_replica", "in a window beyond its rate"),
     ("flow_calls_are_free", "in a window beyond its rate"),
     ("flow_calls_forgotten", "calls under way of"),
-    ("throttled_keep_an_old_turn", "calls per weight more than"),
-    ("weights_ignored", "calls per weight more than"),
     ("first_delivery_is_second", "the first delivery of"),
     ("group_stays_behind", "is handed out twice at once"),
 ];

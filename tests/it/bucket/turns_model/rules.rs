@@ -16,7 +16,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Calls in a window: so many per second, and at once.
+    /// Calls in a window: per second, and at once.
     pub fn ceiling(&self) -> Option<(f64, u64)> {
         self.rate.map(|(_, per_second)| (per_second, self.burst))
     }
@@ -39,10 +39,6 @@ impl Default for Rules {
 }
 
 impl Rules {
-    pub fn weight(&self, name: &str) -> f64 {
-        self.weights.get(name).copied().unwrap_or(1).into()
-    }
-
     pub fn takes_turns(&self) -> bool {
         self.by != "off"
     }

@@ -24,13 +24,17 @@ impl History<'_> {
     }
 
     pub(super) async fn take(&mut self, replica: usize, most: usize) -> usize {
-        let before = self.ledger.surely_wait(&self.rules);
         let asked = Instant::now();
         let taken = self.replicas[replica].take(most).await.expect("Redis answers");
         let window = [asked, Instant::now()];
+        if self.is_clock_set && self.rules.is_bounded() {
+            self.windows.step_clock(asked - self.asked[replica]);
+            self.is_clock_set = false;
+        }
+        self.asked[replica] = asked;
         // With its take it has returned what it had forgotten.
         for job in self.ledger.jobs.values_mut().filter(|job| job.place == Place::Forgotten(replica)) {
-            job.place = Place::Waiting;
+            job.place = Place::Soon;
         }
         let taken = match taken {
             Take::Jobs(taken, _) => taken,
@@ -50,10 +54,6 @@ impl History<'_> {
             self.held.insert(id, (replica, taken));
         }
         self.judge(&calls, window);
-        let still = self.ledger.surely_wait(&self.rules);
-        if self.rules.takes_turns() {
-            self.turns.take(&calls, &before, &still, &self.rules);
-        }
         handed_out
     }
 

@@ -1,7 +1,7 @@
 //! That nobody gets more than its rate and burst let through, in any window.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::ledger::Owner;
 use super::rules::Rules;
@@ -10,6 +10,8 @@ use super::rules::Rules;
 pub struct Windows {
     begun: Instant,
     of: BTreeMap<Owner, Calls>,
+    /// What steps of the clock may have gained, in s.
+    gained: f64,
 }
 
 #[derive(Default)]
@@ -22,7 +24,7 @@ struct Calls {
 
 impl Windows {
     pub fn new() -> Self {
-        Self { begun: Instant::now(), of: BTreeMap::new() }
+        Self { begun: Instant::now(), of: BTreeMap::new(), gained: 0.0 }
     }
 
     /// When nobody has a bound any more, what was used is forgotten.
@@ -30,9 +32,21 @@ impl Windows {
         self.of.clear();
     }
 
+    /// What drained at another rate has drained, whether somebody was called meanwhile or not.
+    pub fn change(&mut self, rules: &Rules) {
+        self.of.retain(|owner, calls| calls.ceiling == ceiling_of(owner, rules));
+    }
+
+    /// The clock was put forward, and this is the first take since: what it counts as passed is bounded by the clock
+    /// of its replica, since that one asked before.
+    pub fn step_clock(&mut self, since_asked: Duration) {
+        const JITTER: f64 = 0.025;
+        self.gained += since_asked.as_secs_f64() + JITTER;
+    }
+
     /// These calls were granted between two moments.
     pub fn call(&mut self, owner: &Owner, calls: usize, [asked, answered]: [Instant; 2], rules: &Rules) {
-        let ceiling = rules.bounds(&owner.name).and_then(|bounds| bounds.ceiling());
+        let ceiling = ceiling_of(owner, rules);
         let seconds = |at: Instant| at.duration_since(self.begun).as_secs_f64();
         let (asked, answered) = (seconds(asked), seconds(answered));
         let of = self.of.entry(owner.clone()).or_default();
@@ -43,6 +57,11 @@ impl Windows {
         of.earliest = f64::max(of.earliest, rate * asked - of.made);
         of.made += calls as f64;
         let fullest = of.made - rate * answered + of.earliest;
-        assert!(fullest <= burst as f64 + 1e-6, "{owner:?} got {fullest} in a window beyond its rate, of {burst}");
+        let most = burst as f64 + rate * self.gained + 1e-6;
+        assert!(fullest <= most, "{owner:?} got {fullest} in a window beyond its rate, of {burst}");
     }
+}
+
+fn ceiling_of(owner: &Owner, rules: &Rules) -> Option<(f64, u64)> {
+    rules.bounds(&owner.name).and_then(|bounds| bounds.ceiling())
 }

@@ -5,14 +5,15 @@
 --     clock     `now wall print lost`: µs of a clock that runs no faster than time passes, whatever becomes of the
 --               Redis clock, which said `wall` then; of which settings; since when a caller that nothing is known of
 --               has earned its burst (0: always)
---     there     of the last take: `1` or `0`, whether anybody was in `flows`, and the same of `throttled`. So it is seen
+--     there     of the last take: `1` or `0`, whether anybody was in `flows`, and the same of `throttled`. So it shows
 --               that somebody deleted one of them;  came: 1 when others came into `flows` since
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
 -- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bound_states.lua).
 -- needs: now
 
--- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted who waits, or is throttled; others add functions.
+-- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted those who wait, or
+-- who are throttled; others add functions.
 local flow_state = {
   throttled = KEYS[#KEYS - 4], hash = KEYS[#KEYS - 3],
   -- How many numbers the flows of one priority have.
