@@ -163,8 +163,8 @@ do
     local most_due = takes_turns and want + 1 or want
     local flows, due = first_flows(2), read_due(most_due)
     local has_flows, is_all = #flows > 0, true
-    -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so that
-    -- fewer seem to wait than do.
+    -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
+    -- that fewer seem to wait than do.
     if takes_turns and (has_flows or bounds or #due + not_pending > want) then
       is_all = sort_all(keys, flows, due, most_due)
       is_all = hand_out_by_turns(keys, consumer, want, read_weights(weights), bounds) and is_all
