@@ -247,6 +247,19 @@ async fn a_clock_that_is_put_forward_makes_no_burst() {
 }
 
 #[tokio::test]
+async fn one_that_is_put_forward_gives_nothing_again_that_others_have_used() {
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    let redis = TestRedis::with(options).await;
+    let (bucket, other) = spent(&redis, "1/s", 1).await;
+    let one = join(&bucket, "one").await;
+    assert!(takes_nothing(&one).await);
+    until("a token", async || !takes_nothing(&other).await).await;
+    clock.set_ahead(3600);
+    assert!(takes_nothing(&one).await);
+}
+
+#[tokio::test]
 async fn a_clock_that_is_put_back_makes_no_burst_and_no_stall() {
     let redis = TestRedis::start().await;
     let (_bucket, replica) = spent(&redis, "100/s", 20).await;

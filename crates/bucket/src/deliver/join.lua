@@ -1,10 +1,10 @@
 -- Makes a replica a member: its heartbeat begins, and it may take.
 --
--- needs: at_maxmemory, kind/held
+-- needs: at_maxmemory, now, kind/held
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash), then where a list's
 --       takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)
--- Result  'joined'
+-- Result  { 'joined', µs of the Redis clock }
 local JOBS, REPLICAS, PACE, TIERS, STANDBY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local consumer, is_first_life, stood_by = ARGV[1], ARGV[2] == '1', ARGV[3]
 
@@ -21,4 +21,4 @@ if not is_first_life and stood_by == '' and redis.call('HLEN', REPLICAS) == 0 th
 end
 redis.call('HSET', REPLICAS, consumer, 0)
 if stood_by ~= '' then redis.call('HDEL', STANDBY, stood_by) end
-return 'joined'
+return { 'joined', whole(now_us) }

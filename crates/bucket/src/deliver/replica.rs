@@ -14,7 +14,7 @@ use crate::deliver::permit::Lateness;
 use crate::deliver::recover::Recovery;
 use crate::deliver::retries::Retries;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
-use crate::deliver::take::{Claim, Idle, Take, TakeRequest, TakeSize};
+use crate::deliver::take::{Asked, Claim, Idle, Take, TakeRequest, TakeSize};
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
@@ -76,7 +76,7 @@ struct Member {
     takes: AtomicU64,
     take_size: TakeSize,
     /// When the group was joined, or jobs last asked for.
-    asked: Mutex<Instant>,
+    asked: Mutex<Asked>,
     /// Jobs found past their deadline, not reported yet.
     expired: AtomicU64,
 }
@@ -137,7 +137,9 @@ impl Replica {
         let mut call = JOIN.of(redis_bucket.kind).on(&keys.and_takers(common));
         call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
         call.arg(before.map_or_else(String::new, |(name, _)| name.to_owned()));
-        redis_bucket.store.run::<String>(&call).await?;
+        let (_, joined_us) = redis_bucket.store.run::<(String, u64)>(&call).await?;
+        // On standby the Redis clock wasn't looked at.
+        let redis_us = before.is_none().then_some(joined_us);
         Ok(Self(Arc::new(Member {
             settlements: settle::start(redis_bucket.clone(), consumer.as_str().to_owned()),
             redis_bucket: redis_bucket.clone(),
@@ -150,7 +152,7 @@ impl Replica {
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
             take_size: TakeSize::default(),
-            asked: Mutex::new(asked),
+            asked: Mutex::new(Asked { at: asked, redis_us }),
             expired: AtomicU64::new(0),
         })))
     }
@@ -193,6 +195,7 @@ impl Replica {
         })?;
         member.take_size.answered();
         member.expired.fetch_add(reply.expired, Ordering::Relaxed);
+        let asked = Asked { at: asked, redis_us: reply.redis_us };
         *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
         Ok(reply.take)
     }
@@ -296,7 +299,7 @@ impl Replica {
 
     /// When jobs were last asked for.
     pub(super) fn asked(&self) -> Instant {
-        *self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).at
     }
 
     /// Whether all others were seen to live a moment ago. While one wasn't, it may have to be recovered.

@@ -9,14 +9,16 @@
 --       go elsewhere, then where a pace has its state (string), then the kind's, as in settle.lua
 -- ARGV  1 version of what is in force (pace.lua)  2 consumer  3 the most jobs wanted
 --       4 plan of the pace ('': none)  5 max in flight (0: none)
---       6 µs since this replica joined or last asked, by its own clock, which nobody sets
+--       6 µs since this replica joined or last asked, by its own clock, which nobody sets; 14 says when that was
 --       7 what is kept (keep.lua)  8 the longest hold in ms  9 number of this take
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 how fast each of them may be called, and
---       how many times at once (bounds.lua; '': all may)
+--       how many times at once (bounds.lua; '': all may)  14 µs of the Redis clock when it joined or last asked ('':
+--       unknown)
 -- Result  { 'fenced' } | { 'changed', … }
---         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired }
---         { 'jobs', expired, ms of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
+--         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the
+--         Redis clock }
+--         { 'jobs', expired, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
 --         where more wait, { id, fields | element, failed attempts }… }, a small one packed by cmsgpack
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
@@ -34,7 +36,7 @@ if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 -- Nobody waits for this one any more: what it took, nobody would call. (A script has no room for more than 200 names.)
 do
   local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
-  if number <= given_up then return { 'idle', 0, '0', 0 } end
+  if number <= given_up then return { 'idle', 0, '0', 0, whole(now_us) } end
 end
 
 local changed, paused = control_read(CONTROL, version)
@@ -42,8 +44,9 @@ if changed then return changed end
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
-local bounds = open_bounds(PACE, pace, ARGV[13], elapsed, undrained)
-local tokens, next_token, refill = pace_room(pace, plan, elapsed, late, undrained)
+local asked = tonumber(ARGV[14])
+local bounds = open_bounds(PACE, pace, ARGV[13], elapsed, asked, undrained)
+local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, undrained)
 
 -- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked
 -- since.
@@ -52,7 +55,7 @@ local function idle(wait, takes_new, expired)
   -- from this one.
   pcall(pace_spend, PACE, pace, plan, 0)
   wait = math.min(wait, IDLE_POLL)
-  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0 }
+  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, whole(now_us) }
 end
 
 local held = hold_left(PACE, pace, elapsed)
@@ -85,7 +88,7 @@ pace_spend(PACE, pace, plan, #taken)
 local PACKED_BYTES = 65536
 -- What had to wait was all handed out: then one question is enough.
 local rest = takes_new and wait > 0 and whole(math.min(wait, IDLE_POLL)) or ''
-local answer = { 'jobs', expired, whole(now_ms), rest, unpack(taken) }
+local answer = { 'jobs', expired, whole(now_us), rest, unpack(taken) }
 -- Packing costs a copy, which is more than it saves where there is much to copy.
 if bytes_read > PACKED_BYTES then return answer end
 return cmsgpack.pack(answer)

@@ -83,15 +83,23 @@ pub struct Idle {
     pub(crate) wait: Duration,
 }
 
+/// When a replica joined or asked for jobs: what has passed since, by a clock that nobody sets, bounds what may have
+/// leaked since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) at: Instant,
+    /// The Redis clock then, in µs. None: unknown.
+    pub(crate) redis_us: Option<u64>,
+}
+
 /// What the script is asked for.
 pub(crate) struct TakeRequest<'a> {
     pub(crate) consumer: &'a str,
     /// Counts this replica's takes.
     pub(crate) number: u64,
     pub(crate) most: usize,
-    /// When this replica joined or last asked: what has passed since, by a clock that nobody sets, bounds what may have
-    /// leaked since.
-    pub(crate) before: Instant,
+    /// When this replica joined or last asked.
+    pub(crate) before: Asked,
     pub(crate) open_claims: &'a OpenClaims,
     pub(crate) lateness: &'a Lateness,
 }
@@ -137,6 +145,8 @@ pub(crate) struct TakeReply {
     pub(crate) take: Take,
     /// Jobs that ended on the way because their deadline had passed.
     pub(crate) expired: u64,
+    /// The Redis clock, in µs.
+    pub(crate) redis_us: Option<u64>,
 }
 
 impl RedisBucket {
@@ -179,10 +189,11 @@ impl RedisBucket {
         let mut call = SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(all, request.consumer));
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
-        call.arg(us(request.before.elapsed() + JITTER));
+        call.arg(us(request.before.at.elapsed() + JITTER));
         call.arg(settings.packed_ends()).arg(ms_up(settings.leak.max_hold));
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
         call.arg(settings.fair.weights_of_turns()).arg(&effective.bounds);
+        call.arg(request.before.redis_us.map_or_else(String::new, |us| us.to_string()));
         call.with_large_reply()
     }
 }
@@ -198,22 +209,22 @@ fn read(
     open_claims: &OpenClaims,
 ) -> Result<TakeReply, BucketError> {
     match reply.text()?.as_str() {
-        "fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0 }),
+        "fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, redis_us: None }),
         "idle" => {
             let wait = Duration::from_micros(reply.count()?);
             let takes_new = reply.text()? == "1";
-            let expired = reply.count()?;
-            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired })
+            let (expired, redis_us) = (reply.count()?, reply.count()?);
+            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired, redis_us: Some(redis_us) })
         }
         "jobs" => {
-            let (expired, taken_ms, wait) = (reply.count()?, reply.count()?, reply.text()?);
+            let (expired, redis_us, wait) = (reply.count()?, reply.count()?, reply.text()?);
             let wait = wait.parse().ok().map(Duration::from_micros);
             let idle = wait.map(|wait| Idle { takes_new: true, wait });
             let mut jobs = Vec::new();
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply.array()?, kind, grant, taken_ms, open_claims)?);
+                jobs.push(read_job(&mut reply.array()?, kind, grant, redis_us / 1000, open_claims)?);
             }
-            Ok(TakeReply { take: Take::Jobs(jobs, idle), expired })
+            Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, redis_us: Some(redis_us) })
         }
         word => reply.unknown(word),
     }

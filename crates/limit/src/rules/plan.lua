@@ -22,7 +22,9 @@ end
 -- Read, it is a list of its scopes, each with what this request asks of it: n, share, shadow; and what comes of it:
 -- whether it passed, and how many were taken. That is good until the next plan is read. `how` may say of scopes that
 -- are read:
---   elapsed  the most µs that can have passed since the last write, by a clock that nobody sets
+--   elapsed  the most µs that can have passed since its caller last asked, by a clock that nobody sets
+--   asked    what the Redis clock was then, in µs; nil: unknown. What others have written since is that much later;
+--            what was written before it, by a clock that was put back since, says nothing of what has passed
 --   begins   what has no state was never there, so none was lost
 --   speed    thousandths of their rate, for those that go at a speed
 local function limit_plan(text, how)
@@ -41,7 +43,7 @@ local function limit_plan(text, how)
         n = 0, share = 0, shadow = false, passed = true, taken = 0,
       }
       limit_speed = flags >= 4 and how.speed or 1000
-      limit_load(scope, text, at, past, flags % 4 >= 2 and not how.begins, how.elapsed)
+      limit_load(scope, text, at, past, flags % 4 >= 2 and not how.begins, how)
       if limit_speed < 1000 then limit_slow(scope) end
       limit_scopes[key] = scope
     end

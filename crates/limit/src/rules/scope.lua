@@ -5,11 +5,13 @@
 -- needs: now, rules/migrate
 local limit_scopes = { nil, nil, nil, nil }
 
--- Fills a scope with the tiers of a plan, in the state that its key holds. `elapsed`: the most that can have passed
--- since the last write, by a clock that nobody sets (nil: unknown).
-local function limit_load(scope, text, at, past, lost_is_full, elapsed)
+-- Fills a scope with the tiers of a plan, in the state that its key holds. `how` as for limit_plan.
+local function limit_load(scope, text, at, past, lost_is_full, how)
   local packed, now, last, print, from, i = redis.call('GET', KEYS[scope.key]), now_us, now_us, nil, nil, 0
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
+  -- The most that can have passed since the last write, by a clock that nobody sets (nil: unknown).
+  local elapsed = how.elapsed
+  if elapsed and how.asked then elapsed = last < how.asked and 0 or math.max(0, elapsed - last + how.asked) end
   if (packed or lost_is_full) and (print ~= scope.print or last > now or elapsed and now - last > elapsed) then
     packed, last, now = limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
     from = 12

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{JobId, Priority, Start, Submission};
@@ -27,8 +27,6 @@ pub struct History<'r> {
     furthest: i64,
     /// Since the last take by which own paces were counted.
     pub(super) is_clock_set: bool,
-    /// When each replica asked last.
-    pub(super) asked: Vec<Instant>,
     named: String,
     pub(super) bucket: Bucket,
     pub(super) replicas: Vec<Replica>,
@@ -51,13 +49,11 @@ impl<'r> History<'r> {
         }
         let (held, ledger, rules) = (BTreeMap::new(), Ledger::default(), Rules::default());
         let windows = Windows::new();
-        let (is_clock_set, asked) = (false, vec![Instant::now(); 3]);
         Self {
             redis,
             clock,
             furthest: 0,
-            is_clock_set,
-            asked,
+            is_clock_set: false,
             named,
             bucket,
             replicas,
@@ -229,7 +225,6 @@ impl<'r> History<'r> {
         for job in self.ledger.jobs.values_mut().filter(|job| job.place == Place::Forgotten(at)) {
             job.place = Place::Soon;
         }
-        self.asked[at] = Instant::now();
         self.replicas[at] = join(&self.bucket, &format!("r{}", self.joined)).await;
         self.joined += 1;
     }

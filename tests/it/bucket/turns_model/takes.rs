@@ -28,10 +28,9 @@ impl History<'_> {
         let taken = self.replicas[replica].take(most).await.expect("Redis answers");
         let window = [asked, Instant::now()];
         if self.is_clock_set && self.rules.is_bounded() {
-            self.windows.step_clock(asked - self.asked[replica]);
+            self.windows.step_clock();
             self.is_clock_set = false;
         }
-        self.asked[replica] = asked;
         // With its take it has returned what it had forgotten.
         for job in self.ledger.jobs.values_mut().filter(|job| job.place == Place::Forgotten(replica)) {
             job.place = Place::Soon;

@@ -1,7 +1,7 @@
 //! That nobody gets more than its rate and burst let through, in any window.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::ledger::Owner;
 use super::rules::Rules;
@@ -37,11 +37,11 @@ impl Windows {
         self.of.retain(|owner, calls| calls.ceiling == ceiling_of(owner, rules));
     }
 
-    /// The clock was put forward, and this is the first take since: what it counts as passed is bounded by the clock
-    /// of its replica, since that one asked before.
-    pub fn step_clock(&mut self, since_asked: Duration) {
+    /// The clock was put forward, and this is the first take since: it counts no more as passed than what has, by the
+    /// clock of its replica, but for how late a request may be.
+    pub fn step_clock(&mut self) {
         const JITTER: f64 = 0.025;
-        self.gained += since_asked.as_secs_f64() + JITTER;
+        self.gained += JITTER;
     }
 
     /// These calls were granted between two moments.

@@ -31,6 +31,21 @@ async fn a_clock_that_is_set_makes_no_burst() {
 }
 
 #[tokio::test]
+async fn one_that_is_put_forward_gives_nothing_again_that_others_have_used() {
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    let redis = TestRedis::with(options).await;
+    let bucket = open(&redis, &[("fair.rate", json!("1/s"))]).await;
+    let [one, other] = [join(&bucket, "one").await, join(&bucket, "other").await];
+    flood(&bucket, "a", 50).await;
+    assert_eq!(take_all(&other).await.len(), 1);
+    assert!(takes_nothing(&one).await);
+    until("a token", async || !takes_nothing(&other).await).await;
+    clock.set_ahead(3600);
+    assert!(takes_nothing(&one).await);
+}
+
+#[tokio::test]
 async fn a_clock_that_is_put_back_makes_no_stall() {
     let clock = WallClock::new();
     let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };

@@ -79,8 +79,9 @@ do
 
   -- For a take: { states, count, bring_back, note_there, next_us }; nil where nobody is throttled. `pace_key`, `pace`:
   -- as in pace.lua. `text`: the settings as JSON, '' for none: `each`, and of some names `of`, { limit, period in µs,
-  -- burst, most at once, paused }, all of which may be missing. `elapsed`, `undrained` in µs, as for the pace.
-  function open_bounds(pace_key, pace, text, elapsed, undrained)
+  -- burst, most at once, paused }, all of which may be missing. `elapsed`, `asked`, `undrained` in µs, as for the
+  -- pace.
+  function open_bounds(pace_key, pace, text, elapsed, asked, undrained)
     local is_counted = pace.flows == '1' or pace.flows == 'counting'
     if text == '' then
       if is_counted then end_bounds(pace_key) end
@@ -91,6 +92,8 @@ do
     local known = redis.call('HGET', flow_state.hash, 'clock')
     local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
     if clock and is_counted then
+      -- As for the pace (limit_plan).
+      if asked then elapsed = tonumber(wall) < asked and 0 or math.max(0, elapsed - wall + asked) end
       clock, lost = tonumber(clock) + math.min(math.max(0, now_us - wall), elapsed), tonumber(lost)
     else
       clock, lost = now_us, (known or pace.flows) and now_us or 0
