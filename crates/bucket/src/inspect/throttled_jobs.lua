@@ -1,7 +1,7 @@
 -- Counts jobs that wait and can't be called soon, because their callers, or groups, may not be called so fast, or so
 -- often at once. What nobody had to sort yet isn't among them.
 --
--- needs: constants, now, pace, kind/flow_state, kind/flows, kind/count_waiting
+-- needs: now, pace, kind/flow_state, kind/flows, kind/count_waiting
 -- KEYS  1 control (hash), then throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once
 --       (bounds.lua)

@@ -15,6 +15,14 @@ async fn fill(bucket: &Bucket) -> Refused {
     }
 }
 
+/// Until a job has left: then the processor has joined, and hears of the next at once.
+async fn begin_to_leak(bucket: &Bucket) {
+    admitted(bucket, job("meat")).await;
+    while bucket.level().await.unwrap() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// At a steady pace, at one that has just begun, and behind a throttle: a caller that waits as long as reported, and is
 /// alone, gets in.
 #[tokio::test]
@@ -26,6 +34,7 @@ async fn who_waits_as_long_as_told_and_is_alone_gets_in() {
         paced.leak.rate = Some(rate.parse().unwrap());
         let bucket = stage.bucket(paced);
         let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
+        begin_to_leak(&bucket).await;
         for turn in 0..4 {
             let refused = fill(&bucket).await;
             let wait = refused.retry_after.unwrap();
@@ -48,6 +57,7 @@ async fn the_milliseconds_told_are_enough() {
     paced.leak.rate = Some("4/s".parse().unwrap());
     let bucket = stage.bucket(paced);
     let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
+    begin_to_leak(&bucket).await;
     for turn in 0..8 {
         let wait = fill(&bucket).await.retry_after.unwrap();
         sleep(wait).await;
