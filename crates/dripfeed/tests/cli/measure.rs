@@ -33,7 +33,9 @@ async fn a_bench_submits_at_its_rate_and_a_report_sums_it_up() {
     while found["counts"]["refused"] != 47 {
         found = json(&report().out);
     }
-    assert_eq!((&found["counts"]["accepted"], &found["latency_ms"]), (&3.into(), &Json::Null), "{found}");
+    // It goes on from the intake's first look, which on a busy machine comes after the first submissions.
+    assert!((1..=3).contains(&found["counts"]["accepted"].as_u64().unwrap()), "{found}");
+    assert_eq!(found["latency_ms"], Json::Null, "{found}");
     assert!(fs::read_to_string(&of_report).unwrap().contains("jobs per slot"));
     let table = run(&["report", "mail"]);
     assert!(table.out.lines().any(|line| line.split_whitespace().eq(["Refused", "47"])), "{}", table.out);

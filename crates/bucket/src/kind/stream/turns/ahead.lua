@@ -1,5 +1,5 @@
 -- Stream kind: how many calls come before that of a job that is admitted.
--- needs: now, kind/flows, kind/count_waiting
+-- needs: kind/flows, kind/count_waiting
 
 local count_ahead
 do
