@@ -38,8 +38,8 @@ pub struct Service<R = TestRedis> {
     durability: Durability,
     configuration: PathBuf,
     started: AtomicUsize,
-    /// Several processes under load, and the machine may have two cores.
-    _machine: Machine,
+    /// Several processes under load, and the machine may have two cores. None: another one's place serves for both.
+    _machine: Option<Machine>,
 }
 
 /// What is in a bucket.
@@ -58,20 +58,26 @@ impl Service {
     pub async fn new(buckets: &str) -> Self {
         Self::over(TestRedis::start().await, Durability::Everysec, buckets).await
     }
+
+    /// Another one, over another Redis, in the same place: who waits for a second place while somebody waits to be
+    /// alone waits for ever.
+    pub async fn beside(&self, buckets: &str) -> Self {
+        Self::on(None, TestRedis::start().await, Durability::Everysec, buckets).await
+    }
 }
 
 impl<R: RunningRedis> Service<R> {
     /// Over a Redis of any kind, with accepted jobs kept by `durability`.
     pub async fn over(redis: R, durability: Durability, buckets: &str) -> Self {
-        Self::on(machine::place().await, redis, durability, buckets).await
+        Self::on(Some(machine::place().await), redis, durability, buckets).await
     }
 
     /// The same, with nothing beside it: for what is measured by time.
     pub async fn alone(redis: R, durability: Durability, buckets: &str) -> Self {
-        Self::on(machine::alone().await, redis, durability, buckets).await
+        Self::on(Some(machine::alone().await), redis, durability, buckets).await
     }
 
-    async fn on(machine: Machine, redis: R, durability: Durability, buckets: &str) -> Self {
+    async fn on(machine: Option<Machine>, redis: R, durability: Durability, buckets: &str) -> Self {
         let address = redis.url().parse().expect("an address");
         let settings = RedisSettings::new(address, "dripfeed", Durability::Everysec);
         let store = Store::connect(&settings).await.expect("Redis answers");

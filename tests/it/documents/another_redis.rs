@@ -9,7 +9,8 @@ const JOBS: usize = 40;
 async fn a_bucket_moves_to_another_redis_and_each_job_is_called_once() {
     let upstream = Upstream::willing().await;
     let bucket = format!("[buckets.b]\nupstream = \"{}\"\nleak.rate = \"50/s\"\n", upstream.url());
-    let (old, new) = (Service::new(&bucket).await, Service::new(&bucket).await);
+    let old = Service::new(&bucket).await;
+    let new = old.beside(&bucket).await;
     let (mut old_intake, mut old_processor) = (old.intake().await, old.processor().await);
     let (new_intake, _new_processor) = (new.intake().await, new.processor().await);
     for intake in [&old_intake, &new_intake] {
