@@ -165,10 +165,13 @@ async fn a_collector_shows_the_trace_over_a_retry_and_a_replicas_death() {
     let [submitted] = &named(&spans, "submit")[..] else { panic!("{spans:#?}") };
     assert_eq!((submitted.service.as_str(), submitted.parent.as_str()), ("dripfeed-intake", CALLER));
     let (waits, attempts, settled) = (named(&spans, "wait"), named(&spans, "attempt"), named(&spans, "settle"));
-    assert_eq!((waits.len(), attempts.len()), (2, 2), "the dead replica's attempt is missing: {spans:#?}");
+    assert_eq!(attempts.len(), 2, "the dead replica's attempt is missing: {spans:#?}");
+    // The wait before that one may have been exported: it had ended.
+    let [first, .., last] = &waits[..] else { panic!("{spans:#?}") };
+    let waits = [first, last];
     let calls = upstream.calls();
     for (at, (call, became)) in [(&calls[0], "retry"), (&calls[2], "delivered")].into_iter().enumerate() {
-        let (wait, attempt, settle) = (&waits[at], &attempts[at], &settled[at]);
+        let (wait, attempt, settle) = (waits[at], &attempts[at], &settled[at]);
         assert_eq!((&wait.parent, &attempt.parent, &settle.parent), (&submitted.id, &submitted.id, &attempt.id));
         assert_eq!(attempt.links, [(TRACE.to_owned(), submitted.id.clone())]);
         assert_eq!((attempt.service.as_str(), &attempt.attributes["dripfeed.job.id"]), ("dripfeed-processor", &job));
