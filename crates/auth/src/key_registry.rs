@@ -15,9 +15,8 @@ pub(crate) mod scripts;
 
 use std::time::Duration;
 
-use dripfeed_store::Store;
+use dripfeed_store::{SharedQuestion, Store};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep_until};
 
 use self::changed_keys::{AllRunTimeKeys, KnownKeys};
 use self::error::KeyRegistryError;
@@ -26,8 +25,6 @@ use self::registry_keys::RegistryKeys;
 
 /// So a change holds everywhere within a second, also where one answer of Redis is late.
 pub(crate) const EVERY: Duration = Duration::from_millis(400);
-/// Unknown keys are asked for no more often, however many come.
-const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
 /// Where the keys of an installation are kept.
 #[derive(Debug)]
@@ -37,8 +34,8 @@ pub struct KeyRegistry {
     clock: RedisClock,
     /// Locked while Redis is asked, so that what is learned comes in its order.
     known: Mutex<KnownKeys>,
-    /// When Redis was last asked for a key, and what came of it.
-    asked: Mutex<(Instant, Result<(), KeyRegistryError>)>,
+    /// About a key that isn't known here.
+    unknown_keys: SharedQuestion<KeyRegistryError>,
 }
 
 impl KeyRegistry {
@@ -49,7 +46,7 @@ impl KeyRegistry {
             keys,
             clock: RedisClock::default(),
             known: Mutex::default(),
-            asked: Mutex::new((Instant::now(), Ok(()))),
+            unknown_keys: SharedQuestion::default(),
         }
     }
 
@@ -77,17 +74,9 @@ impl KeyRegistry {
         }
     }
 
-    /// As `follow`, once for all who ask at about the same time. A caller that comes while others wait for an answer is
-    /// given the next one, which sees what was there before it came.
+    /// As `follow`, once for all who ask at about the same time.
     pub(crate) async fn ask(&self, learn: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
-        let came = Instant::now();
-        let mut asked = self.asked.lock().await;
-        if asked.0 < came {
-            sleep_until(asked.0 + BETWEEN_ASKS).await;
-            asked.0 = Instant::now();
-            asked.1 = self.follow(learn).await;
-        }
-        asked.1.clone()
+        self.unknown_keys.ask(self.follow(learn)).await
     }
 }
 
@@ -98,6 +87,5 @@ mod tests {
     #[test]
     fn two_looks_come_within_the_second_that_is_promised() {
         assert!([EVERY].iter().all(|every| *every * 2 < Duration::from_secs(1)));
-        assert!([BETWEEN_ASKS].iter().all(|between| *between * 20 <= Duration::from_secs(1)));
     }
 }

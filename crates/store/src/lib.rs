@@ -20,6 +20,7 @@ mod salt;
 mod script;
 mod server;
 mod settings;
+mod shared_question;
 mod store;
 mod url;
 
@@ -40,5 +41,6 @@ pub use salt::Salt;
 pub use script::{Call, Fragments, Script};
 pub use server::{PrivateServer, ServerError, ServerOptions};
 pub use settings::RedisSettings;
+pub use shared_question::SharedQuestion;
 pub use store::Store;
 pub use url::{Address, AddressError};

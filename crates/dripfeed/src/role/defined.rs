@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use dripfeed_bucket::{BucketError, KnownDefinitions};
 use dripfeed_job::BucketName;
-use dripfeed_store::Store;
+use dripfeed_store::{SharedQuestion, Store};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::sleep;
 
 pub(crate) use self::defined_bucket::{AllDefined, DefinedBucket};
 use self::served_definitions::ServedDefinitions;
@@ -24,8 +24,6 @@ use crate::settings::Settings;
 
 /// So a definition holds everywhere within a second, also where one answer of Redis is late.
 const EVERY: Duration = Duration::from_millis(400);
-/// Unknown names are asked for no more often.
-const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
 /// What a role does with them.
 pub(crate) trait ServesDefined: Send + Sync {
@@ -42,8 +40,8 @@ struct Inner {
     /// Locked while Redis is asked.
     known: Mutex<KnownDefinitions>,
     served: SyncMutex<ServedDefinitions>,
-    /// When Redis was last asked for a name, and what came of it.
-    asked: Mutex<(Instant, Result<(), BucketError>)>,
+    /// About a name that isn't known here.
+    unknown_names: SharedQuestion<BucketError>,
     role: OnceLock<Box<dyn ServesDefined>>,
 }
 
@@ -53,7 +51,7 @@ impl DefinedBuckets {
             store,
             known: Mutex::default(),
             served: SyncMutex::new(ServedDefinitions::new(settings)),
-            asked: Mutex::new((Instant::now(), Ok(()))),
+            unknown_names: SharedQuestion::default(),
             role: OnceLock::new(),
         }))
     }
@@ -100,17 +98,8 @@ impl DefinedBuckets {
         Ok(())
     }
 
-    /// A caller that comes while others wait for an answer is given the next one, which sees what was there before it
-    /// came.
     async fn ask(&self) -> Result<(), BucketError> {
-        let came = Instant::now();
-        let mut asked = self.0.asked.lock().await;
-        if asked.0 < came {
-            sleep_until(asked.0 + BETWEEN_ASKS).await;
-            asked.0 = Instant::now();
-            asked.1 = self.follow().await;
-        }
-        asked.1.clone()
+        self.0.unknown_names.ask(self.follow()).await
     }
 
     fn served(&self) -> MutexGuard<'_, ServedDefinitions> {
@@ -125,6 +114,5 @@ mod tests {
     #[test]
     fn two_looks_come_within_the_second_that_is_promised() {
         assert!([EVERY].iter().all(|every| *every * 2 < Duration::from_secs(1)));
-        assert!([BETWEEN_ASKS].iter().all(|between| *between * 20 <= Duration::from_secs(1)));
     }
 }
