@@ -4,3 +4,4 @@ pub(crate) mod bench;
 pub(crate) mod history;
 pub(crate) mod lab;
 pub(crate) mod report;
+mod window;

@@ -1,9 +1,10 @@
 //! `dripfeed history BUCKET`
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use dripfeed_job::BucketName;
 use serde_json::Value as Json;
 
+use super::window::Window;
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
 use crate::output::{self, Column, Format, shown};
@@ -16,26 +17,6 @@ pub(crate) struct Arguments {
     window: Window,
     #[command(flatten)]
     connection: ConnectionArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Window {
-    #[value(name = "5m")]
-    FiveMinutes,
-    #[value(name = "1h")]
-    Hour,
-    #[value(name = "24h")]
-    Day,
-}
-
-impl Window {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::FiveMinutes => "5m",
-            Self::Hour => "1h",
-            Self::Day => "24h",
-        }
-    }
 }
 
 const COLUMNS: [Column; 10] = [

@@ -9,7 +9,8 @@ use clap::Args;
 use dripfeed_job::BucketName;
 use serde_json::{Value as Json, json};
 
-use self::slots::{Slots, Window};
+use self::slots::Slots;
+use super::window::Window;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};

@@ -2,8 +2,10 @@
 
 use dripfeed_job::BucketName;
 use plotters::backend::SVGBackend;
-use plotters::chart::{ChartBuilder, SeriesLabelPosition};
+use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
 use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea as _};
 use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::style::{Color as _, RGBColor, WHITE};
@@ -14,10 +16,13 @@ const SIZE: (u32, u32) = (1000, 640);
 const HALF: u32 = 320;
 
 type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
+type Chart<'a, 's> = ChartContext<'a, SVGBackend<'s>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Error = DrawingAreaErrorKind<std::io::Error>;
 
 /// Name, place in a slot and colour; apart also for eyes that see no red or green.
 type Series = (&'static str, &'static str, RGBColor);
+/// Name, points and colour.
+type Drawn = (&'static str, Vec<(f64, f64)>, RGBColor);
 
 const COUNTS: [Series; 4] = [
     ("accepted", "/accepted", RGBColor(156, 163, 175)),
@@ -49,14 +54,8 @@ pub(super) fn of(bucket: &BucketName, window: &str, slots: &Slots<'_>) -> Result
 
 /// A bar for each series beside the others, within its slot.
 fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> {
-    let all = COUNTS.map(|(name, pointer, colour)| (name, slots.points(pointer), colour));
-    let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 16))
-        .margin(16)
-        .x_label_area_size(40)
-        .y_label_area_size(64)
-        .build_cartesian_2d(0.0..slots.minutes(), 0.0..most(all.iter().map(|(_, points, _)| points)))?;
-    chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
+    let all = COUNTS.map(|series| drawn(series, slots));
+    let mut chart = axes(area, title, slots, &all)?;
     let width = slots.slot() / 5.0;
     let mut offset = 0.0;
     for (name, points, colour) in &all {
@@ -72,14 +71,8 @@ fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> 
 }
 
 fn latencies(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> {
-    let all = LATENCIES.map(|(name, pointer, colour)| (name, slots.points(pointer), colour));
-    let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 16))
-        .margin(16)
-        .x_label_area_size(40)
-        .y_label_area_size(64)
-        .build_cartesian_2d(0.0..slots.minutes(), 0.0..most(all.iter().map(|(_, points, _)| points)))?;
-    chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
+    let all = LATENCIES.map(|series| drawn(series, slots));
+    let mut chart = axes(area, title, slots, &all)?;
     for (name, points, colour) in &all {
         let line = PathElement::new(points.clone(), colour.stroke_width(2));
         chart.draw_series([line])?.label(*name).legend(sign(*colour));
@@ -90,10 +83,23 @@ fn latencies(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Erro
     Ok(())
 }
 
-fn sign(colour: RGBColor) -> impl Fn((i32, i32)) -> Rectangle<(i32, i32)> {
-    move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.filled())
+fn drawn((name, pointer, colour): Series, slots: &Slots<'_>) -> Drawn {
+    (name, slots.points(pointer), colour)
 }
 
-fn most<'p>(all: impl Iterator<Item = &'p Vec<(f64, f64)>>) -> f64 {
-    all.flatten().map(|(_, value)| *value).fold(1.0, f64::max) * 1.1
+/// Minutes to the right, and room upwards for the highest value.
+fn axes<'a, 's: 'a>(area: &'a Area<'s>, title: &str, slots: &Slots<'_>, all: &[Drawn]) -> Result<Chart<'a, 's>, Error> {
+    let values = all.iter().flat_map(|(_, points, _)| points).map(|(_, value)| *value);
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, ("sans-serif", 16))
+        .margin(16)
+        .x_label_area_size(40)
+        .y_label_area_size(64)
+        .build_cartesian_2d(0.0..slots.minutes(), 0.0..values.fold(1.0, f64::max) * 1.1)?;
+    chart.configure_mesh().disable_x_mesh().x_desc("minutes").draw()?;
+    Ok(chart)
+}
+
+fn sign(colour: RGBColor) -> impl Fn((i32, i32)) -> Rectangle<(i32, i32)> {
+    move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.filled())
 }

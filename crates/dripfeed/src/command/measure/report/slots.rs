@@ -1,28 +1,7 @@
 //! The history of a bucket, slot by slot.
 
-use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Window {
-    #[value(name = "5m")]
-    FiveMinutes,
-    #[value(name = "1h")]
-    Hour,
-    #[value(name = "24h")]
-    Day,
-}
-
-impl Window {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::FiveMinutes => "5m",
-            Self::Hour => "1h",
-            Self::Day => "24h",
-        }
-    }
-}
 
 const COUNTS: [&str; 8] = ["accepted", "refused", "delivered", "dead", "expired", "cancelled", "calls", "retried"];
 
