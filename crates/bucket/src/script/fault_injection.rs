@@ -13,7 +13,7 @@ use crate::settings::Kind;
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
 /// The bug · what is written in the scripts · what stands there instead.
-const IN_SCRIPTS: [(&str, &str, &str); 18] = [
+const IN_SCRIPTS: [(&str, &str, &str); 17] = [
     (
         "ack_before_send",
         "taken[#taken + 1] = { id, entry, failures }",
@@ -57,11 +57,6 @@ const IN_SCRIPTS: [(&str, &str, &str); 18] = [
         "flow_clock_runs_once_for_each_replica",
         "tonumber(clock) + math.min(math.max(0, now_us - wall), elapsed)",
         "tonumber(clock) + elapsed",
-    ),
-    (
-        "flow_calls_are_free",
-        "flow.bound.calls, state.debt = flow.bound.calls + 1, state.debt + 1",
-        "flow.bound.calls = flow.bound.calls + 1",
     ),
     ("flow_calls_forgotten", "state.in_flight = math.max(0, state.in_flight - left[owners[i]])", "state.in_flight = 0"),
     ("first_delivery_is_second", "{ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }", "{ 'RETRYCOUNT', 2, 'FORCE', 'JUSTID' }"),
