@@ -1,5 +1,7 @@
 //! An upstream that writes down every call, and answers as the test says.
 
+pub mod ceiling;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;

@@ -46,12 +46,7 @@ pub async fn run(order: Order) -> Report {
     for (number, fault) in (0..order.faults).zip(FAULTS.into_iter().cycle()) {
         run.until_fault(number, order.faults).await;
         match fault {
-            Fault::KillProcessor => {
-                let victim = draw.usize(0..run.harness.processors.len());
-                let slot = &run.harness.processors[victim];
-                slot.ready().await;
-                run.event_log.fault("kill -9 a processor", Hit::Processor(victim), slot.kill()).await;
-            }
+            Fault::KillProcessor => run.kill_processor(&mut draw).await,
             Fault::StepClock => {
                 ahead += steps.next().unwrap_or_default();
                 run.event_log.fault("clock stepped", Hit::Nobody, async { clock.set_ahead(ahead) }).await;

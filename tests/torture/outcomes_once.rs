@@ -70,12 +70,7 @@ pub async fn run(order: Order) -> Report {
         run.until_fault(number, order.faults).await;
         match fault {
             Fault::KillAt(step) => wrong.extend(killed_at(&run, step).await),
-            Fault::KillProcessor => {
-                let victim = draw.usize(0..harness.processors.len());
-                let slot = &harness.processors[victim];
-                slot.ready().await;
-                run.event_log.fault("kill -9 a processor", Hit::Processor(victim), slot.kill()).await;
-            }
+            Fault::KillProcessor => run.kill_processor(&mut draw).await,
             Fault::RedisFull => {
                 let full = async {
                     let () = harness.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;

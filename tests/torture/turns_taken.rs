@@ -52,12 +52,7 @@ pub async fn run(order: Order) -> Report {
         let calls = order.load.jobs * u64::from(number + 1) / u64::from(order.faults + 1) / 3;
         until("calls are made", async || run.harness.upstream.count() as u64 > calls).await;
         match fault {
-            Fault::KillProcessor => {
-                let victim = draw.usize(0..run.harness.processors.len());
-                let slot = &run.harness.processors[victim];
-                slot.ready().await;
-                run.event_log.fault("kill -9 a processor", Hit::Processor(victim), slot.kill()).await;
-            }
+            Fault::KillProcessor => run.kill_processor(&mut draw).await,
             Fault::StepClock => {
                 ahead += steps.next().unwrap_or_default();
                 run.event_log.fault("clock stepped", Hit::Nobody, async { clock.set_ahead(ahead) }).await;

@@ -14,11 +14,11 @@ use dripfeed_tests::sentinels::Sentinels;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::torture::breakpoint::Breakpoints;
 use dripfeed_tests::upstream::Upstream;
+use dripfeed_tests::upstream::ceiling::Ceiling;
 use dripfeed_tests::wall_clock::WallClock;
 use tokio::time::sleep;
 
-const RATE_PER_S: f64 = 400.0;
-const BURST: f64 = 200.0;
+const CEILING: Ceiling = Ceiling { rate_per_s: 400.0, burst: 200.0 };
 
 /// A bucket that is paused with a backlog for longer than the test; the intake that filled it.
 async fn backlog(upstream: &Upstream) -> (Service, Process) {
@@ -51,35 +51,6 @@ fn arrivals(upstream: &Upstream) -> Vec<Instant> {
     upstream.calls().iter().map(|call| call.arrived).collect()
 }
 
-/// By how many calls the fullest window is over the ceiling; below zero: by how many it is under it. Every window that
-/// begins with one call and ends with another is looked at.
-fn excess(mut arrivals: Vec<Instant>) -> f64 {
-    arrivals.sort_unstable();
-    // With a(n) the arrival of the n-th call, the calls from i to j are j - i + 1, and the ceiling rate·(a(j) - a(i)) +
-    // burst: the excess is (j - rate·a(j)) - (i - rate·a(i)) + 1 - burst.
-    let mut lowest = f64::INFINITY;
-    let mut most = f64::NEG_INFINITY;
-    let mut before = 0.0;
-    for arrival in &arrivals {
-        let ahead = before - RATE_PER_S * arrival.duration_since(arrivals[0]).as_secs_f64();
-        lowest = lowest.min(ahead);
-        most = most.max(ahead - lowest + 1.0 - BURST);
-        before += 1.0;
-    }
-    most
-}
-
-#[test]
-fn the_excess_is_that_of_the_fullest_window() {
-    let begun = Instant::now();
-    let at = |us: u64| begun + Duration::from_micros(us);
-    let steady = |from: u64, calls: u64| (0..calls).map(move |n| at(from + n * 2500));
-    assert!(excess(steady(0, 4000).collect()) < -190.0);
-    let burst = (0..200).map(|_| at(1_000_000)).chain(steady(1_003_000, 400));
-    assert!(excess(burst.clone().collect()) <= 0.0);
-    assert!(excess(burst.chain([at(1_500_000); 3]).collect()) > 1.0);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_replicas_together_keep_the_pace_and_use_it() {
     let upstream = Upstream::willing().await;
@@ -92,7 +63,7 @@ async fn three_replicas_together_keep_the_pace_and_use_it() {
 
     let arrivals = arrivals(&upstream);
     let within = arrivals.iter().filter(|arrival| arrival.duration_since(arrivals[0]) <= window).count();
-    let over = excess(arrivals);
+    let over = CEILING.excess(arrivals);
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
     // Of the ceiling for these 10 s. A calm machine gives 99 %; what a busy one gives is its own, but no pace wastes
     // half.
@@ -118,7 +89,7 @@ async fn deaths_pauses_and_restarts_make_no_more_calls() {
     sleep(Duration::from_secs(3)).await;
     paused.resume();
     upstream.has_got(4000).await;
-    let over = excess(arrivals(&upstream));
+    let over = CEILING.excess(arrivals(&upstream));
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
 }
 
@@ -144,7 +115,7 @@ async fn late_replies_make_no_more_calls<R: RunningRedis>(redis: R, socket: Path
         }
         upstream.has_got(upstream.count() + 150).await;
     }
-    let over = excess(arrivals(&upstream));
+    let over = CEILING.excess(arrivals(&upstream));
     assert!(over <= 0.0, "{over} calls above the ceiling in some window, with {durability}");
 }
 
@@ -201,7 +172,7 @@ async fn while_redis_is_silent_nothing_is_sent() {
     let settled = silent + Duration::from_millis(500);
     let meanwhile = arrivals.iter().filter(|arrival| (settled..back).contains(arrival)).count();
     assert_eq!(meanwhile, 0, "calls without a pace");
-    assert!(excess(arrivals) <= 0.0);
+    assert!(CEILING.excess(arrivals) <= 0.0);
 }
 
 /// A bucket with a backlog whose burst is spent, and its replica.

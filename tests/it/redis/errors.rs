@@ -61,15 +61,15 @@ fn most_lines(seconds: u64) -> usize {
 
 #[test]
 fn no_script_is_forgotten() {
-    let told: BTreeSet<String> =
+    let listed: BTreeSet<String> =
         [&intake::SCRIPTS[..], &limits::SCRIPTS, &operator::SCRIPTS, &outcomes::SCRIPTS, &processor::SCRIPTS]
             .concat()
             .into_iter()
             .map(str::to_owned)
             .collect();
-    assert_eq!(told, sources::scripts());
+    assert_eq!(listed, sources::scripts());
     // The proxy knows a script by the file of its verb.
     let files: BTreeSet<String> =
         sources::of_the_product("lua").iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect();
-    assert!(told.is_subset(&files), "no file: {:?}", told.difference(&files));
+    assert!(listed.is_subset(&files), "no file: {:?}", listed.difference(&files));
 }

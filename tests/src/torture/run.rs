@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::driver::Driver;
-use super::event_log::EventLog;
+use super::event_log::{EventLog, Hit};
 use super::harness::{BUCKET, Harness, Setup};
 use super::invariants::{self, Lenience};
 use super::jobs::Jobs;
@@ -61,6 +62,13 @@ impl Run {
     pub async fn until_fault(&self, n: u32, faults: u32) {
         let jobs = self.harness.setup.load.jobs;
         self.driver.reached(jobs * u64::from(n) / u64::from(faults.max(1)) * 9 / 10).await;
+    }
+
+    pub async fn kill_processor(&self, draw: &mut Rng) {
+        let victim = draw.usize(0..self.harness.processors.len());
+        let slot = &self.harness.processors[victim];
+        slot.ready().await;
+        self.event_log.fault("kill -9 a processor", Hit::Processor(victim), slot.kill()).await;
     }
 
     /// Waits until calls come again, and writes down how long after `since` that was.

@@ -9,9 +9,9 @@ use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
 use dripfeed_tests::torture::breakpoint::Breakpoints;
 use dripfeed_tests::upstream::Upstream;
+use dripfeed_tests::upstream::ceiling::Ceiling;
 
-const RATE_PER_S: f64 = 60.0;
-const BURST: f64 = 30.0;
+const CEILING: Ceiling = Ceiling { rate_per_s: 60.0, burst: 30.0 };
 
 /// Each of two groups has a backlog for longer than the test, and a third one has no rate.
 async fn backlog(redis: TestRedis, upstream: &Upstream) -> (Service, Process) {
@@ -39,22 +39,10 @@ fn arrivals(upstream: &Upstream, group: &str) -> Vec<Instant> {
     of
 }
 
-/// By how many calls the fullest window is over the ceiling, as in `the_pace_is_a_ceiling`.
-fn excess(arrivals: &[Instant]) -> f64 {
-    let (mut lowest, mut most, mut before) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
-    for arrival in arrivals {
-        let ahead = before - RATE_PER_S * arrival.duration_since(arrivals[0]).as_secs_f64();
-        lowest = f64::min(lowest, ahead);
-        most = f64::max(most, ahead - lowest + 1.0 - BURST);
-        before += 1.0;
-    }
-    most
-}
-
 fn nobody_got_more_than_it_may(upstream: &Upstream) {
     for group in ["a", "b"] {
         let arrivals = arrivals(upstream, group);
-        let over = excess(&arrivals);
+        let over = CEILING.excess(arrivals.clone());
         assert!(over <= 0.0, "{group} got {over} calls more than it may in some window, of {}", arrivals.len());
     }
 }
