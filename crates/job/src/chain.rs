@@ -94,7 +94,7 @@ impl Chain {
         }
     }
 
-    /// None for what is none.
+    /// `None` for text of another form.
     #[must_use]
     pub fn from_field(text: &str) -> Option<Self> {
         let (depth, targets) = text.split_once(' ')?;

@@ -22,7 +22,7 @@ impl IfMatch {
             if text.trim() == "*" {
                 return Ok(Self::Any);
             }
-            // A tag of another form is none of ours, so it matches nothing.
+            // A tag of another form was never given out, so it matches nothing.
             versions.extend(text.split(',').map(|tag| tag.trim().trim_matches('"').parse().unwrap_or(0)));
         }
         Ok(if versions.is_empty() { Self::Missing } else { Self::Versions(versions) })
