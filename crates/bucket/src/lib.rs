@@ -80,6 +80,7 @@ pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};
 pub use settings::flow_bounds::{FlowBounds, NamedFlow, NamedFlows};
+pub use settings::flow_tiers::{FlowTier, FlowTiers};
 pub use settings::limits::BucketLimits;
 pub use settings::max_share::MaxShare;
 pub use settings::on_outcome::{OnOutcome, OutcomeTarget};

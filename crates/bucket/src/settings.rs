@@ -2,6 +2,7 @@
 
 pub(crate) mod fair;
 pub(crate) mod flow_bounds;
+pub(crate) mod flow_tiers;
 pub(crate) mod limits;
 pub(crate) mod max_share;
 pub(crate) mod on_outcome;

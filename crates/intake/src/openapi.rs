@@ -1,6 +1,7 @@
 //! The API description (OpenAPI): what the handlers' types don't describe themselves.
 
 pub(crate) mod document;
+pub(crate) mod flow_tier;
 pub(crate) mod formats;
 pub(crate) mod pace_tier;
 pub(crate) mod parameters;

@@ -87,6 +87,12 @@ async fn is_enforced(redis: &TestRedis, setting: &RunTimeSetting) {
             taken.sort();
             assert_eq!(taken, ["a", "a", "b"]);
         }
+        "fair.tiers" => {
+            change(json!([{ "rate": "1/366d", "burst": 3 }, { "rate": "1/366d", "burst": 2 }])).await;
+            let mut taken = taken_of(&other, &replica, &["a", "a", "a", "b"], 4).await;
+            taken.sort();
+            assert_eq!(taken, ["a", "a", "b"]);
+        }
         "fair.flows" => {
             change(json!({ "a": { "paused": true }, "b": { "rate": "1/366d", "burst": 2 }, "c": { "weight": 2 } }))
                 .await;

@@ -115,19 +115,20 @@ async fn jobs_that_wait_for_what_their_own_callers_may_ask_for_no_slot() {
     let bucket = open(&redis, BucketSettings { capacity: 1000, ..buckets::settings("b") }).await;
     let flows = serde_json::json!({
         "two": { "max_in_flight": 2 }, "paused": { "paused": true }, "slow": { "rate": "1/h", "burst": 3 },
+        "tiered": { "rate": "1/s", "burst": 9, "tiers": [{ "rate": "1/h", "burst": 4 }] },
     });
-    for caller in ["two", "paused", "slow", "free"] {
+    for caller in ["two", "paused", "slow", "tiered", "free"] {
         for _ in 0..10 {
             submit(&bucket, Submission { caller: Some(caller.to_owned()), ..job("x") }).await;
         }
     }
-    assert_eq!(calls(&bucket).await, 40);
+    assert_eq!(calls(&bucket).await, 50);
     bucket.apply_overrides(&changed("fair.flows", flows)).await.expect("Redis answers");
-    assert_eq!(calls(&bucket).await, 2 + 3 + 10);
-    // What is in flight has a slot, and nothing else of those three can use one.
+    assert_eq!(calls(&bucket).await, 2 + 3 + 4 + 10);
+    // What is in flight has a slot, and nothing else of those four can use one.
     let replica = join(&bucket, "a").await;
-    assert_eq!(take(&replica, 15).await.len(), 15);
-    assert_eq!(calls(&bucket).await, 15);
+    assert_eq!(take(&replica, 19).await.len(), 19);
+    assert_eq!(calls(&bucket).await, 19);
     bucket.apply_overrides(&changed("fair.flows", serde_json::json!({}))).await.expect("Redis answers");
-    assert_eq!(calls(&bucket).await, 40);
+    assert_eq!(calls(&bucket).await, 50);
 }

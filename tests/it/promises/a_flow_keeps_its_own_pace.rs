@@ -11,6 +11,7 @@ mod in_flight;
 mod index;
 mod processes;
 mod rate;
+mod tiers;
 
 use std::collections::BTreeMap;
 

@@ -170,10 +170,15 @@ async fn callers_that_are_bounded_take_no_more_memory_than_the_settings_say() {
     // Callers of whom nothing is in the bucket come on top.
     let most = free - 100_000 * 192;
     assert!(taken <= most, "{taken} bytes are taken, {most} were to be the most");
-    let states = "local state = '0 4.9999999999999999 1700000000000000 1700000000000000 0'
-                  for n = 1, 100000 do redis.call('HSET', KEYS[1], 100000000000 + n, state) end
-                  return redis.call('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 0)";
-    let mut eval = redis::cmd("EVAL");
-    let of_states: u64 = redis.store().await.command(eval.arg(states).arg(1).arg("states")).await.unwrap();
-    assert!(of_states <= 100_000 * 192, "{of_states} bytes for 100,000 callers");
+    for (state, most) in [
+        ("0 4.9999999999999999 1700000000000000 1700000000000000 0".to_owned(), 192),
+        (format!("0 4.9999999999999999 1700000000000000 1700000000000000 0 t{}", ":4.9999999999999999".repeat(4)), 320),
+    ] {
+        let states = "for n = 1, 100000 do redis.call('HSET', KEYS[1], 100000000000 + n, ARGV[1]) end
+                      return redis.call('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 0)";
+        let mut eval = redis::cmd("EVAL");
+        let eval = eval.arg(states).arg(1).arg("states").arg(state);
+        let of_states: u64 = redis.store().await.command(eval).await.unwrap();
+        assert!(of_states <= 100_000 * most, "{of_states} bytes for 100,000 callers");
+    }
 }

@@ -1,7 +1,7 @@
 -- Counts jobs that wait and can't be called soon, because their callers, or groups, may not be called so fast, or so
 -- often at once. What nobody had to sort yet isn't among them.
 --
--- needs: now, pace, kind/flow_state, kind/flows, kind/count_waiting
+-- needs: now, pace, kind/debts, kind/flow_state, kind/flows, kind/count_waiting
 -- KEYS  1 control (hash), then throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once
 --       (bounds.lua)
@@ -38,11 +38,10 @@ local function room_of(owner, state)
   local limits, room = settings.of[owner.name] or settings.each, math.huge
   if limits.paused then return 0 end
   if limits.most then room = limits.most - (state and state.in_flight or 0) end
-  if limits.limit then
-    local rate, debt = limits.limit / limits.period, 0
-    if state and clock then debt = math.max(0, state.debt - math.max(0, clock - state.at) * rate) end
-    if not state and clock and lost > 0 then debt = math.max(0, limits.burst - (clock - lost) * rate) end
-    room = math.min(room, math.floor(limits.burst - debt + soon * rate))
+  local rates = limits.rates or {}
+  local debts = flow_state.debts(rates, clock and state, clock, clock and lost or 0)
+  for i, rate in ipairs(rates) do
+    if rate then room = math.min(room, math.floor(rate.burst - debts[i] + soon * rate.limit / rate.period)) end
   end
   return math.max(0, room)
 end

@@ -1,12 +1,14 @@
 //! What each caller, or group, may be called: checked, and as the scripts take it.
 
+use dripfeed_job::Rate;
 use dripfeed_limit::Tier;
 use serde_json::{Map, Value as Json, json};
 
 use crate::pace::with_room_for_late;
 use crate::settings::Leak;
 use crate::settings::fair::{Fair, FairBy};
-use crate::settings::flow_bounds::FlowBounds;
+use crate::settings::flow_bounds::{FlowBounds, NamedFlow};
+use crate::settings::flow_tiers::FlowTier;
 
 impl Fair {
     /// What is wrong with rates and bursts, in a sentence; None when nothing is.
@@ -23,7 +25,15 @@ impl Fair {
 
     /// Whether anybody may be called only so fast.
     pub(crate) fn has_rate(&self) -> bool {
-        self.bounds.rate.is_some() || self.flows.iter().any(|(_, flow)| flow.rate.is_some())
+        let has_tiers = |flow: &NamedFlow| flow.tiers.as_ref().is_some_and(|tiers| !tiers.is_empty());
+        let of_each = self.bounds.rate.is_some() || !self.bounds.tiers.is_empty();
+        of_each || self.flows.iter().any(|(_, flow)| flow.rate.is_some() || has_tiers(flow))
+    }
+
+    /// The most tiers that anybody has.
+    pub(crate) fn most_tiers(&self) -> usize {
+        let of_some = self.flows.iter().filter_map(|(_, flow)| flow.tiers.as_ref());
+        of_some.chain([&self.bounds.tiers]).map(|tiers| tiers.iter().count()).max().unwrap_or_default()
     }
 
     /// What each may, as the scripts take it (bounds.lua); empty where nobody is bounded.
@@ -48,12 +58,11 @@ impl Fair {
 
 fn packed(bounds: &FlowBounds, paused: bool) -> Json {
     let mut packed = Map::new();
-    if let Some(rate) = bounds.rate {
-        // A call begins a little after it was granted, as for the pace.
-        let tier = with_room_for_late(&Tier::of_rate(rate, bounds.burst));
-        packed.insert("limit".to_owned(), rate.limit().into());
-        packed.insert("period".to_owned(), rate.period_us().into());
-        packed.insert("burst".to_owned(), tier.most().into());
+    if bounds.rate.is_some() || !bounds.tiers.is_empty() {
+        // What was used is kept by the place in this list: the rate has the first one also where none is set.
+        let rate = bounds.rate.map_or(Json::from(false), |rate| packed_rate(rate, bounds.burst));
+        let tiers = bounds.tiers.iter().map(|FlowTier { rate, burst }| packed_rate(*rate, *burst));
+        packed.insert("rates".to_owned(), [rate].into_iter().chain(tiers).collect());
     }
     if let Some(most) = bounds.max_in_flight {
         packed.insert("most".to_owned(), most.into());
@@ -62,6 +71,12 @@ fn packed(bounds: &FlowBounds, paused: bool) -> Json {
         packed.insert("paused".to_owned(), true.into());
     }
     packed.into()
+}
+
+/// A call begins a little after it was granted, as for the pace.
+fn packed_rate(rate: Rate, burst: u64) -> Json {
+    let burst = with_room_for_late(&Tier::of_rate(rate, burst)).most();
+    json!({ "limit": rate.limit(), "period": rate.period_us(), "burst": burst })
 }
 
 #[cfg(test)]
@@ -79,11 +94,28 @@ mod tests {
         let bounds = FlowBounds { max_in_flight: Some(2), ..FlowBounds::default() };
         let fair = Fair { bounds, flows, ..Fair::default() };
         let packed: Json = fair.packed_bounds().parse().unwrap_or_default();
-        let shop = json!({ "limit": 1, "period": 1_000_000, "burst": 1, "most": 2 });
+        let shop = json!({ "rates": [{ "limit": 1, "period": 1_000_000, "burst": 1 }], "most": 2 });
         let of = json!({ "shop": shop, "mail": { "most": 2, "paused": true } });
         assert_eq!(packed, json!({ "each": { "most": 2 }, "of": of }));
         assert!(fair.has_rate());
         assert_eq!(Fair { by: FairBy::Off, ..fair }.packed_bounds(), "");
+    }
+
+    #[test]
+    fn a_tier_has_its_place_behind_that_of_the_rate() {
+        let tiers = serde_json::from_str(r#"[{"rate": "1000/h", "burst": 9}]"#).unwrap_or_default();
+        let bounds = FlowBounds { tiers, ..FlowBounds::default() };
+        let flows = named(r#"{"shop": {"rate": "1/s"}, "free": {"tiers": []}}"#);
+        let fair = Fair { bounds, flows, ..Fair::default() };
+        let packed: Json = fair.packed_bounds().parse().unwrap_or_default();
+        let tier = json!({ "limit": 1000, "period": 3_600_000_000_u64, "burst": 9 });
+        let rate = json!({ "limit": 1, "period": 1_000_000, "burst": 1 });
+        let of = json!({ "shop": { "rates": [rate, tier] }, "free": {} });
+        assert_eq!(packed, json!({ "each": { "rates": [false, tier] }, "of": of }));
+        assert!(fair.has_rate());
+        assert_eq!(fair.most_tiers(), 1);
+        let flows = named(r#"{"shop": {"tiers": [{"rate": "1/s"}]}}"#);
+        assert!(Fair { bounds: FlowBounds::default(), flows, ..fair }.has_rate());
     }
 
     #[test]

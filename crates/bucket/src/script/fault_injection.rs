@@ -13,7 +13,7 @@ use crate::settings::Kind;
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
 /// The bug · what is written in the scripts · what stands there instead.
-const IN_SCRIPTS: [(&str, &str, &str); 17] = [
+const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     (
         "ack_before_send",
         "taken[#taken + 1] = { id, entry, failures }",
@@ -39,7 +39,7 @@ const IN_SCRIPTS: [(&str, &str, &str); 17] = [
         "if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then",
         "if true then",
     ),
-    ("call_of_group_not_charged", "flow.bound.calls + 1, state.debt + 1", "flow.bound.calls + 1, state.debt"),
+    ("call_of_group_not_charged", "debts[i] = debts[i] + 1", "debts[i] = debts[i]"),
     ("call_of_group_not_counted", "bound.state.in_flight + 1, true", "bound.state.in_flight, true"),
     ("tick_ends_before_its_job", "states[job] = state", "states[job] = state\n      advance(tick, state)"),
     (
@@ -58,6 +58,7 @@ const IN_SCRIPTS: [(&str, &str, &str); 17] = [
         "tonumber(clock) + math.min(math.max(0, now_us - wall), elapsed)",
         "tonumber(clock) + elapsed",
     ),
+    ("only_first_rate_is_looked_at", "if rate then room", "if rate and i == 1 then room"),
     ("flow_calls_forgotten", "state.in_flight = math.max(0, state.in_flight - left[owners[i]])", "state.in_flight = 0"),
     ("first_delivery_is_second", "{ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }", "{ 'RETRYCOUNT', 2, 'FORCE', 'JUSTID' }"),
     ("group_stays_behind", "if last then redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last) end", ""),

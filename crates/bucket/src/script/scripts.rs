@@ -70,6 +70,7 @@ const OF_STREAMS: &Fragments = &[
     ("kind/by_turns", include_str!("../kind/stream/turns/by_turns.lua")),
     ("kind/census", include_str!("../kind/stream/census.lua")),
     ("kind/count_waiting", include_str!("../kind/stream/turns/count_waiting.lua")),
+    ("kind/debts", include_str!("../kind/stream/turns/debts.lua")),
     ("kind/divide", include_str!("../kind/stream/turns/divide.lua")),
     ("kind/entry", include_str!("../kind/stream/entry.lua")),
     ("kind/flow_state", include_str!("../kind/stream/turns/flow_state.lua")),

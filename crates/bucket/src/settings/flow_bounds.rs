@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use dripfeed_job::Rate;
 use dripfeed_job::rate::EXACT;
+use dripfeed_limit::{LoadError, LoadFault};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
+
+use crate::settings::flow_tiers::FlowTiers;
 
 /// How many callers, or groups, may be named: each take reads them.
 pub(crate) const MOST_NAMED: usize = 100;
@@ -27,19 +30,21 @@ pub struct FlowBounds {
     pub rate: Option<Rate>,
     /// At least 1. Without a rate it means nothing.
     pub burst: u64,
+    /// What must let a call pass besides the rate.
+    pub tiers: FlowTiers,
     /// Calls of each under way at once, over all replicas.
     pub max_in_flight: Option<u64>,
 }
 
 impl Default for FlowBounds {
     fn default() -> Self {
-        Self { rate: None, burst: 1, max_in_flight: None }
+        Self { rate: None, burst: 1, tiers: FlowTiers::default(), max_in_flight: None }
     }
 }
 
 /// What is set for one caller, or group; what isn't is as for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object of weight, rate, burst, max_in_flight and paused")]
+#[serde(deny_unknown_fields, expecting = "an object of weight, rate, burst, tiers, max_in_flight and paused")]
 pub struct NamedFlow {
     #[serde(default, deserialize_with = "weight")]
     pub weight: Option<u16>,
@@ -47,6 +52,9 @@ pub struct NamedFlow {
     pub rate: Option<Rate>,
     #[serde(default, deserialize_with = "count")]
     pub burst: Option<u64>,
+    /// Instead of those of each, all together.
+    #[serde(default)]
+    pub tiers: Option<FlowTiers>,
     #[serde(default, deserialize_with = "count")]
     pub max_in_flight: Option<u64>,
     /// None of its jobs is called until it isn't.
@@ -69,6 +77,29 @@ impl NamedFlows {
             Some(fault) => Err(fault),
             None => Ok(Self(Arc::new(flows))),
         }
+    }
+
+    /// Reads an object that is part of another document, where its name is `place`.
+    ///
+    /// # Errors
+    /// Each fault with its place.
+    pub(crate) fn read(place: &str, written: &Json) -> Result<Self, LoadError> {
+        let mut faults = Vec::new();
+        for (name, flow) in written.as_object().into_iter().flatten() {
+            let place = format!("{place}.{name}");
+            match flow.get("tiers").map(|tiers| FlowTiers::read(&format!("{place}.tiers"), tiers.clone())) {
+                Some(Err(error)) => faults.extend_from_slice(error.faults()),
+                Some(Ok(_)) | None => {
+                    let fault = NamedFlow::deserialize(flow).err();
+                    faults.extend(fault.map(|error| LoadFault { place, message: error.to_string() }));
+                }
+            }
+        }
+        if faults.is_empty() {
+            let whole = |message| LoadFault { place: place.to_owned(), message };
+            return Self::deserialize(written).map_err(|error| LoadError::new(vec![whole(error.to_string())]));
+        }
+        Err(LoadError::new(faults))
     }
 
     #[must_use]
@@ -100,6 +131,7 @@ impl NamedFlow {
         FlowBounds {
             rate: self.rate.or(each.rate),
             burst: self.burst.unwrap_or(each.burst),
+            tiers: self.tiers.clone().unwrap_or_else(|| each.tiers.clone()),
             max_in_flight: self.max_in_flight.or(each.max_in_flight),
         }
     }
@@ -109,6 +141,7 @@ impl NamedFlow {
             ("weight", self.weight.map(Json::from)),
             ("rate", self.rate.map(|rate| Json::from(rate.to_string()))),
             ("burst", self.burst.map(Json::from)),
+            ("tiers", self.tiers.as_ref().map(FlowTiers::to_json)),
             ("max_in_flight", self.max_in_flight.map(Json::from)),
             ("paused", self.paused.then_some(Json::from(true))),
         ];
@@ -138,9 +171,10 @@ mod tests {
 
     #[test]
     fn what_is_read_is_shown() {
-        let text = r#"{"mail":{"paused":true},"shop":{"burst":2,"max_in_flight":3,"rate":"1/s","weight":4}}"#;
+        let shop = r#"{"burst":2,"max_in_flight":3,"rate":"1/s","tiers":[{"burst":9,"rate":"9/h"}],"weight":4}"#;
+        let text = &format!(r#"{{"mail":{{"paused":true}},"none":{{"tiers":[]}},"shop":{shop}}}"#);
         let named = read(text).unwrap_or_default();
-        assert_eq!(named.to_json().to_string(), text);
+        assert_eq!(named.to_json().to_string(), *text);
         assert_eq!(named.weights().map(|(name, weight)| (name.as_str(), weight)).collect::<Vec<_>>(), [("shop", 4)]);
     }
 
@@ -153,8 +187,22 @@ mod tests {
             r#"{"shop": {"max_in_flight": 0}}"#,
             r#"{"shop": {"burst": 0}}"#,
             r#"{"shop": {"speed": 1}}"#,
+            r#"{"shop": {"tiers": {"rate": "1/s"}}}"#,
         ] {
             assert!(read(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let place = |text: &str| {
+            let fault = NamedFlows::read("fair.flows", &text.parse().unwrap_or_default()).err();
+            fault.and_then(|error| Some(error.faults().first()?.place.clone())).unwrap_or_default()
+        };
+        assert_eq!(place(r#"{"shop": {"tiers": [{"rate": "1/s"}]}}"#), "");
+        assert_eq!(place(r#"{"shop": {"speed": 1}}"#), "fair.flows.shop");
+        assert_eq!(place(r#"{"shop": {"tiers": [{"rate": "1/s", "kind": "log"}]}}"#), "fair.flows.shop.tiers[0]");
+        assert_eq!(place(r#"{"": {}}"#), "fair.flows");
+        assert_eq!(place("[]"), "fair.flows");
     }
 }

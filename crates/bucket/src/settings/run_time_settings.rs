@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 
 use crate::settings::setting_kind::SettingKind::{
-    self, Count, FairBy, Flows, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
+    self, Count, FairBy, FlowTiers, Flows, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
 };
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct RunTimeSetting {
     pub kind: SettingKind,
 }
 
-pub static RUN_TIME_SETTINGS: [RunTimeSetting; 16] = [
+pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     RunTimeSetting {
         name: "capacity",
         description: "",
@@ -66,6 +66,13 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 16] = [
         kind: Count(|to, burst| to.settings.fair.bounds.burst = burst),
     },
     RunTimeSetting {
+        name: "fair.tiers",
+        description: "Further rates of each, at most 4, that a call must keep besides `fair.rate`; replaced as a \
+                      whole.",
+        example: r#"[{"rate":"1000/d","burst":1000}]"#,
+        kind: FlowTiers(|to, tiers| to.settings.fair.bounds.tiers = tiers),
+    },
+    RunTimeSetting {
         name: "fair.max_in_flight",
         description: "Concurrent calls of each, over all replicas.",
         example: "2",
@@ -74,7 +81,7 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 16] = [
     RunTimeSetting {
         name: "fair.flows",
         description: "What is set for some callers, or groups, by their names: `weight`, `rate`, `burst`, \
-                      `max_in_flight`, and `paused`; replaced as a whole.",
+                      `tiers`, `max_in_flight`, and `paused`; replaced as a whole.",
         example: r#"{"shop":{"rate":"50/s","max_in_flight":10}}"#,
         kind: Flows(|to, flows| to.settings.fair.flows = flows),
     },
@@ -138,7 +145,7 @@ impl RunTimeSetting {
     /// In the hash `control`. Those that have a namesake in `leak` keep their section.
     pub(crate) fn field(&self) -> &'static str {
         match self.name {
-            "fair.rate" | "fair.burst" | "fair.max_in_flight" => self.name,
+            "fair.rate" | "fair.burst" | "fair.tiers" | "fair.max_in_flight" => self.name,
             _ => self.place().1,
         }
     }

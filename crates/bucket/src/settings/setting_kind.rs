@@ -15,6 +15,7 @@ use thiserror::Error;
 use crate::settings::BucketSettings;
 use crate::settings::fair::{FairBy, Weights};
 use crate::settings::flow_bounds::NamedFlows;
+use crate::settings::flow_tiers::FlowTiers;
 use crate::settings::limits::BucketLimits;
 use crate::settings::max_share::MaxShare;
 use crate::settings::pace_tiers::PaceTiers;
@@ -41,6 +42,7 @@ pub enum SettingKind {
     FairBy(Set<FairBy>),
     Weights(Set<Weights>),
     Flows(Set<NamedFlows>),
+    FlowTiers(Set<FlowTiers>),
     PaceTiers(Set<PaceTiers>),
     /// A list of policies, or a document with it.
     Limits(Set<BucketLimits>),
@@ -101,7 +103,14 @@ impl SettingKind {
             Self::Weights(set) => {
                 value(json).map(|weights: Weights| SettingValue::new(weights.to_json(), weights, set))?
             }
-            Self::Flows(set) => value(json).map(|flows: NamedFlows| SettingValue::new(flows.to_json(), flows, set))?,
+            Self::Flows(set) => {
+                let flows = NamedFlows::read(place, &json)?;
+                SettingValue::new(flows.to_json(), flows, set)
+            }
+            Self::FlowTiers(set) => {
+                let tiers = FlowTiers::read(place, json)?;
+                SettingValue::new(tiers.to_json(), tiers, set)
+            }
             Self::PaceTiers(set) => {
                 let tiers = PaceTiers::read(place, value(json)?)?;
                 SettingValue::new(Json::from(tiers.written()), tiers, set)

@@ -14,6 +14,8 @@ const TURN: u64 = 768;
 const BOUNDED_TURN: u64 = 768;
 /// What one caller has used: as many as there may be (bound_states.lua), also of those that have no job any more.
 const FLOW_STATE: u64 = 192;
+/// And of each further rate.
+const FLOW_TIER: u64 = 32;
 const MOST_FLOW_STATES: u64 = 100_000;
 const JOB_OF_A_LIST: u64 = 512;
 /// Its places in hash and zset.
@@ -51,6 +53,7 @@ impl BucketSettings {
         };
         let is_bounded = self.fair.is_bounded();
         let (turn, states) = if is_bounded { (BOUNDED_TURN, MOST_FLOW_STATES) } else { (0, 0) };
+        let tiers = u64::try_from(self.fair.most_tiers()).unwrap_or(u64::MAX);
         let keep = &self.keep;
         let [outbox_bytes, most_outbox] = match &self.on_outcome {
             on_outcome if on_outcome.is_empty() => [0, 0],
@@ -59,7 +62,7 @@ impl BucketSettings {
         [
             stored(self.capacity_bytes),
             each(self.capacity, job + turn),
-            each(states, FLOW_STATE),
+            each(states, tiers.saturating_mul(FLOW_TIER).saturating_add(FLOW_STATE)),
             stored(keep.outcomes_bytes),
             each(keep.most_outcomes, OUTCOME),
             each(keep.most_failed.min(self.capacity), stored(self.failed_attempts_of_a_job())),

@@ -52,16 +52,22 @@ fn value_of(kind: SettingKind, value: &str) -> Result<Json, String> {
             Ok(Json::from(value))
         }
         SettingKind::Switch(_) => value.parse::<bool>().map(Json::from).map_err(|_| "use true or false".to_owned()),
-        SettingKind::Weights(_) | SettingKind::Flows(_) | SettingKind::PaceTiers(_) | SettingKind::Limits(_) => {
-            list(value)
-        }
+        SettingKind::Weights(_)
+        | SettingKind::Flows(_)
+        | SettingKind::FlowTiers(_)
+        | SettingKind::PaceTiers(_)
+        | SettingKind::Limits(_) => list(value),
     }
 }
 
 /// An example of each setting.
 fn settings() -> String {
     let example = |setting: &RunTimeSetting| match setting.kind {
-        SettingKind::Weights(_) | SettingKind::Flows(_) | SettingKind::PaceTiers(_) | SettingKind::Limits(_) => {
+        SettingKind::Weights(_)
+        | SettingKind::Flows(_)
+        | SettingKind::FlowTiers(_)
+        | SettingKind::PaceTiers(_)
+        | SettingKind::Limits(_) => {
             format!("{}='{}'", setting.name, setting.example)
         }
         _ => format!("{}={}", setting.name, setting.example),

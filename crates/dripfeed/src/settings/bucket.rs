@@ -165,8 +165,8 @@ fn for_kind(mut defaults: Json, own: &Json) -> Json {
     let kind = own.get("kind").or_else(|| defaults.get("kind"));
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
-        defaults["fair"] =
-            json!({ "by": "off", "weights": {}, "rate": "", "burst": 1, "max_in_flight": 0, "flows": {} });
+        let bounds = json!({ "rate": "", "burst": 1, "tiers": [], "max_in_flight": 0 });
+        defaults["fair"] = laid_over(json!({ "by": "off", "weights": {}, "flows": {} }), bounds);
         defaults["on_outcome"] = json!([]);
         defaults["keep"]["when_dead_full"] = json!("drop_oldest");
     }

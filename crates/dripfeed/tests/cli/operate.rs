@@ -150,6 +150,9 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     assert_eq!(json(&["job", "mail", &id, "--cancel"])["state"], "cancelled");
     assert_eq!(json(&["jobs", "mail", "--cancel", "--older-than", "1h", "--yes"])["cancelled"], 0);
     assert_eq!(json(&["purge", "mail", "--yes"])["purged"], 3);
+    let tiers = json(&["set", "mail", r#"fair.tiers=[{"rate":"1000/d","burst":1000}]"#]);
+    assert_eq!(tiers["changes"]["fair"]["tiers"][0]["burst"], 1000, "{tiers}");
+    json(&["set", "mail", "fair.tiers="]);
     json(&["set", "mail", "fair.by=group"]);
     let id = run(&["push", "mail", "--body", "x", "--priority", "high", "--group", "eu"]).out.trim().to_owned();
     let job = json(&["job", "mail", &id]);

@@ -10,6 +10,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::buckets::patch::{Patch, Target};
+use crate::openapi::flow_tier::FlowTier;
 use crate::openapi::formats;
 use crate::openapi::pace_tier::PaceTier;
 use crate::openapi::rules::Limits;
@@ -34,6 +35,7 @@ impl ToSchema for Patch {
         schemas.push((Target::name().into_owned(), Target::schema()));
         schemas.push((Size::name().into_owned(), Size::schema()));
         schemas.push((Limits::name().into_owned(), Limits::schema()));
+        schemas.push((FlowTier::name().into_owned(), FlowTier::schema()));
         schemas.push((PaceTier::name().into_owned(), PaceTier::schema()));
         Limits::schemas(schemas);
     }
@@ -91,10 +93,12 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
                 .property("weight", count(Some(1000)))
                 .property("rate", formats::Rate::schema())
                 .property("burst", count(None))
+                .property("tiers", FlowTier::list())
                 .property("max_in_flight", count(None))
                 .property("paused", ObjectBuilder::new().schema_type(Type::Boolean));
             plain(Type::Object).additional_properties(Some(flow)).into()
         }
+        SettingKind::FlowTiers(_) => FlowTier::list().schema_type(or_null(Type::Array)).description(description).into(),
         SettingKind::PaceTiers(_) => {
             let list = ArrayBuilder::new().items(Ref::from_schema_name(PaceTier::name()));
             list.schema_type(or_null(Type::Array)).description(description).into()

@@ -185,6 +185,7 @@ impl<'r> History<'r> {
         })
         .await;
         self.set("fair.burst", bounds.burst.into(), |rules| rules.each.burst = bounds.burst).await;
+        self.set("fair.tiers", bounds.tiers(), |rules| rules.each.tiers = bounds.tiers).await;
         let most = bounds.most.map_or(Json::Null, Json::from);
         self.set("fair.max_in_flight", most, |rules| rules.each.most = bounds.most).await;
     }
@@ -236,7 +237,7 @@ impl<'r> History<'r> {
         self.is_clock_set = true;
         self.set("fair.by", json!("caller"), |rules| rules.by = "caller").await;
         self.set("fair.flows", Json::Null, |rules| rules.named = None).await;
-        self.set_each(Bounds { rate: None, burst: 1, most: Some(3) }).await;
+        self.set_each(Bounds { rate: None, burst: 1, tiers: &[], most: Some(3) }).await;
         let mut idle = 0;
         while !self.ledger.jobs.is_empty() {
             for replica in 0..self.replicas.len() {

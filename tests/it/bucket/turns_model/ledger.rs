@@ -88,7 +88,7 @@ impl Ledger {
         let is_forgotten = |job: &Known| job.flow.owner == *owner && matches!(job.place, Place::Forgotten(_));
         let Some(bounds) = rules.bounds(&owner.name) else { return true };
         !rules.is_paused(&owner.name)
-            && bounds.rate.is_none()
+            && !bounds.has_rate()
             && bounds.most.is_none_or(|most| self.in_flight(owner) < most)
             && !self.jobs.values().any(is_forgotten)
     }

@@ -6,10 +6,11 @@ use std::process::Command;
 const MODEL: &str = "bucket::turns_model::no_history_breaks_an_own_pace_or_loses_a_job";
 
 /// The bug, and what the model says then.
-const BUGS: [(&str, &str); 6] = [
+const BUGS: [(&str, &str); 7] = [
     ("flow_clock_is_the_wall_clock", "in a window beyond its rate"),
     ("flow_clock_runs_once_for_each_replica", "in a window beyond its rate"),
     ("call_of_group_not_charged", "in a window beyond its rate"),
+    ("only_first_rate_is_looked_at", "in a window beyond its rate"),
     ("flow_calls_forgotten", "calls under way of"),
     ("first_delivery_is_second", "the first delivery of"),
     ("group_stays_behind", "is handed out twice at once"),

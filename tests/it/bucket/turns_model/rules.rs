@@ -12,13 +12,25 @@ pub struct Bounds {
     /// As text, and per second.
     pub rate: Option<(&'static str, f64)>,
     pub burst: u64,
+    /// Further rates, per second, with their bursts.
+    pub tiers: &'static [(&'static str, f64, u64)],
     pub most: Option<usize>,
 }
 
 impl Bounds {
-    /// Calls in a window: per second, and at once.
-    pub fn ceiling(&self) -> Option<(f64, u64)> {
-        self.rate.map(|(_, per_second)| (per_second, self.burst))
+    /// Calls in a window: per second, and at once; of the rate, and of each tier.
+    pub fn ceilings(&self) -> Vec<Option<(f64, u64)>> {
+        let of_rate = self.rate.map(|(_, per_second)| (per_second, self.burst));
+        let of_tiers = self.tiers.iter().map(|(_, per_second, burst)| Some((*per_second, *burst)));
+        [of_rate].into_iter().chain(of_tiers).collect()
+    }
+
+    pub fn has_rate(&self) -> bool {
+        self.rate.is_some() || !self.tiers.is_empty()
+    }
+
+    pub fn tiers(&self) -> Json {
+        self.tiers.iter().map(|(rate, _, burst)| json!({ "rate": rate, "burst": burst })).collect()
     }
 }
 
@@ -33,7 +45,7 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        let each = Bounds { rate: None, burst: 1, most: None };
+        let each = Bounds { rate: None, burst: 1, tiers: &[], most: None };
         Self { by: "caller", weights: BTreeMap::new(), each, named: None }
     }
 }
@@ -49,6 +61,7 @@ impl Rules {
             rate: bounds.rate.or(self.each.rate),
             most: bounds.most.or(self.each.most),
             burst: bounds.burst,
+            tiers: if bounds.tiers.is_empty() { self.each.tiers } else { bounds.tiers },
         });
         self.takes_turns().then(|| named.unwrap_or(self.each))
     }
@@ -59,7 +72,7 @@ impl Rules {
 
     /// Whether anything of all this is counted.
     pub fn is_bounded(&self) -> bool {
-        let has = |bounds: Bounds| bounds.rate.is_some() || bounds.most.is_some();
+        let has = |bounds: Bounds| bounds.has_rate() || bounds.most.is_some();
         self.takes_turns() && (has(self.each) || self.named.is_some_and(|(_, bounds, paused)| paused || has(bounds)))
     }
 
@@ -72,6 +85,9 @@ impl Rules {
         let mut flow = json!({ "burst": bounds.burst, "paused": paused });
         if let Some((rate, _)) = bounds.rate {
             flow["rate"] = rate.into();
+        }
+        if !bounds.tiers.is_empty() {
+            flow["tiers"] = bounds.tiers();
         }
         if let Some(most) = bounds.most {
             flow["max_in_flight"] = most.into();

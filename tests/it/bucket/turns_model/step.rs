@@ -117,5 +117,13 @@ fn end() -> impl Strategy<Value = End> {
 fn bounds() -> impl Strategy<Value = Bounds> {
     let rate =
         select(vec![None, None, None, Some(("1/h", 1.0 / 3600.0)), Some(("40/s", 40.0)), Some(("400/s", 400.0))]);
-    (rate, 1..20_u64, option::weighted(0.4, 1..6_usize)).prop_map(|(rate, burst, most)| Bounds { rate, burst, most })
+    const HOURLY: (&str, f64, u64) = ("1/h", 1.0 / 3600.0, 12);
+    const QUICK: (&str, f64, u64) = ("100/s", 100.0, 4);
+    let tiers = select(vec![&[][..], &[], &[], &[HOURLY], &[QUICK], &[QUICK, HOURLY]]);
+    (rate, 1..20_u64, tiers, option::weighted(0.4, 1..6_usize)).prop_map(|(rate, burst, tiers, most)| Bounds {
+        rate,
+        burst,
+        tiers,
+        most,
+    })
 }

@@ -1,4 +1,4 @@
-//! That nobody gets more than its rate and burst let through, in any window.
+//! That nobody gets more than its rate and burst let through, and each of its tiers, in any window.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -9,7 +9,8 @@ use super::rules::Rules;
 /// The calls of each since its rate or its burst was last changed.
 pub struct Windows {
     begun: Instant,
-    of: BTreeMap<Owner, Calls>,
+    /// By the place of a rate among those of one.
+    of: BTreeMap<(Owner, usize), Calls>,
     /// What steps of the clock may have gained, in s.
     gained: f64,
 }
@@ -34,7 +35,7 @@ impl Windows {
 
     /// What drained at another rate has drained, whether somebody was called meanwhile or not.
     pub fn change(&mut self, rules: &Rules) {
-        self.of.retain(|owner, calls| calls.ceiling == ceiling_of(owner, rules));
+        self.of.retain(|(owner, place), calls| ceilings_of(owner, rules).get(*place) == Some(&calls.ceiling));
     }
 
     /// The clock was put forward, and this is the first take since: it counts no more as passed than what has, by the
@@ -46,10 +47,15 @@ impl Windows {
 
     /// These calls were granted between two moments.
     pub fn call(&mut self, owner: &Owner, calls: usize, [asked, answered]: [Instant; 2], rules: &Rules) {
-        let ceiling = ceiling_of(owner, rules);
+        for (place, ceiling) in ceilings_of(owner, rules).into_iter().enumerate() {
+            self.see(&(owner.clone(), place), calls, [asked, answered], ceiling);
+        }
+    }
+
+    fn see(&mut self, of: &(Owner, usize), calls: usize, [asked, answered]: [Instant; 2], ceiling: Option<(f64, u64)>) {
         let seconds = |at: Instant| at.duration_since(self.begun).as_secs_f64();
         let (asked, answered) = (seconds(asked), seconds(answered));
-        let of = self.of.entry(owner.clone()).or_default();
+        let (owner, of) = (of, self.of.entry(of.clone()).or_default());
         if of.ceiling != ceiling {
             *of = Calls { ceiling, made: 0.0, earliest: f64::NEG_INFINITY };
         }
@@ -62,6 +68,6 @@ impl Windows {
     }
 }
 
-fn ceiling_of(owner: &Owner, rules: &Rules) -> Option<(f64, u64)> {
-    rules.bounds(&owner.name).and_then(|bounds| bounds.ceiling())
+fn ceilings_of(owner: &Owner, rules: &Rules) -> Vec<Option<(f64, u64)>> {
+    rules.bounds(&owner.name).map_or_else(Vec::new, |bounds| bounds.ceilings())
 }

@@ -12,13 +12,15 @@ use dripfeed_tests::upstream::Upstream;
 use dripfeed_tests::upstream::ceiling::Ceiling;
 
 const CEILING: Ceiling = Ceiling { rate_per_s: 60.0, burst: 30.0 };
+/// Over a longer window.
+const TIER: (&str, Ceiling) = (r#"{ rate = "600/m", burst = 70 }"#, Ceiling { rate_per_s: 10.0, burst: 70.0 });
 
-/// Each of two groups has a backlog for longer than the test, and a third one has no rate.
-async fn backlog(redis: TestRedis, upstream: &Upstream) -> (Service, Process) {
+/// Each of two groups has a backlog for longer than the test, and these tiers; a third one may be called at once.
+async fn backlog(redis: TestRedis, upstream: &Upstream, tiers: &str) -> (Service, Process) {
     let settings = format!(
         "[buckets.b]\nupstream = \"{}\"\ncapacity = 20000\n[buckets.b.leak]\nconcurrency = 50\n\
-         [buckets.b.fair]\nby = \"group\"\nrate = \"60/s\"\nburst = 30\n\
-         flows = {{ free = {{ rate = \"100000/s\", burst = 100000 }} }}",
+         [buckets.b.fair]\nby = \"group\"\nrate = \"60/s\"\nburst = 30\ntiers = [{tiers}]\n\
+         flows = {{ free = {{ rate = \"100000/s\", burst = 100000, tiers = [] }} }}",
         upstream.url()
     );
     let service = Service::alone(redis, Durability::Everysec, &settings).await;
@@ -39,10 +41,10 @@ fn arrivals(upstream: &Upstream, group: &str) -> Vec<Instant> {
     of
 }
 
-fn nobody_got_more_than_it_may(upstream: &Upstream) {
+fn nobody_got_more_than_it_may(upstream: &Upstream, ceiling: Ceiling) {
     for group in ["a", "b"] {
         let arrivals = arrivals(upstream, group);
-        let over = CEILING.excess(arrivals.clone());
+        let over = ceiling.excess(arrivals.clone());
         assert!(over <= 0.0, "{group} got {over} calls more than it may in some window, of {}", arrivals.len());
     }
 }
@@ -50,7 +52,7 @@ fn nobody_got_more_than_it_may(upstream: &Upstream) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_pauses_make_no_more_calls_and_leave_the_others_alone() {
     let upstream = Upstream::willing().await;
-    let (service, _intake) = backlog(TestRedis::start().await, &upstream).await;
+    let (service, _intake) = backlog(TestRedis::start().await, &upstream, "").await;
     let (mut killed, paused) = (service.processor().await, service.processor().await);
     let _third = service.processor().await;
     upstream.has_got(1000).await;
@@ -63,7 +65,21 @@ async fn deaths_and_pauses_make_no_more_calls_and_leave_the_others_alone() {
     let _fourth = service.processor().await;
     upstream.has_got(1500).await;
     assert_eq!(arrivals(&upstream, "free").len().min(1000), 1000);
-    nobody_got_more_than_it_may(&upstream);
+    nobody_got_more_than_it_may(&upstream, CEILING);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tier_over_a_long_window_is_kept_beside_the_rate_in_every_window() {
+    let upstream = Upstream::willing().await;
+    let (service, _intake) = backlog(TestRedis::start().await, &upstream, TIER.0).await;
+    let (mut killed, _other) = (service.processor().await, service.processor().await);
+    upstream.has_got(1000 + 2 * 40).await;
+    killed.kill().await;
+    let _third = service.processor().await;
+    // So far the rate alone would have brought them within a second.
+    upstream.has_got(1000 + 2 * 90).await;
+    nobody_got_more_than_it_may(&upstream, CEILING);
+    nobody_got_more_than_it_may(&upstream, TIER.1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,7 +88,7 @@ async fn late_replies_make_no_more_calls() {
     let upstream = Upstream::willing().await;
     let redis = TestRedis::start().await;
     let socket = redis.folder().join("redis.sock");
-    let (service, _intake) = backlog(redis, &upstream).await;
+    let (service, _intake) = backlog(redis, &upstream, "").await;
     let (mut proxies, mut processors) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let proxy = Proxy::before(Behind::Redis { socket: socket.clone(), breakpoints: Breakpoints::default() }).await;
@@ -88,5 +104,5 @@ async fn late_replies_make_no_more_calls() {
         }
         upstream.has_got(upstream.count() + 60).await;
     }
-    nobody_got_more_than_it_may(&upstream);
+    nobody_got_more_than_it_may(&upstream, CEILING);
 }

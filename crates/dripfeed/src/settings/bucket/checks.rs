@@ -37,7 +37,7 @@ pub(super) fn check_fair(reader: &mut Reader<'_>, place: &SectionPath<'_>, fair:
     }
     let is_bounded = fair.bounds != FlowBounds::default() || fair.flows != NamedFlows::default();
     if fair.by == FairBy::Off && is_bounded {
-        let message = "rate, burst, max_in_flight and flows of [fair] are for callers that take turns";
+        let message = "rate, burst, tiers, max_in_flight and flows of [fair] are for callers that take turns";
         reader.error(&place.of(reader.tree, &["fair".into(), "by".into()]), message);
     }
 }
@@ -46,11 +46,12 @@ pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &
     let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
     let takes_turns = section.fair.by != FairBy::Off;
     let reports = !section.on_outcome.is_empty();
-    let refused: [(&[&str], bool, &str); 11] = [
+    let refused: [(&[&str], bool, &str); 12] = [
         (&["fair", "by"], takes_turns, "callers can't take turns in a list"),
         (&["fair", "weights"], true, "callers can't take turns in a list"),
         (&["fair", "rate"], true, "callers can't take turns in a list"),
         (&["fair", "burst"], true, "callers can't take turns in a list"),
+        (&["fair", "tiers"], true, "callers can't take turns in a list"),
         (&["fair", "max_in_flight"], true, "callers can't take turns in a list"),
         (&["fair", "flows"], true, "callers can't take turns in a list"),
         (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_bucket::{Fair, FairBy, FlowBounds, MaxShare, NamedFlows, OnOutcome, OutcomeTarget, Weights};
+use dripfeed_bucket::{Fair, FairBy, FlowBounds, FlowTiers, MaxShare, NamedFlows, OnOutcome, OutcomeTarget, Weights};
 use dripfeed_job::{BucketName, Ending, Rate};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -91,6 +91,7 @@ pub(super) struct FairSection {
     pub(super) rate: Option<Rate>,
     #[serde(deserialize_with = "deserialize::one_or_more")]
     pub(super) burst: u64,
+    pub(super) tiers: FlowTiers,
     #[serde(deserialize_with = "deserialize::zero_is_none")]
     pub(super) max_in_flight: Option<u64>,
     pub(super) flows: NamedFlows,
@@ -98,8 +99,8 @@ pub(super) struct FairSection {
 
 impl FairSection {
     pub(super) fn settings(self) -> Fair {
-        let Self { by, weights, rate, burst, max_in_flight, flows } = self;
-        Fair { by, weights, bounds: FlowBounds { rate, burst, max_in_flight }, flows }
+        let Self { by, weights, rate, burst, tiers, max_in_flight, flows } = self;
+        Fair { by, weights, bounds: FlowBounds { rate, burst, tiers, max_in_flight }, flows }
     }
 }
 

@@ -40,6 +40,27 @@ fn a_pace_of_a_kind_that_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_tier_of_a_caller_that_cannot_be_is_refused_with_its_place() {
+    let refused = |fair: &str| reported(&format!("[buckets.mail]\nupstream = \"http://127.0.0.1:1/\"\nfair = {fair}"));
+    for (tiers, why) in [
+        (r#"[{ rate = "1/s" }, { rate = "1/d", kind = "fixed" }]"#, "tiers[1].kind: there is no such key: use rate"),
+        (r#"[{ burst = 2 }]"#, "tiers[0]: missing field `rate`"),
+        (r#"[{ rate = "1/s", burst = 0 }]"#, "tiers[0]: a burst of 0 lets nothing pass"),
+        (r#"[{ rate = "many" }]"#, "tiers[0].rate: `many` is no rate"),
+        (r#"{ rate = "1/s" }"#, "tiers: "),
+    ] {
+        let each = refused(&format!("{{ tiers = {tiers} }}"));
+        assert!(each.contains(&format!("buckets.mail.fair.{why}")), "{each}");
+        let named = refused(&format!("{{ flows = {{ shop = {{ tiers = {tiers} }} }} }}"));
+        assert!(named.contains(&format!("buckets.mail.fair.flows.shop.{why}")), "{named}");
+    }
+    let many = refused(&format!("{{ tiers = [{}] }}", r#"{ rate = "1/s" }, "#.repeat(5)));
+    assert!(many.contains("buckets.mail.fair.tiers: 5 tiers: use at most 4"), "{many}");
+    let off = refused(r#"{ by = "off", tiers = [{ rate = "1/s" }] }"#);
+    assert!(off.contains("rate, burst, tiers, max_in_flight and flows of [fair]"), "{off}");
+}
+
+#[test]
 fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
     let reported = reported(
         r#"

@@ -93,6 +93,9 @@ fn an_invalid_setting_is_refused_with_its_place() {
             "leak.tiers[1]",
         ),
         (r#"{"leak": {"tiers": [{"kind": "fixed", "limit": "many", "period": "1s"}]}}"#, "leak.tiers[0].limit"),
+        (r#"{"fair": {"tiers": 1}}"#, "fair.tiers"),
+        (r#"{"fair": {"tiers": [{"rate": "1/s"}, {"rate": "1/s", "kind": "fixed"}]}}"#, "fair.tiers[1]"),
+        (r#"{"fair": {"flows": {"shop": {"tiers": [{"burst": 2}]}}}}"#, "fair.flows.shop.tiers[0]"),
         (r#"{"size": 1}"#, "size"),
         (r#"{"leak": ["10/s"]}"#, "leak"),
     ] {

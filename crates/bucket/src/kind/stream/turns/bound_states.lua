@@ -1,6 +1,5 @@
--- Stream kind: how often callers, or groups, may be called now, and what of that this script has used. Tokens as in a
--- leaky bucket: a call adds one, `limit` drain in each `period`, and there is room for `burst`.
--- needs: now, kind/flow_state
+-- Stream kind: how often callers, or groups, may be called now, and what of that this script has used.
+-- needs: now, kind/debts, kind/flow_state
 
 -- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `settings` as
 -- open_bounds takes them; `clock`, `lost` as in flow_state.lua;
@@ -9,27 +8,18 @@ function flow_state.open_states(settings, clock, lost, undrained)
   -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost. Sums of
   -- tokens are exact but for as much as EXACT. The most fields of the hash: one who isn't known waits at it.
   local LOOK_AGAIN, EXACT, MOST_FIELDS, FORGOTTEN_AT_ONCE = 10000000, 0.000000001, 100000, 10
-  -- Of a caller: { number, owner: `number name`, limits, state, is_new, room, calls, is_changed }, by the number.
+  -- By its number, of a caller: { number, owner: `number name`, limits, rates, state, is_new, room, calls,
+  -- is_changed }.
   local bounds, jobs, throttled = {}, {}, {}
   local has_room
-
-  local function rate_of(limits)
-    return limits.limit and limits.limit / limits.period
-  end
-
-  -- Calls that haven't drained.
-  local function debt_of(bound)
-    local rate, state = rate_of(bound.limits), bound.state
-    if not rate then return 0 end
-    if bound.is_new then return lost > 0 and math.max(0, bound.limits.burst - (clock - lost) * rate) or 0 end
-    return math.max(0, state.debt - math.max(0, clock - state.at) * rate)
-  end
 
   local function room_of(bound)
     local limits, room = bound.limits, math.huge
     if limits.paused then return 0 end
     if limits.most then room = limits.most - bound.state.in_flight end
-    if limits.limit then room = math.min(room, math.floor(limits.burst - bound.state.debt + EXACT)) end
+    for i, rate in ipairs(bound.rates) do
+      if rate then room = math.min(room, math.floor(rate.burst - bound.state.debts[i] + EXACT)) end
+    end
     if bound.is_new and room > 0 then
       if has_room == nil then has_room = redis.call('HLEN', flow_state.hash) < MOST_FIELDS end
       if not has_room then return 0 end
@@ -38,10 +28,10 @@ function flow_state.open_states(settings, clock, lost, undrained)
   end
 
   local function read(bound, text)
-    bound.state = flow_state.read(text)
-    bound.is_new = bound.state == nil
-    bound.state = bound.state or { in_flight = 0, debt = 0, at = clock, full = clock, waits = false, out = '' }
-    bound.state.debt, bound.state.at = debt_of(bound), clock
+    local known = flow_state.read(text)
+    bound.is_new = known == nil
+    bound.state = known or { in_flight = 0, full = clock, waits = false, out = '' }
+    bound.state.debts, bound.state.at = flow_state.debts(bound.rates, known, clock, lost), clock
     bound.room = room_of(bound)
   end
 
@@ -57,6 +47,7 @@ function flow_state.open_states(settings, clock, lost, undrained)
         local name = string.match(flow.name, '^%d+ (.*)$')
         local limits = settings.of[name] or settings.each
         bound = { number = whole(number), owner = whole(number) .. ' ' .. name, limits = limits, calls = 0 }
+        bound.rates = limits.rates or {}
         bounds[number], asked[#asked + 1], numbers[#numbers + 1] = bound, bound, bound.number
       end
       flow.bound = bound
@@ -75,10 +66,12 @@ function flow_state.open_states(settings, clock, lost, undrained)
   -- One that is called now.
   function states.take(flow, id)
     states.count(flow, id)
-    local state, rate = flow.bound.state, rate_of(flow.bound.limits)
-    if not rate then return end
-    if flow.bound.calls == 0 then state.debt = math.max(state.debt, undrained * rate) end
-    flow.bound.calls, state.debt = flow.bound.calls + 1, state.debt + 1
+    local bound, debts = flow.bound, flow.bound.state.debts
+    for i, rate in ipairs(bound.rates) do
+      if rate and bound.calls == 0 then debts[i] = math.max(debts[i], undrained * rate.limit / rate.period) end
+      if rate then debts[i] = debts[i] + 1 end
+    end
+    bound.calls = bound.calls + 1
   end
 
   -- When a caller may be called again.
@@ -90,8 +83,11 @@ function flow_state.open_states(settings, clock, lost, undrained)
       return clock + LOOK_AGAIN
     end
     if bound.is_new and has_room == false then return clock + LOOK_AGAIN / 10 end
-    if not limits.limit then return clock end
-    return clock + math.ceil(math.max(0, state.debt + 1 - limits.burst) * limits.period / limits.limit)
+    local wait = 0
+    for i, rate in ipairs(bound.rates) do
+      if rate then wait = math.max(wait, (state.debts[i] + 1 - rate.burst) * rate.period / rate.limit) end
+    end
+    return clock + math.ceil(wait)
   end
 
   -- A flow that may not be called any more; beside those in the line, which may.
@@ -121,8 +117,11 @@ function flow_state.open_states(settings, clock, lost, undrained)
     local words, is_new = jobs, false
     for _, bound in pairs(bounds) do
       if bound.is_changed then
-        local state, rate = bound.state, rate_of(bound.limits)
-        state.full = clock + (rate and math.ceil(state.debt / rate) or 0)
+        local state, drains = bound.state, 0
+        for i, rate in ipairs(bound.rates) do
+          if rate then drains = math.max(drains, state.debts[i] * rate.period / rate.limit) end
+        end
+        state.full = clock + math.ceil(drains)
         words[#words + 1], words[#words + 2] = bound.number, flow_state.text(state)
         is_new = is_new or bound.is_new
       end

@@ -78,9 +78,9 @@ do
   end
 
   -- For a take: { states, count, bring_back, note_there, next_us }; nil where nobody is throttled. `pace_key`, `pace`:
-  -- as in pace.lua. `text`: the settings as JSON, '' for none: `each`, and of some names `of`, { limit, period in µs,
-  -- burst, most at once, paused }, all of which may be missing. `elapsed`, `asked`, `undrained` in µs, as for the
-  -- pace.
+  -- as in pace.lua. `text`: the settings as JSON, '' for none: `each`, and of some names `of`, { rates, most at once,
+  -- paused }, all of which may be missing; `rates`: { limit, period in µs, burst } or false, then those of the tiers.
+  -- `elapsed`, `asked`, `undrained` in µs, as for the pace.
   function open_bounds(pace_key, pace, text, elapsed, asked, undrained)
     local is_counted = pace.flows == '1' or pace.flows == 'counting'
     if text == '' then

@@ -20,15 +20,21 @@ local flow_state = {
   numbers = 2 ^ 45,
 }
 
--- { in_flight, debt: calls that haven't drained, at: the clock at which they were counted, full: the clock at which
--- they will have drained, waits: whether it is throttled until one of its calls ends, out: text, of each rank whose
--- flow is throttled ` rank:its virtual time:that of the first flow then` }; nil for another text.
+-- { in_flight, debts: of each of its rates, the calls that haven't drained, at: the clock at which they were counted,
+-- full: the clock at which all will have drained, waits: whether it is throttled until one of its calls ends, out:
+-- text, of each rank whose flow is throttled ` rank:its virtual time:that of the first flow then` }; nil for another
+-- text. Debts but the first stand before `out` as ` t:debt:debt`, where a version without tiers keeps them unread.
 function flow_state.read(text)
   local in_flight, debt, at, full, waits, out = string.match(text or '', '^(%d+) (%S+) (%d+) (%d+) ([01])(.*)$')
   if not in_flight then return nil end
+  local debts, of_tiers, others = { tonumber(debt) or 0 }, string.match(out, '^ t:(%S+)(.*)$')
+  if of_tiers then
+    out = others
+    for word in string.gmatch(of_tiers, '[^:]+') do debts[#debts + 1] = tonumber(word) or 0 end
+  end
   return {
-    in_flight = tonumber(in_flight), debt = tonumber(debt), at = tonumber(at), full = tonumber(full),
-    waits = waits == '1', out = out,
+    in_flight = tonumber(in_flight), debts = debts, at = tonumber(at), full = tonumber(full), waits = waits == '1',
+    out = out,
   }
 end
 
@@ -50,7 +56,10 @@ function flow_state.note_newcomers()
 end
 
 function flow_state.text(state)
-  local debt, waits = string.format('%.17g', state.debt), state.waits and '1' or '0'
-  local times = whole(state.at) .. ' ' .. whole(state.full)
-  return whole(state.in_flight) .. ' ' .. debt .. ' ' .. times .. ' ' .. waits .. state.out
+  local debt, waits = string.format('%.17g', state.debts[1] or 0), state.waits and '1' or '0'
+  local times, of_tiers = whole(state.at) .. ' ' .. whole(state.full), ''
+  for i = 2, #state.debts do
+    of_tiers = of_tiers .. (i == 2 and ' t:' or ':') .. string.format('%.17g', state.debts[i])
+  end
+  return whole(state.in_flight) .. ' ' .. debt .. ' ' .. times .. ' ' .. waits .. of_tiers .. state.out
 end

@@ -1,31 +1,29 @@
--- Stream kind: how long a job waits for the rate of its caller, or group, whatever the others have queued.
--- needs: now, kind/flow_state, kind/flows, kind/count_waiting
+-- Stream kind: how long a job waits for the rates of its caller, or group, whatever the others have queued.
+-- needs: now, kind/debts, kind/flow_state, kind/flows, kind/count_waiting
 
 -- { wait, add }; nil where nobody has a rate. `text`: what each may, as open_bounds takes it.
 local function open_own_waits(text)
   if text == '' then return nil end
   local settings, ORDER = cjson.decode(text), { 1, 0, 2 }
-  -- By whose they are: { number of the normal flow, rate, burst, debt, added by rank }.
+  -- By whose they are: { number of the normal flow, rates, debts, added by rank }.
   local known = {}
 
-  -- Calls that haven't drained by now, as in bound_states.lua.
-  local function debt_of(number, rate, burst)
+  -- Calls that haven't drained by now.
+  local function debts_of(number, rates)
     local found = redis.call('HMGET', flow_state.hash, 'clock', whole(number))
     local clock, wall, _, lost = string.match(found[1] or '', '^(%d+) (%d+) (%x+) (%d+)$')
-    if not clock then return 0 end
-    clock, lost = clock + math.max(0, now_us - wall), tonumber(lost)
+    if not clock then return flow_state.debts(rates, nil, 0, 0) end
     local state = flow_state.read(found[2] or nil)
-    if state then return math.max(0, state.debt - math.max(0, clock - state.at) * rate) end
-    return lost > 0 and math.max(0, burst - (clock - lost) * rate) or 0
+    return flow_state.debts(rates, state, clock + math.max(0, now_us - wall), tonumber(lost))
   end
 
   local function look_at(flow)
     local limits = settings.of[flow.of] or settings.each
-    if not limits.limit then return nil end
-    local number, rate = (flow.number - 1) % flow_state.numbers + 1, limits.limit / limits.period
+    if not limits.rates then return nil end
+    local number = (flow.number - 1) % flow_state.numbers + 1
     local own = known[number]
     if not own then
-      own = { number = number, rate = rate, burst = limits.burst, debt = debt_of(number, rate, limits.burst) }
+      own = { number = number, rates = limits.rates, debts = debts_of(number, limits.rates) }
       own.waiting, own.added = {}, { [0] = 0, 0, 0 }
       known[number] = own
     end
@@ -50,8 +48,11 @@ local function open_own_waits(text)
       local flow = flow_of(group, caller, priority)
       local own = look_at(flow)
       if not own then return 0 end
-      local calls = own.debt + count_before(own, group, caller, flow.rank) + 1 - own.burst
-      return math.ceil(math.max(0, calls) / own.rate)
+      local calls, wait = count_before(own, group, caller, flow.rank) + 1, 0
+      for i, rate in ipairs(own.rates) do
+        if rate then wait = math.max(wait, (own.debts[i] + calls - rate.burst) * rate.period / rate.limit) end
+      end
+      return math.ceil(wait)
     end,
 
     -- One was admitted.
