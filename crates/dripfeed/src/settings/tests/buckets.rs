@@ -44,7 +44,7 @@ fn a_tier_of_a_caller_that_cannot_be_is_refused_with_its_place() {
     let refused = |fair: &str| reported(&format!("[buckets.mail]\nupstream = \"http://127.0.0.1:1/\"\nfair = {fair}"));
     for (tiers, why) in [
         (r#"[{ rate = "1/s" }, { rate = "1/d", kind = "fixed" }]"#, "tiers[1].kind: there is no such key: use rate"),
-        (r#"[{ burst = 2 }]"#, "tiers[0]: missing field `rate`"),
+        (r#"[{ burst = 2 }]"#, "tiers[0]: the key `rate` is missing"),
         (r#"[{ rate = "1/s", burst = 0 }]"#, "tiers[0]: a burst of 0 lets nothing pass"),
         (r#"[{ rate = "many" }]"#, "tiers[0].rate: `many` is no rate"),
         (r#"{ rate = "1/s" }"#, "tiers: "),
