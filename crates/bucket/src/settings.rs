@@ -1,5 +1,6 @@
 //! What a bucket is set to: plain data, read and checked by the executable.
 
+mod burst;
 pub(crate) mod fair;
 pub(crate) mod flow_bounds;
 pub(crate) mod flow_tiers;
@@ -18,7 +19,6 @@ use dripfeed_job::duration::ms_up;
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 use dripfeed_job::{BucketName, Rate, Retry};
-use dripfeed_limit::Tier;
 use dripfeed_store::Durability;
 
 use crate::settings::fair::Fair;
@@ -108,12 +108,7 @@ impl Leak {
     /// What is wrong with this rate and burst together, in a sentence; None when nothing is.
     #[must_use]
     pub fn fault(rate: Option<Rate>, burst: u64) -> Option<String> {
-        if burst == 0 {
-            return Some("a burst of 0 lets nothing pass: use at least 1".to_owned());
-        }
-        let rate = rate?;
-        let most = Tier::most_burst(rate);
-        (burst > most).then(|| format!("a burst of {burst} at {rate} can't be counted exactly: use at most {most}"))
+        burst::fault(rate, burst)
     }
 }
 

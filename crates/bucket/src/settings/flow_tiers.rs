@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 
-use crate::settings::Leak;
+use crate::settings::burst;
 
 /// Each is counted for each caller.
 const MOST: usize = 4;
@@ -38,7 +38,7 @@ impl TryFrom<WrittenTier> for FlowTier {
     type Error = String;
 
     fn try_from(WrittenTier { rate, burst }: WrittenTier) -> Result<Self, String> {
-        Leak::fault(Some(rate), burst).map_or(Ok(Self { rate, burst }), Err)
+        burst::fault(Some(rate), burst).map_or(Ok(Self { rate, burst }), Err)
     }
 }
 

@@ -26,7 +26,7 @@ fn is_found(bug: &str, finding: &str) -> bool {
     let mut model = Command::new(env::current_exe().expect("this program"));
     model.args(["--exact", MODEL, "--nocapture"]).env("DRIPFEED_PLANT", bug);
     // The first failure will do, and it is no regression to be kept.
-    model.env("PROPTEST_CASES", "300").env("PROPTEST_MAX_SHRINK_ITERS", "0");
+    model.env("PROPTEST_CASES", "600").env("PROPTEST_MAX_SHRINK_ITERS", "0");
     let output = model.output().expect("the model runs");
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     let found = !output.status.success() && text.contains(finding);

@@ -8,16 +8,17 @@ function flow_state.open_states(settings, clock, lost, undrained)
   -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost. Sums of
   -- tokens are exact but for as much as EXACT. The most fields of the hash: one who isn't known waits at it.
   local LOOK_AGAIN, EXACT, MOST_FIELDS, FORGOTTEN_AT_ONCE = 10000000, 0.000000001, 100000, 10
-  -- By its number, of a caller: { number, owner: `number name`, limits, rates, state, is_new, room, calls,
-  -- is_changed }.
-  local bounds, jobs, throttled = {}, {}, {}
+  -- Of a caller: { number, owner: `number name`, limits, its rates, state, is_new, room, calls, is_changed }, by the
+  -- number.
+  local bounds, jobs, throttled, NO_RATES = {}, {}, {}, {}
   local has_room
 
   local function room_of(bound)
     local limits, room = bound.limits, math.huge
     if limits.paused then return 0 end
     if limits.most then room = limits.most - bound.state.in_flight end
-    for i, rate in ipairs(bound.rates) do
+    for i = 1, #bound.rates do
+      local rate = bound.rates[i]
       if rate then room = math.min(room, math.floor(rate.burst - bound.state.debts[i] + EXACT)) end
     end
     if bound.is_new and room > 0 then
@@ -46,8 +47,8 @@ function flow_state.open_states(settings, clock, lost, undrained)
       if not bound then
         local name = string.match(flow.name, '^%d+ (.*)$')
         local limits = settings.of[name] or settings.each
-        bound = { number = whole(number), owner = whole(number) .. ' ' .. name, limits = limits, calls = 0 }
-        bound.rates = limits.rates or {}
+        bound = { number = whole(number), limits = limits, rates = limits.rates or NO_RATES, calls = 0 }
+        bound.owner = bound.number .. ' ' .. name
         bounds[number], asked[#asked + 1], numbers[#numbers + 1] = bound, bound, bound.number
       end
       flow.bound = bound
@@ -66,8 +67,9 @@ function flow_state.open_states(settings, clock, lost, undrained)
   -- One that is called now.
   function states.take(flow, id)
     states.count(flow, id)
-    local bound, debts = flow.bound, flow.bound.state.debts
-    for i, rate in ipairs(bound.rates) do
+    local bound, rates, debts = flow.bound, flow.bound.rates, flow.bound.state.debts
+    for i = 1, #rates do
+      local rate = rates[i]
       if rate and bound.calls == 0 then debts[i] = math.max(debts[i], undrained * rate.limit / rate.period) end
       if rate then debts[i] = debts[i] + 1 end
     end
@@ -118,7 +120,8 @@ function flow_state.open_states(settings, clock, lost, undrained)
     for _, bound in pairs(bounds) do
       if bound.is_changed then
         local state, drains = bound.state, 0
-        for i, rate in ipairs(bound.rates) do
+        for i = 1, #bound.rates do
+          local rate = bound.rates[i]
           if rate then drains = math.max(drains, state.debts[i] * rate.period / rate.limit) end
         end
         state.full = clock + math.ceil(drains)

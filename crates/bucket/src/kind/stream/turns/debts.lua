@@ -3,17 +3,20 @@
 -- needs: kind/flow_state
 
 -- Of each of these rates, { limit, period in µs, burst } or false, the calls that haven't drained at `clock`. `state`
--- as `read` reads it; nil: nothing is known of the caller, and it has earned its bursts since `lost` (0: always).
+-- as `read` reads it, whose debts these become; nil: nothing is known of the caller, and it has earned its bursts since
+-- `lost` (0: always).
 function flow_state.debts(rates, state, clock, lost)
-  local debts = {}
-  for i, of in ipairs(rates) do
-    local rate, debt = of and of.limit / of.period, 0
-    if rate and state then
-      debt = math.max(0, (state.debts[i] or 0) - math.max(0, clock - state.at) * rate)
-    elseif rate and lost > 0 then
-      debt = math.max(0, of.burst - (clock - lost) * rate)
+  local debts, passed = state and state.debts or {}, state and math.max(0, clock - state.at)
+  for i = 1, #rates do
+    local of = rates[i]
+    if not of then
+      debts[i] = 0
+    elseif passed then
+      debts[i] = math.max(0, (debts[i] or 0) - passed * of.limit / of.period)
+    else
+      debts[i] = lost > 0 and math.max(0, of.burst - (clock - lost) * of.limit / of.period) or 0
     end
-    debts[i] = debt
   end
+  for i = #rates + 1, #debts do debts[i] = nil end
   return debts
 end

@@ -27,9 +27,9 @@ local flow_state = {
 function flow_state.read(text)
   local in_flight, debt, at, full, waits, out = string.match(text or '', '^(%d+) (%S+) (%d+) (%d+) ([01])(.*)$')
   if not in_flight then return nil end
-  local debts, of_tiers, others = { tonumber(debt) or 0 }, string.match(out, '^ t:(%S+)(.*)$')
-  if of_tiers then
-    out = others
+  local debts, of_tiers = { tonumber(debt) or 0 }, nil
+  if out ~= '' and string.sub(out, 1, 3) == ' t:' then
+    of_tiers, out = string.match(out, '^ t:(%S*)(.*)$')
     for word in string.gmatch(of_tiers, '[^:]+') do debts[#debts + 1] = tonumber(word) or 0 end
   end
   return {
@@ -56,10 +56,9 @@ function flow_state.note_newcomers()
 end
 
 function flow_state.text(state)
-  local debt, waits = string.format('%.17g', state.debts[1] or 0), state.waits and '1' or '0'
-  local times, of_tiers = whole(state.at) .. ' ' .. whole(state.full), ''
-  for i = 2, #state.debts do
-    of_tiers = of_tiers .. (i == 2 and ' t:' or ':') .. string.format('%.17g', state.debts[i])
-  end
-  return whole(state.in_flight) .. ' ' .. debt .. ' ' .. times .. ' ' .. waits .. of_tiers .. state.out
+  local debts, of_tiers = state.debts, ''
+  for i = 2, #debts do of_tiers = of_tiers .. string.format(i == 2 and ' t:%.17g' or ':%.17g', debts[i]) end
+  local waits = state.waits and 1 or 0
+  local words = string.format('%.0f %.17g %.0f %.0f %d', state.in_flight, debts[1] or 0, state.at, state.full, waits)
+  return words .. of_tiers .. state.out
 end
