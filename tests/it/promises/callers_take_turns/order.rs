@@ -152,6 +152,25 @@ async fn a_change_of_weights_reaches_what_is_queued() {
 }
 
 #[tokio::test]
+async fn where_weights_change_it_counts_from_the_change() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    flood(&bucket, "a", 200).await;
+    flood(&bucket, "b", 200).await;
+    let replica = join(&bucket, "a").await;
+    assert_eq!(call(&replica, 1, 1).await[0].0, "a");
+    for weights in [json!({ "a": 10, "b": 10 }), json!({ "a": 10, "b": 4 }), json!({})] {
+        bucket.apply_overrides(&changed("fair.weights", weights.clone())).await.unwrap();
+        let weights = ["a", "b"].map(|caller| (caller.to_owned(), weights[caller].as_f64().unwrap_or(1.0)));
+        let mut called = Vec::new();
+        for _ in 0..15 {
+            called.extend(call(&replica, 1, 1).await);
+            nobody_is_ahead(&count(&called), &weights);
+        }
+    }
+}
+
+#[tokio::test]
 async fn jobs_that_are_tried_again_wait_for_the_turns_of_their_caller() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;
