@@ -20,7 +20,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// From here on it counts anew.
+    /// It counts from here on.
     pub fn begin(&mut self) {
         self.calls.clear();
         self.apart.clear();
