@@ -149,7 +149,7 @@ impl<'r> History<'r> {
     }
 
     async fn delete_by_hand(&mut self, most: u8) {
-        let unclaimed = self.ledger.jobs.iter().filter(|(id, _)| !self.held.contains_key(id)).map(|(id, _)| *id);
+        let unclaimed = self.ledger.jobs.iter().filter(|(_, job)| job.place.is_unclaimed()).map(|(id, _)| *id);
         for id in unclaimed.take(most.into()).collect::<Vec<_>>() {
             let gone: u64 = self.redis.ask(&format!("XDEL {} {id}", self.key("jobs"))).await;
             self.ledger.jobs.remove(&id);
