@@ -69,6 +69,25 @@ async fn where_nobody_is_bounded_any_more_nobody_who_was_throttled_is_forgotten(
     assert_eq!(count(&more), counts([("a", 1), ("b", 1), ("c", 38)]));
 }
 
+/// Those who come back then are in the line, which no longer looks deleted.
+#[tokio::test]
+async fn where_nobody_is_bounded_any_more_nobody_who_waited_is_forgotten_beside_those_who_come_back() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, &[("fair.flows", json!({ "a": { "max_in_flight": 1 } }))]).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "a", 90).await;
+    flood(&bucket, "c", 90).await;
+    assert_eq!(count(&take(&replica, 4).await), counts([("a", 1), ("c", 3)]));
+    assert_eq!(redis.ask::<u64>("DEL dripfeed:{b}:flows").await, 1);
+    bucket.apply_overrides(&changed("fair.flows", json!({}))).await.unwrap();
+    let mut more = Vec::new();
+    while more.len() < 40 {
+        more.extend(take(&replica, 4).await);
+    }
+    let of_c = count(&more).get("c").copied().unwrap_or_default();
+    assert!(of_c >= 16, "{of_c} of {}", more.len());
+}
+
 #[tokio::test]
 async fn one_who_came_since_the_last_take_is_not_forgotten_with_the_key_either() {
     let redis = TestRedis::start().await;

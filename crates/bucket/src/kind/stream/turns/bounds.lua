@@ -44,8 +44,7 @@ do
 
   -- No such setting is in force: all flows come back, some in each take.
   local function end_bounds(pace_key)
-    local _, were_throttled = flow_state.were_there()
-    flow_state.has_lost = has_lost(false, were_throttled)
+    flow_state.has_lost = has_lost(flow_state.were_there())
     if bring_back('+inf', BACK_AT_END) == BACK_AT_END then return end
     redis.call('DEL', flow_state.hash)
     redis.call('HDEL', pace_key, 'flows')
