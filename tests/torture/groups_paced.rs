@@ -16,8 +16,9 @@ fair.rate = "60/s"
 fair.burst = 30
 fair.max_in_flight = 4
 fair.flows.g0 = { burst = 10, max_in_flight = 2 }
-fair.flows.g1 = { weight = 3, max_in_flight = 3 }"#;
-const EACH: GroupPace = GroupPace { rate: 60, burst: 30, most: 4 };
+fair.flows.g1 = { weight = 3, max_in_flight = 3 }
+fair.flows.g2 = { tiers = [{ rate = "3000/m", burst = 40 }] }"#;
+const EACH: GroupPace = GroupPace { rate: 60, burst: 30, tier: None, most: 4 };
 const STEPS: [i64; 2] = [600, -2];
 const LATE: Duration = Duration::from_millis(300);
 /// Calls of all groups while replies are late.
@@ -63,6 +64,7 @@ pub async fn run(order: Order) -> Report {
     let mut paces = [EACH; GROUPS];
     paces[0] = GroupPace { burst: 10, most: 2, ..EACH };
     paces[1].most = 3;
+    paces[2].tier = Some((50, 40));
     group_pace::check(&harness.upstream.calls(), jobs, &paces, &mut report);
     report
 }

@@ -13,6 +13,8 @@ pub struct GroupPace {
     /// Calls per second, and those that may come at once.
     pub rate: u64,
     pub burst: u64,
+    /// The same of a tier.
+    pub tier: Option<(u64, u64)>,
     /// Calls under way at once.
     pub most: usize,
 }
@@ -23,7 +25,9 @@ pub fn check(calls: &[Call], jobs: Jobs, paces: &[GroupPace; GROUPS], report: &m
         let of_group = |call: &&Call| call.number.is_some_and(|number| jobs.group_number(number) == group);
         let calls: Vec<&Call> = calls.iter().filter(of_group).collect();
         let mut of_group = Report::default();
-        is_kept(calls.iter().map(|call| call.at).collect(), pace.rate, pace.burst, &mut of_group);
+        for (rate, burst) in [(pace.rate, pace.burst)].into_iter().chain(pace.tier) {
+            is_kept(calls.iter().map(|call| call.at).collect(), rate, burst, &mut of_group);
+        }
         report.violations.extend(of_group.violations.iter().map(|violation| format!("of g{group}: {violation}")));
         for (window, (fullest, _)) in of_group.fullest_windows {
             let what = format!("calls of one group within {window} ms, at most");
