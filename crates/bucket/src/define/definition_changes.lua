@@ -1,11 +1,21 @@
 -- Changes of definitions: each has a version, higher than all before, by which processes ask for what has changed.
 -- needs: now
 local REMEMBERED_US, AT_ONCE = 86400 * 1000000, 100
+local DELETING = '{"deleting":true,'
 
 -- What a definition begins with: the incarnation and the capacity in bytes. nil: it isn't there.
 local function definition_head(text)
   local incarnation, bytes = string.match(text or '', '^(%d+) (%d+) ')
   return incarnation, tonumber(bytes)
+end
+
+-- Whether it was decided that it will be deleted: the first member of what is known of it.
+local function is_being_deleted(text)
+  return string.find(text, '^%d+ %d+ ' .. DELETING) ~= nil
+end
+
+local function mark_deletion(text)
+  return (string.gsub(text, '{', DELETING, 1))
 end
 
 -- By the clock, so that a Redis that came back without definitions doesn't come to a version that processes know.
