@@ -62,10 +62,10 @@ pub use inspect::find::JobView;
 pub use inspect::flows::{Flow, Flows, PriorityState};
 pub use inspect::holders::Holder;
 pub use inspect::pagination::{BadCursor, Cursor, Page};
-pub use inspect::served::{
-    BucketPlace, NotedPlace, StrandedJobs, is_list_elsewhere, level_at, note_places, noted_places, release_place,
-    stranded_jobs,
-};
+pub use inspect::served::bucket_place::BucketPlace;
+pub use inspect::served::note_places::note_places;
+pub use inspect::served::noted_places::{NotedPlace, noted_places};
+pub use inspect::served::{StrandedJobs, is_list_elsewhere, level_at, release_place, stranded_jobs};
 pub use inspect::slots::Slots;
 pub use operate::audit::AuditEntry;
 pub use operate::cancel::Cancel;
