@@ -1,6 +1,6 @@
 -- Defines a bucket, or replaces its definition; within the number and the bytes that there may be.
 --
--- needs: now, definition_changes
+-- needs: now, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
 -- ARGV  1 bucket  2 the version that its caller knows ('': it isn't there)  3 its capacity in bytes  4 the definition
 --       5 the most buckets  6 the most bytes of all capacities together  7 the most bytes of all definitions

@@ -1,7 +1,7 @@
 -- Decides whether a definition may be deleted: if it still is the one that its caller knows. It is marked then, and
 -- a change of it ends its deletion first.
 --
--- needs: at_maxmemory, now, definition_changes
+-- needs: at_maxmemory, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)
 -- ARGV  1 bucket  2 the version that its caller knows  3 '1': mark it, '': only look
 -- Result  'same' | 'changed': the version is another one | 'gone': it isn't there
