@@ -6,6 +6,7 @@
 --   cut    ms when it was cut;  why: 'refusals' or 'timeouts';  grows: ms from which on it grows back
 --   unsent  µs until which calls that were granted may still be made; kept where that may be after the end of their
 --          window
+--   weights  a print of those by which turns were last taken; missing, or empty: all were 1 (weights.lua)
 --   flows  whether jobs in flight are counted by caller (flow_state.lua); missing: nobody is throttled alone
 -- needs: now, pace_constants, rules/pace
 
@@ -21,11 +22,11 @@ end
 local function pace_read(key)
   -- In how many ms a thousandth grows back: half of the rate in less than a minute.
   local PACE_GROWTH = 100
-  local s = redis.call('HMGET', key, 'hold', 'new', 'speed', 'cut', 'grows', 'why', 'unsent', 'flows')
+  local s = redis.call('HMGET', key, 'hold', 'new', 'speed', 'cut', 'grows', 'why', 'unsent', 'flows', 'weights')
   local pace = {
     hold = tonumber(s[1]) or 0, new = s[2] == '1',
     speed = PACE_WHOLE, cut = tonumber(s[4]) or 0, grows = tonumber(s[5]) or 0, why = s[6] or '',
-    unsent = tonumber(s[7]) or 0, flows = s[8] or nil,
+    unsent = tonumber(s[7]) or 0, flows = s[8] or nil, weights = s[9] or '',
   }
   -- A clock that was put back since knows nothing of when that was.
   if pace.cut > now_ms then pace.cut = 0 end

@@ -135,6 +135,18 @@ async fn a_caller_gets_in_after_retry_after() {
 }
 
 #[tokio::test]
+async fn the_first_jobs_of_a_bucket_have_its_whole_burst_before_a_replica_joins() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, paced(Some("1/h"), 2, PaceTiers::default())).await;
+    let mut etas = Vec::new();
+    for _ in 0..3 {
+        etas.push(submit(&bucket, job("x")).await.eta);
+    }
+    assert_eq!(etas[..2], [Duration::ZERO; 2]);
+    assert!(etas[2] > Duration::from_secs(3000), "{etas:?}");
+}
+
+#[tokio::test]
 async fn the_eta_counts_the_windows_ahead() {
     let redis = TestRedis::start().await;
     let hours = json!([{ "kind": "fixed", "limit": 10, "period": "1h", "align": "first" }]);

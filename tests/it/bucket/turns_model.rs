@@ -1,11 +1,12 @@
 //! The property test of turns and own paces: random histories over a real Redis, and a model in plain Rust that sees
 //! what is handed out, and judges it.
 //!
-//! The model doesn't foresee whose job comes next, and doesn't judge the order: it knows whose jobs wait and are in
-//! flight, what is set and since when. `PROPTEST_CASES` sets the number of histories.
+//! The model doesn't foresee whose job comes next: it knows whose jobs wait and are in flight, what is set and since
+//! when. `PROPTEST_CASES` sets the number of histories.
 
 mod history;
 mod ledger;
+mod order;
 /// Bugs in the scripts, each of which the model must find: `make model-selftest`.
 #[cfg(feature = "planted-bugs")]
 mod planted;
@@ -26,7 +27,7 @@ use self::history::History;
 const REGRESSIONS: &str = "it/bucket/turns_model/regressions.txt";
 
 #[test]
-fn no_history_breaks_an_own_pace_or_loses_a_job() {
+fn no_history_breaks_turns_or_an_own_pace_or_loses_a_job() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let clock = WallClock::new();
     let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };

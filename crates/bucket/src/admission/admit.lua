@@ -54,9 +54,11 @@ local entry, members = {}, 2 * fields
 for i = 1, fields do entry[2 * i - 1] = ARGV[NAMES + i] end
 
 local pace = pace_read(PACE)
+local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead')
+-- Where no job was ever called no replica has joined yet, and nothing of a pace was lost (join.lua).
+pace.new = pace.new or not (counted[3] or counted[4])
 local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs)
-local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}

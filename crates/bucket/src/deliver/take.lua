@@ -44,6 +44,7 @@ if changed then return changed end
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
+keys.pace, keys.weights_before = PACE, pace.weights
 local asked = tonumber(ARGV[14])
 local bounds = open_bounds(PACE, pace, ARGV[13], elapsed, asked, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, undrained)

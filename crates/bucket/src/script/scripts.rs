@@ -92,6 +92,7 @@ const OF_STREAMS: &Fragments = &[
     ("kind/take", include_str!("../kind/stream/take.lua")),
     ("kind/view", include_str!("../kind/stream/view.lua")),
     ("kind/waiting", include_str!("../kind/stream/waiting.lua")),
+    ("kind/weights", include_str!("../kind/stream/turns/weights.lua")),
 ];
 
 const OF_LISTS: &Fragments = &[

@@ -12,6 +12,7 @@ use dripfeed_tests::wall_clock::WallClock;
 use serde_json::{Value as Json, json};
 
 use super::ledger::{Flow, Known, Ledger, Place};
+use super::order::Order;
 use super::rules::{Bounds, CALLERS, Rules};
 use super::step::{End, Leaving, Offer, Step};
 use super::windows::Windows;
@@ -35,6 +36,7 @@ pub struct History<'r> {
     pub(super) ledger: Ledger,
     pub(super) rules: Rules,
     pub(super) windows: Windows,
+    pub(super) order: Order,
 }
 
 impl<'r> History<'r> {
@@ -48,7 +50,7 @@ impl<'r> History<'r> {
             replicas.push(join(&bucket, name).await);
         }
         let (held, ledger, rules) = (BTreeMap::new(), Ledger::default(), Rules::default());
-        let windows = Windows::new();
+        let (windows, order) = (Windows::new(), Order::default());
         Self {
             redis,
             clock,
@@ -62,6 +64,7 @@ impl<'r> History<'r> {
             ledger,
             rules,
             windows,
+            order,
         }
     }
 
@@ -100,6 +103,7 @@ impl<'r> History<'r> {
             Step::Lose(names) => {
                 let keys: Vec<_> = names.iter().map(|name| self.key(name)).collect();
                 self.redis.ask::<u64>(&format!("DEL {}", keys.join(" "))).await;
+                self.order.lose();
             }
             Step::LookAtFlows => drop(self.bucket.flows(10).await.expect("Redis answers")),
             Step::SetClock(ahead) => {
@@ -145,12 +149,13 @@ impl<'r> History<'r> {
     }
 
     async fn delete_by_hand(&mut self, most: u8) {
-        let unclaimed = self.ledger.jobs.iter().filter(|(id, _)| !self.held.contains_key(id)).map(|(id, _)| *id);
+        let unclaimed = self.ledger.jobs.iter().filter(|(_, job)| job.place.is_unclaimed()).map(|(id, _)| *id);
         for id in unclaimed.take(most.into()).collect::<Vec<_>>() {
             let gone: u64 = self.redis.ask(&format!("XDEL {} {id}", self.key("jobs"))).await;
             self.ledger.jobs.remove(&id);
             self.ledger.deleted += gone;
         }
+        self.order.lose();
     }
 
     /// What somebody's deletion of the keys has left unsorted isn't found to be cancelled before the next takes.
@@ -166,6 +171,7 @@ impl<'r> History<'r> {
     /// What is set is known before the change: the settings that a change needs are read from the rules after it.
     async fn set(&mut self, name: &str, value: Json, change: impl FnOnce(&mut Rules)) {
         change(&mut self.rules);
+        self.order.begin();
         let value = match name {
             "fair.weights" => self.rules.weights(),
             "fair.flows" => self.rules.flows(),

@@ -3,7 +3,7 @@
 use std::env;
 use std::process::Command;
 
-const MODEL: &str = "bucket::turns_model::no_history_breaks_an_own_pace_or_loses_a_job";
+const MODEL: &str = "bucket::turns_model::no_history_breaks_turns_or_an_own_pace_or_loses_a_job";
 
 /// The bug, and what the model says then.
 const BUGS: [(&str, &str); 6] = [

@@ -24,6 +24,7 @@ impl History<'_> {
     }
 
     pub(super) async fn take(&mut self, replica: usize, most: usize) -> usize {
+        let waited = self.ledger.surely_wait(&self.rules);
         let asked = Instant::now();
         let taken = self.replicas[replica].take(most).await.expect("Redis answers");
         let window = [asked, Instant::now()];
@@ -53,6 +54,8 @@ impl History<'_> {
             self.held.insert(id, (replica, taken));
         }
         self.judge(&calls, window);
+        let waiting = waited.intersection(&self.ledger.surely_wait(&self.rules)).cloned().collect();
+        self.order.take(&calls, &waiting, &self.rules);
         handed_out
     }
 

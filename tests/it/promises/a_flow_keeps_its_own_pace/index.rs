@@ -81,3 +81,16 @@ async fn one_who_came_since_the_last_take_is_not_forgotten_with_the_key_either()
     assert_eq!(redis.ask::<u64>("DEL dripfeed:{b}:flows").await, 1);
     assert_eq!(count(&take_all(&replica).await), counts([("b", 1)]));
 }
+
+#[tokio::test]
+async fn what_was_added_by_hand_meanwhile_hides_nothing_of_the_same_caller() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, &[("fair.flows", json!({ "paused": { "paused": true } }))]).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "a", 5).await;
+    flood(&bucket, "paused", 1).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    assert_eq!(redis.ask::<u64>("DEL dripfeed:{b}:throttled").await, 1);
+    redis.ask::<String>("XADD dripfeed:{b}:jobs * body by-hand caller a").await;
+    assert_eq!(count(&take_all(&replica).await), counts([("a", 5)]));
+}

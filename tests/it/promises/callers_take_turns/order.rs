@@ -1,5 +1,7 @@
 //! Who is called when.
 
+use std::collections::BTreeMap;
+
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{DELIVERED, changed, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -43,14 +45,40 @@ async fn at_no_time_is_one_ahead_of_another_by_more_than_a_call_of_each() {
     let mut called = Vec::new();
     while called.len() < 500 {
         called.extend(call(&replica, 13, fastrand::usize(1..=13)).await);
-        let counts = count(&called);
-        let of = |caller: &str| f64::from(u32::try_from(counts.get(caller).copied().unwrap_or(0)).unwrap());
-        for (one, weight) in weights {
-            for (other, of_other) in weights {
-                let ahead = of(one) / weight - of(other) / of_other;
-                assert!(ahead <= 1.0 / weight + 1.0 / of_other + 1e-6, "{one} is {ahead} ahead of {other}: {counts:?}");
-            }
+        nobody_is_ahead(&count(&called), &weights.map(|(caller, weight)| (caller.to_owned(), weight)));
+    }
+}
+
+/// By calls per weight, of those that all wait.
+fn nobody_is_ahead(counts: &BTreeMap<String, usize>, weights: &[(String, f64)]) {
+    let of = |caller: &str| f64::from(u32::try_from(counts.get(caller).copied().unwrap_or(0)).unwrap());
+    for (one, weight) in weights {
+        for (other, of_other) in weights {
+            let ahead = of(one) / weight - of(other) / of_other;
+            assert!(ahead <= 1.0 / weight + 1.0 / of_other + 1e-3, "{one} is {ahead} ahead of {other}: {counts:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn nor_is_one_of_more_callers_than_a_take_has_calls() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    // The heavy ones come first and last: a take of a few calls doesn't reach the last.
+    let weight = |n| if n % 39 < 2 { 20_u16 } else { 1 };
+    let weights: Vec<_> = (0..40_u16).map(|n| (format!("c{n:02}"), weight(n))).collect();
+    let set: serde_json::Map<_, _> =
+        weights.iter().map(|(caller, weight)| (caller.clone(), (*weight).into())).collect();
+    bucket.apply_overrides(&changed("fair.weights", serde_json::Value::from(set))).await.unwrap();
+    for (caller, weight) in &weights {
+        flood(&bucket, caller, 20 * usize::from(*weight)).await;
+    }
+    let weights: Vec<_> = weights.into_iter().map(|(caller, weight)| (caller, f64::from(weight))).collect();
+    let replica = join(&bucket, "a").await;
+    let mut called = Vec::new();
+    while called.len() < 1200 {
+        called.extend(call(&replica, 50, fastrand::usize(1..=50)).await);
+        nobody_is_ahead(&count(&called), &weights);
     }
 }
 
@@ -121,6 +149,25 @@ async fn a_change_of_weights_reaches_what_is_queued() {
     flood(&bucket, "a", 100).await;
     flood(&bucket, "b", 100).await;
     assert_eq!(count(&call(&replica, 5, 100).await), counts([("a", 100)]));
+}
+
+#[tokio::test]
+async fn where_weights_change_it_counts_from_the_change() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    flood(&bucket, "a", 200).await;
+    flood(&bucket, "b", 200).await;
+    let replica = join(&bucket, "a").await;
+    assert_eq!(call(&replica, 1, 1).await[0].0, "a");
+    for weights in [json!({ "a": 10, "b": 10 }), json!({ "a": 10, "b": 4 }), json!({})] {
+        bucket.apply_overrides(&changed("fair.weights", weights.clone())).await.unwrap();
+        let weights = ["a", "b"].map(|caller| (caller.to_owned(), weights[caller].as_f64().unwrap_or(1.0)));
+        let mut called = Vec::new();
+        for _ in 0..15 {
+            called.extend(call(&replica, 1, 1).await);
+            nobody_is_ahead(&count(&called), &weights);
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 -- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
 -- time has not come is parked on the way.
--- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/by_turns
+-- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/weights, kind/by_turns
 
 -- All else stays inside: a script has no room for more than 200 names.
 local count_in_flight, hand_out
@@ -166,6 +166,7 @@ do
     -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
     -- that fewer seem to wait than do.
     if takes_turns and (has_flows or bounds or #due + not_pending > want) then
+      flow_state.see_weights(keys, weights)
       is_all = sort_all(keys, flows, due, most_due)
       is_all = hand_out_by_turns(keys, consumer, want, read_weights(weights), bounds) and is_all
     else

@@ -11,9 +11,9 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- In ms, longer than any consumer has had a job: what is claimed after such a time nobody has.
   local NEVER = '1000000000000000'
 
-  -- What this take does: flows that it reads, those of them that may have more, jobs { id, entry, failed attempts,
-  -- whether it is claimed }…, and ranges that go.
-  local turn = { flows = {}, line = {}, at_end = false, jobs = {}, gone = {} }
+  -- What this take does: flows that it reads, those of them that may have more, the time from which on there are others
+  -- that it hasn't read, jobs { id, entry, failed attempts, whether it is claimed }…, and ranges that go.
+  local turn = { flows = {}, line = {}, reach = -math.huge, jobs = {}, gone = {} }
 
   local function takes_more()
     return goes_on(want) and #turn.gone < MOST_RANGES
@@ -35,7 +35,16 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       flow.is_full = flow.bound and flow.bound.room < 1
       if not flow.is_full then turn.line[#turn.line + 1] = flow end
     end
-    turn.at_end = #flows < 2 * most
+    turn.reach = #flows < 2 * most and math.huge or tonumber(flows[#flows])
+  end
+
+  -- How many of the line may have a call before any that isn't read.
+  local function within_reach()
+    local within = 0
+    for _, flow in ipairs(turn.line) do
+      if flow.at <= turn.reach then within = within + 1 end
+    end
+    return within
   end
 
   -- The one that a flow is at, of the next `most`: { text, from, to, jobs, whether they are new }; nil behind the last.
@@ -194,14 +203,15 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   while takes_more() do
     -- No more at once than surely may be read: what a flow has chosen is charged in the order of the times.
     local most = at_once(keys, want)
-    if #turn.line < most and not turn.at_end and #turn.flows < MOST_FLOWS then
+    local may_read_flows = turn.reach < math.huge and #turn.flows < MOST_FLOWS
+    if may_read_flows and within_reach() < most then
       read_flows(math.max(FLOWS_AT_ONCE, most))
+    elseif within_reach() == 0 then
+      break
     end
-    if #turn.line == 0 then
-      if turn.at_end or #turn.flows >= MOST_FLOWS then break end
-    else
+    if #turn.line > 0 then
       sort_by_time(turn.line)
-      for i, share in ipairs(divide(turn.line, most)) do
+      for i, share in ipairs(divide(turn.line, most, turn.reach)) do
         if share > 0 then serve(turn.line[i], share) end
       end
       leave_line()
@@ -209,5 +219,5 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   end
   claim_chosen()
   write_turn()
-  return turn.at_end and #turn.line == 0
+  return turn.reach == math.huge and #turn.line == 0
 end

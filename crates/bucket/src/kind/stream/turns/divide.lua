@@ -8,8 +8,8 @@ do
   local ROUNDING = 0.000001
 
   -- How many of `n` calls each of the first gets, so that their times end level, as vessels are filled. The line is
-  -- sorted.
-  function divide(line, n)
+  -- sorted. A flow behind it may be at `reach`: no call begins later, so it may be that fewer are given.
+  function divide(line, n, reach)
     local weights, values, height, count, base = 0, 0, nil, 0, line[1].at
     for _, flow in ipairs(line) do
       local at = flow.at - base
@@ -20,7 +20,8 @@ do
     local shares, exact, given = {}, 0, 0
     for i = 1, count do
       exact = exact + (height - line[i].at + base) * line[i].weight / UNIT
-      shares[i] = math.ceil(exact - ROUNDING) - given
+      local before_reach = math.floor((reach - line[i].at) * line[i].weight / UNIT) + 1
+      shares[i] = math.max(0, math.min(math.ceil(exact - ROUNDING) - given, before_reach))
       given = given + shares[i]
     end
     return shares

@@ -91,6 +91,8 @@ do
 
   -- Looks at a part of what is unsorted, until it has read `bytes`. Whether that was all.
   function sort_again(keys, bytes)
+    -- What was sorted in before comes later in the stream.
+    end_run()
     local range = redis.call('ZRANGE', RANGES, 1, 1, 'BYSCORE', 'LIMIT', 0, 1)[1]
     local from, to = read_range(range or '')
     local looked_at, found = 0, from
