@@ -54,7 +54,7 @@ fn files() -> Vec<File> {
         let path = path.strip_prefix(&root).expect("below the root").to_str().expect("a path in UTF-8").to_owned();
         let mut tables = if path.starts_with("crates/limit/") {
             vec![LIMITS]
-        } else if path.starts_with("crates/auth/") {
+        } else if path.starts_with("crates/auth/") || path.starts_with("crates/store/") {
             vec![KEY_FRAGMENTS]
         } else if path.contains("/kind/stream/") {
             vec![fragments(Kind::Stream)]

@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::codec::FramedRead;
 use tokio_util::task::AbortOnDropHandle;
@@ -39,12 +39,14 @@ pub enum ProxyFault {
     Half,
     /// or bytes come that are none.
     Garbage,
+    /// It waits until the test releases it, and is carried out then.
+    Hold,
 }
 
 impl ProxyFault {
     /// Whether the call has taken effect all the same.
     pub const fn is_carried_out(self) -> bool {
-        matches!(self, Self::Close | Self::Half | Self::Garbage)
+        matches!(self, Self::Close | Self::Half | Self::Garbage | Self::Hold)
     }
 }
 
@@ -59,6 +61,8 @@ struct Shared {
     book: Mutex<Book>,
     /// How many faults were done.
     done: watch::Sender<u64>,
+    /// For the call that waits.
+    released: Notify,
 }
 
 #[derive(Default)]
@@ -74,7 +78,8 @@ impl RedisFaultProxy {
         let listener = TcpListener::bind((machine::own_loopback(), 0)).await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
         let redis = redis.folder().join("redis.sock");
-        let shared = Arc::new(Shared { redis, book: Mutex::default(), done: watch::Sender::new(0) });
+        let (done, released) = (watch::Sender::new(0), Notify::new());
+        let shared = Arc::new(Shared { redis, book: Mutex::default(), done, released });
         let serving = tokio::spawn(serve(listener, Arc::clone(&shared)));
         Self { address, shared, _serving: AbortOnDropHandle::new(serving) }
     }
@@ -101,9 +106,20 @@ impl RedisFaultProxy {
 
     /// Returns when what was planned for that name has happened.
     pub async fn done(&self, name: &str) {
+        self.any_done(&[name]).await;
+    }
+
+    /// Returns when what was planned for one of these names has happened.
+    pub async fn any_done(&self, names: &[&str]) {
         let mut changes = self.shared.done.subscribe();
-        let done = tokio::time::timeout(PATIENCE, changes.wait_for(|_| self.has_done(name))).await.is_ok();
-        assert!(done, "nobody called {name} within {PATIENCE:?}");
+        let is_done = || names.iter().any(|name| self.has_done(name));
+        let done = tokio::time::timeout(PATIENCE, changes.wait_for(|_| is_done())).await.is_ok();
+        assert!(done, "nobody called {names:?} within {PATIENCE:?}");
+    }
+
+    /// The call that waits goes on.
+    pub fn release(&self) {
+        self.shared.released.notify_one();
     }
 
     /// How often a script or command was called so far.
@@ -177,6 +193,9 @@ async fn pass(client: TcpStream, shared: &Shared) -> std::io::Result<()> {
         }
         if fault == Some(ProxyFault::Drop) {
             return Ok(());
+        }
+        if fault == Some(ProxyFault::Hold) {
+            shared.released.notified().await;
         }
         to_redis.write_all(&command).await?;
         let Some(reply) = reply_to(&mut from_redis, &mut to_client).await? else { return Ok(()) };

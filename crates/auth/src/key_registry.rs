@@ -18,7 +18,7 @@ use std::time::Duration;
 use dripfeed_store::{SharedQuestion, Store};
 use tokio::sync::Mutex;
 
-use self::changed_keys::{AllRunTimeKeys, KnownKeys};
+use self::changed_keys::{AllRunTimeKeys, KnownKeys, registry};
 use self::error::KeyRegistryError;
 use self::redis_clock::RedisClock;
 use self::registry_keys::RegistryKeys;
@@ -57,10 +57,10 @@ impl KeyRegistry {
     /// Asks what has changed, and has `learn` know of it.
     pub(crate) async fn follow(&self, learn: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
         let mut known = self.known.lock().await;
-        let news = known.follow(&self.store, &self.keys).await?;
+        let news = known.follow(registry(&self.keys), &self.store).await?;
         self.clock.set(news.now_ms);
-        if news.has_changes {
-            learn(&known.keys);
+        if !news.gone.is_empty() || !news.put.is_empty() {
+            learn(known.all());
         }
         Ok(())
     }
@@ -68,9 +68,9 @@ impl KeyRegistry {
     /// Knows nothing any more.
     pub(crate) async fn forget(&self, learn: impl Fn(&AllRunTimeKeys)) {
         let mut known = self.known.lock().await;
-        if !known.keys.is_empty() {
+        if !known.all().is_empty() {
             *known = KnownKeys::default();
-            learn(&known.keys);
+            learn(known.all());
         }
     }
 

@@ -8,13 +8,17 @@
 //! *incarnation*, a number that is written to the bucket's own `control` (`open_bucket`, `close_bucket`), where each
 //! script that works with the bucket finds it: a process that doesn't know yet that a bucket was deleted admits
 //! nothing, and takes nothing.
+//!
+//! A `deletion` suspends the bucket (`suspend_bucket`), then decides in the registry whether the definition still is
+//! the one that its caller knows (`begin_deletion`), and only then takes anything away: it purges, closes
+//! (`close_bucket`) and clears the bucket, and removes the definition. Who is stopped before the decision has done
+//! nothing that a later definition doesn't undo (`open_bucket`); who is stopped after it has others end it.
 
 pub(crate) mod changed_definitions;
 pub(crate) mod clear_bucket;
-pub(crate) mod close_bucket;
 pub(crate) mod definition;
 pub(crate) mod definition_keys;
-pub(crate) mod delete_definition;
+pub(crate) mod deletion;
 pub(crate) mod open_bucket;
 pub(crate) mod place_is_taken;
 pub(crate) mod put_definition;

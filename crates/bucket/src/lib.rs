@@ -31,8 +31,10 @@ pub use admission::parsing::parse;
 pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, RefusalReason, Refused};
 pub use bucket::{Bucket, Buckets};
 pub use define::changed_definitions::{DefinitionChange, KnownDefinitions};
-pub use define::close_bucket::Closed;
 pub use define::definition::Definition;
+pub use define::deletion::begin_deletion::Deletion;
+pub use define::deletion::close_bucket::Closed;
+pub use define::deletion::suspend_bucket::{LastJob, Suspended};
 pub use define::open_bucket::Opened;
 pub use define::place_is_taken::place_is_taken;
 pub use define::put_definition::{DefinitionBounds, NewDefinition, PutDefinition};
@@ -60,10 +62,10 @@ pub use inspect::find::JobView;
 pub use inspect::flows::{Flow, Flows, PriorityState};
 pub use inspect::holders::Holder;
 pub use inspect::pagination::{BadCursor, Cursor, Page};
-pub use inspect::served::{
-    BucketPlace, NotedPlace, StrandedJobs, is_list_elsewhere, level_at, note_places, noted_places, release_place,
-    stranded_jobs,
-};
+pub use inspect::served::bucket_place::BucketPlace;
+pub use inspect::served::note_places::note_places;
+pub use inspect::served::noted_places::{NotedPlace, noted_places};
+pub use inspect::served::{StrandedJobs, is_list_elsewhere, level_at, release_place, stranded_jobs};
 pub use inspect::slots::Slots;
 pub use operate::audit::AuditEntry;
 pub use operate::cancel::Cancel;

@@ -15,6 +15,7 @@ mod durability;
 mod error;
 mod installation;
 mod node;
+mod registry;
 mod replicated;
 mod salt;
 mod script;
@@ -37,6 +38,8 @@ pub use error::{Certainty, ErrorKind, StoreError};
 pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, UnknownLayout, installed_layout, open_installation,
 };
+pub use registry::known_entries::{KnownEntries, News};
+pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;
 pub use script::{Call, Fragments, Script};
 pub use server::{PrivateServer, ServerError, ServerOptions};

@@ -5,6 +5,7 @@
 mod bounds;
 mod clean_names;
 mod credentials;
+mod deletions;
 mod redis_away;
 mod refusals;
 mod reload;

@@ -1,6 +1,6 @@
 -- Makes a key, or changes it; within the number and the bytes that there may be. No two keys have one hash.
 --
--- needs: now, key_changes
+-- needs: now, registry_changes, key_changes
 -- KEYS  1 keys (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)  5 hashes (hash)  6 expires (zset)
 --       7 audit (stream)
 -- ARGV  1 id  2 the version that its caller knows ('': it isn't there)  3 its hash  4 ms at which it expires ('': it
@@ -18,7 +18,7 @@ for _, expired in ipairs(redis.call('ZRANGE', EXPIRES, '-inf', until_ms, 'BYSCOR
 end
 
 local old = redis.call('HGET', REGISTRY, id)
-if version_of(id, old) ~= known then return { 'changed' } end
+if version_of(CHANGED, id, old) ~= known then return { 'changed' } end
 local owner = redis.call('HGET', HASHES, sha256)
 if owner and owner ~= id then return { 'known_hash' } end
 if not old and redis.call('HLEN', REGISTRY) >= most then return { 'many_keys' } end
@@ -36,6 +36,6 @@ redis.call('ZREM', DELETED, id)
 redis.call('ZREM', EXPIRES, id)
 if expires ~= '' then redis.call('ZADD', EXPIRES, expires, id) end
 local version = note_change(id, grown)
-forget_deleted()
+forget_deleted(CHANGED, STATE, DELETED)
 record(by, old and 'change' or 'create', id, detail)
 return { 'put', version }

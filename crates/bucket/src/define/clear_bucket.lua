@@ -1,7 +1,7 @@
 -- Forgets what an earlier incarnation of a bucket has left, a part in each call. One that is open, or has jobs, keeps
 -- all.
 --
--- needs: at_maxmemory, count_any_kind
+-- needs: at_maxmemory, closed, count_any_kind
 -- KEYS  1 jobs  2 control (hash)  3 takers of a list (hash)  4 key ends (zset)  5 keyed jobs (hash)  6… the bucket's
 --       other keys of any type, then idempotency keys (string) that are to be forgotten
 -- ARGV  1 incarnation  2 how many keys come before the idempotency keys  3 the most idempotency keys to name
@@ -10,7 +10,8 @@ local JOBS, CONTROL, TAKERS, KEY_ENDS, KEYED_JOBS = KEYS[1], KEYS[2], KEYS[3], K
 local incarnation, before, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local state = redis.call('HMGET', CONTROL, 'incarnation', 'closed')
-local is_open = state[1] == incarnation and not state[2]
+-- Or will be again, where somebody is about to delete it.
+local is_open = state[1] == incarnation and state[2] ~= CLOSED
 local is_later = state[1] and tonumber(state[1]) > tonumber(incarnation)
 if is_open or is_later or count_any_kind(JOBS, TAKERS) > 0 then return { 'kept' } end
 

@@ -3,7 +3,8 @@
 /// No bucket can have their hash tag: `@` is in no name.
 #[derive(Clone, Debug)]
 pub(crate) struct DefinitionKeys {
-    /// Hash: bucket → `incarnation capacity_bytes {"by":…,"definition":…,"sealed":…}`.
+    /// Hash: bucket → `incarnation capacity_bytes {"by":…,"definition":…,"sealed":…}`; with `"deleting":true` before
+    /// the others once its deletion is decided.
     pub(crate) definitions: String,
     /// Zset: bucket → the version of its last change; deleted ones stay for a day.
     pub(crate) changed: String,

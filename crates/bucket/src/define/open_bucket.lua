@@ -1,13 +1,22 @@
--- Begins an incarnation of a bucket: from now on the scripts of those who know it work with it, and no others.
+-- Begins an incarnation of a bucket: from now on the scripts of those who know it work with it, and no others. One that
+-- is suspended for the deletion of an earlier definition goes on.
 --
--- needs: at_maxmemory
+-- needs: at_maxmemory, closed
 -- KEYS  1 jobs  2 control (hash)  3 audit (stream)
--- ARGV  1 incarnation  2 the version of what is then in force
--- Result  'open' | 'closed': it was deleted | 'gone': there is a later one
-local CONTROL, AUDIT, incarnation, version = KEYS[2], KEYS[3], ARGV[1], ARGV[2]
+-- ARGV  1 incarnation  2 the version of its definition  3 the version of what is then in force
+-- Result  'open' | 'suspended': somebody is about to delete it | 'closed': it was deleted |
+--         'gone': there is a later one
+local CONTROL, AUDIT, incarnation, definition, version = KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
 
 local state = redis.call('HMGET', CONTROL, 'incarnation', 'closed')
-if state[1] == incarnation then return state[2] and 'closed' or 'open' end
+if state[1] == incarnation then
+  if not state[2] then return 'open' end
+  if state[2] == CLOSED then return 'closed' end
+  if tonumber(state[2]) >= tonumber(definition) then return 'suspended' end
+  redis.call('HDEL', CONTROL, 'closed')
+  redis.call('HSET', CONTROL, 'version', version)
+  return 'open'
+end
 if state[1] and tonumber(state[1]) > tonumber(incarnation) then return 'gone' end
 redis.call('DEL', CONTROL)
 redis.call('HSET', CONTROL, 'incarnation', incarnation, 'version', version)

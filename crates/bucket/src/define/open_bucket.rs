@@ -11,6 +11,8 @@ static SCRIPT: Script = Script::new("open_bucket", SHARED, include_str!("open_bu
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
     Open,
+    /// Somebody is about to delete it as it is defined now, or later.
+    Suspended,
     /// It was deleted.
     Closed,
     /// Another one of its name was created later.
@@ -19,19 +21,20 @@ pub enum Opened {
 
 impl Bucket {
     /// Forgets what an earlier bucket of its name has left, and lets jobs in. One that is open is unchanged, and one
-    /// with jobs keeps all that it has.
+    /// with jobs keeps all that it has. `version`: of its definition.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
-    pub async fn open(&self) -> Result<Opened, BucketError> {
+    pub async fn open(&self, version: u64) -> Result<Opened, BucketError> {
         let Some(incarnation) = self.incarnation() else { return Ok(Opened::Open) };
         let keys = &self.redis_bucket.keys;
         self.clear(incarnation, vec![keys.replicas()]).await?;
         let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.audit()]);
-        call.arg(incarnation).arg(format!("{:016x}", fastrand::u64(..)));
+        call.arg(incarnation).arg(version).arg(format!("{:016x}", fastrand::u64(..)));
         let answer: String = self.redis_bucket.store.run_durably(&call).await?;
         match answer.as_str() {
             "open" => Ok(Opened::Open),
+            "suspended" => Ok(Opened::Suspended),
             "closed" => Ok(Opened::Closed),
             "gone" => Ok(Opened::Gone),
             word => Err(BucketError::Reply { script: "open_bucket", what: format!("`{word}` means nothing here") }),

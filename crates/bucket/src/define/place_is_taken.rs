@@ -4,7 +4,8 @@ use dripfeed_job::BucketName;
 use dripfeed_store::Store;
 
 use crate::error::BucketError;
-use crate::inspect::served::{BucketPlace, level_at};
+use crate::inspect::served::bucket_place::BucketPlace;
+use crate::inspect::served::level_at;
 use crate::script::keys::Keys;
 use crate::settings::Kind;
 

@@ -1,18 +1,19 @@
 -- Defines a bucket, or replaces its definition; within the number and the bytes that there may be.
 --
--- needs: now, definition_changes
+-- needs: now, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
 -- ARGV  1 bucket  2 the version that its caller knows ('': it isn't there)  3 its capacity in bytes  4 the definition
 --       5 the most buckets  6 the most bytes of all capacities together  7 the most bytes of all definitions
 --       8 the epoch of a registry that begins
--- Result  { 'put', version, incarnation } | { 'changed': the version is another one } | { 'many_buckets' } |
---         { 'many_bytes' } | { 'many_definitions' }
+-- Result  { 'put', version, incarnation } | { 'changed': the version is another one } | { 'deleting': that comes
+--         first } | { 'many_buckets' } | { 'many_bytes' } | { 'many_definitions' }
 local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local bucket, known, capacity, text = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local most, most_bytes, most_text, epoch = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 
 local old = redis.call('HGET', DEFINITIONS, bucket)
 if version_of(CHANGED, bucket, old) ~= known then return { 'changed' } end
+if old and is_being_deleted(old) then return { 'deleting' } end
 local incarnation, capacity_before = definition_head(old)
 if not old and redis.call('HLEN', DEFINITIONS) >= most then return { 'many_buckets' } end
 local sums = redis.call('HMGET', STATE, 'bytes', 'text_bytes')

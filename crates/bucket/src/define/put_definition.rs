@@ -50,6 +50,8 @@ pub enum PutDefinition {
     },
     /// Another one has changed it meanwhile: look again.
     Changed,
+    /// It is being deleted: that comes first.
+    Deleting,
     ManyBuckets,
     /// The capacities together would be more than they may.
     ManyBytes,
@@ -74,6 +76,7 @@ impl NewDefinition<'_> {
         match reply.text()?.as_str() {
             "put" => Ok(PutDefinition::Done { version: reply.count()?, incarnation: reply.count()? }),
             "changed" => Ok(PutDefinition::Changed),
+            "deleting" => Ok(PutDefinition::Deleting),
             "many_buckets" => Ok(PutDefinition::ManyBuckets),
             "many_bytes" => Ok(PutDefinition::ManyBytes),
             "many_definitions" => Ok(PutDefinition::ManyDefinitions),

@@ -22,7 +22,7 @@ use crate::admission::Refused;
 use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
 use crate::error::BucketError;
-use crate::inspect::served::BucketPlace;
+use crate::inspect::served::bucket_place::BucketPlace;
 use crate::script::redis_bucket::RedisBucket;
 use crate::settings::BucketSettings;
 

@@ -1,6 +1,7 @@
 //! Purge: cancels all that waits or is parked.
 
 use crate::bucket::Bucket;
+use crate::define::deletion::suspend_bucket::LastJob;
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
 use crate::script::scripts::Scripts;
@@ -15,10 +16,22 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
     pub async fn purge(&self) -> Result<u64, BucketError> {
+        self.purge_to(String::new()).await
+    }
+
+    /// Cancels what waited or was parked when it was suspended; what came later stays.
+    ///
+    /// # Errors
+    /// As [`Bucket::purge`].
+    pub async fn purge_until(&self, LastJob(last): LastJob) -> Result<u64, BucketError> {
+        if last.is_empty() { Ok(0) } else { self.purge_to(last).await }
+    }
+
+    /// `last`: as the script takes it.
+    async fn purge_to(&self, mut last: String) -> Result<u64, BucketError> {
         let settings = self.redis_bucket.settings();
         let keys = &self.redis_bucket.keys;
-        let mut purged = 0;
-        let (mut last, mut after) = (String::new(), String::new());
+        let (mut purged, mut after) = (0, String::new());
         loop {
             let mut call = SCRIPTS.of(self.redis_bucket.kind).on(&keys.to_cancel(&OnOutcome::default()));
             call.arg(&last).arg(BATCH_JOBS).arg(settings.keep.packed()).arg(&after);

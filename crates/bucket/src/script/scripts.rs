@@ -2,17 +2,17 @@
 //! own way.
 
 use dripfeed_limit::lua;
-use dripfeed_store::{Fragments, Script};
+use dripfeed_store::{Fragments, REGISTRY_FRAGMENTS, Script};
 
 use crate::script::constants::CONSTANTS;
 use crate::script::pace_constants::PACE_CONSTANTS;
 use crate::settings::Kind;
 
 /// For a script that does the same for both kinds. Our own `now` comes before that of the limits.
-pub(crate) const SHARED: &[&Fragments] = &[FRAGMENTS, lua::FRAGMENTS];
+pub(crate) const SHARED: &[&Fragments] = &[FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
 /// For one that only streams have.
-pub(crate) const STREAM: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, lua::FRAGMENTS];
-const LIST: &[&Fragments] = &[OF_LISTS, FRAGMENTS, lua::FRAGMENTS];
+pub(crate) const STREAM: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
+const LIST: &[&Fragments] = &[OF_LISTS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
 /// Where no limit and no pace is set.
 const STREAM_WITHOUT_RULES: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 const LIST_WITHOUT_RULES: &[&Fragments] = &[OF_LISTS, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
@@ -39,10 +39,12 @@ const FRAGMENTS: &Fragments = &[
     ("at_maxmemory", include_str!("at_maxmemory.lua")),
     ("budget", include_str!("budget.lua")),
     ("caller_share", include_str!("../admission/caller_share.lua")),
+    ("closed", include_str!("../define/closed.lua")),
     ("constants", CONSTANTS),
     ("count_any_kind", include_str!("../define/count_any_kind.lua")),
+    ("count_in_flight", include_str!("../define/deletion/count_in_flight.lua")),
     ("counts", include_str!("counts.lua")),
-    ("definition_changes", include_str!("../define/definition_changes.lua")),
+    ("definition_text", include_str!("../define/definition_text.lua")),
     ("each", include_str!("../inspect/doctor/each.lua")),
     ("eta", include_str!("../pace/eta.lua")),
     ("keep", include_str!("../ended/keep.lua")),

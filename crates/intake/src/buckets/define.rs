@@ -4,6 +4,7 @@ mod audit;
 pub(crate) mod body;
 pub(crate) mod definitions;
 pub(crate) mod delete;
+mod deletion;
 pub(crate) mod lookup;
 pub(crate) mod put;
 pub(crate) mod shown;

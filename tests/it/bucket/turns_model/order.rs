@@ -39,7 +39,7 @@ impl Order {
         }
         for flow in calls.keys() {
             let first = waiting.iter().find(|waits| waits.rank < flow.rank);
-            assert!(first.is_none(), "{flow:?} was called while {first:?} waits");
+            assert!(first.is_none(), "{flow:?} was called while {first:?} waits: {calls:?}");
         }
         self.apart.retain(|(a, b), _| waiting.contains(a) && waiting.contains(b));
         self.note(waiting);

@@ -1,3 +1,4 @@
+use dripfeed_bucket::{BucketPlace, Kind, note_places, noted_places};
 use dripfeed_tests::service::{Service, until};
 
 use super::{buckets, stranded};
@@ -59,4 +60,52 @@ async fn jobs_of_buckets_that_left_the_settings_are_reported_until_they_are_gone
     let mut places = remembered(&service).await;
     places.sort();
     assert_eq!(places, ["kept stream ", "rekeyed stream x:new"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_than_a_thousand_buckets_are_all_remembered() {
+    const BUCKETS: usize = 1100;
+    let names: Vec<String> = (0..BUCKETS).map(|n| format!("b-{n:04}")).collect();
+    let sections: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let service = Service::new(&buckets(&sections)).await;
+    let mut first = service.intake().await;
+    let last = names.last().expect("some");
+    assert_eq!(first.client().submit(last, "{}").await.expect("an answer").status, 202);
+    until("all are noted", async || remembered(&service).await.len() == BUCKETS).await;
+    let (code, said) = service.run(&["drain", last]).await;
+    assert_eq!(code, Some(75), "it is served: {said}");
+    first.terminate();
+    first.ended().await;
+
+    for name in &names {
+        service.silence(&format!("{name} stream ")).await;
+    }
+    service.configure(&buckets(&[("kept", "")]));
+    let intake = service.intake().await;
+    let line = format!("dripfeed_stranded_jobs{{bucket=\"{last}\"}} 1");
+    until("the one with a job is reported", async || stranded(&intake).await == [line.as_str()]).await;
+    let (code, said) = doctor(&service).await;
+    assert!(code == Some(1) && said.contains(&format!("drain {last}")), "{said}");
+    let mut places = remembered(&service).await;
+    places.sort();
+    assert_eq!(places, [format!("{last} stream "), "kept stream ".to_owned()]);
+}
+
+#[tokio::test]
+async fn ten_thousand_places_are_noted_and_read_in_parts() {
+    const PLACES: usize = 10_000;
+    let service = Service::new(&buckets(&[("kept", "")])).await;
+    let place = |n: usize| BucketPlace {
+        bucket: format!("b-{n:05}").parse().expect("a name"),
+        kind: Kind::Stream,
+        key: n.is_multiple_of(100).then(|| "k".repeat(2000) + &n.to_string()),
+    };
+    let places: Vec<BucketPlace> = (0..PLACES).map(place).collect();
+    note_places(service.store(), &places).await.expect("Redis answers");
+    let noted = noted_places(service.store()).await.expect("Redis answers");
+    assert!(noted.iter().all(|noted| noted.is_served()));
+    assert_eq!(noted.into_iter().map(|noted| noted.place).collect::<Vec<_>>(), places);
+    let stats: String = service.redis("INFO commandstats").await;
+    let scans = stats.lines().find_map(|line| line.strip_prefix("cmdstat_hscan:calls=")?.split(',').next());
+    assert!(scans.and_then(|calls| calls.parse::<usize>().ok()) >= Some(PLACES / 1000), "{stats}");
 }

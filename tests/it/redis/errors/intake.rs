@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 39] = [
+pub const SCRIPTS: [&str; 41] = [
     "admit",
     "advance_replay",
     "heartbeat",
     "await_outcome",
+    "begin_deletion",
     "cancel",
     "cancel_many",
     "census",
@@ -51,12 +52,13 @@ pub const SCRIPTS: [&str; 39] = [
     "schedule_changes",
     "show_schedules",
     "start_replay",
+    "suspend_bucket",
     "switch_schedule",
     "throttled_jobs",
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 34] = [
+const CALLS: [(&str, &str); 36] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -89,6 +91,8 @@ const CALLS: [(&str, &str); 34] = [
     ("put_definition", "PUT /v1/buckets/defined {\"upstream\": \"http://127.0.0.1:1/\"}"),
     ("open_bucket", "PUT /v1/buckets/defined {\"upstream\": \"http://127.0.0.1:1/\"}"),
     ("clear_bucket", "PUT /v1/buckets/defined {\"upstream\": \"http://127.0.0.1:1/\"}"),
+    ("suspend_bucket", "DELETE /v1/buckets/{bucket}"),
+    ("begin_deletion", "DELETE /v1/buckets/{bucket}"),
     ("close_bucket", "DELETE /v1/buckets/{bucket}"),
     ("delete_definition", "DELETE /v1/buckets/{bucket}"),
 ];

@@ -10,12 +10,13 @@ use dripfeed_tests::service::Service;
 
 use super::faults;
 
-pub const SCRIPTS: [&str; 18] = [
+pub const SCRIPTS: [&str; 19] = [
     "buried",
     "calls",
     "due_times",
     "examine",
     "failures",
+    "forget_place",
     "holdings",
     "indexed",
     "installation",
@@ -24,9 +25,9 @@ pub const SCRIPTS: [&str; 18] = [
     "leaving",
     "listed",
     "moved",
-    "places",
+    "note_places",
+    "noted_places",
     "recorded",
-    "served",
     "sized",
     "totals",
 ];
@@ -106,7 +107,7 @@ async fn a_doctor_who_cannot_look_says_so() {
 }
 
 /// Those of the move alone.
-const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "places"];
+const OF_A_MOVE: [&str; 3] = ["leaving", "moved", "noted_places"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_that_redis_breaks_off_is_done_again_and_each_job_is_moved_once() {

@@ -6,7 +6,7 @@ use dripfeed_job::{JobId, Start, Submission};
 
 use super::Mover;
 use super::leaving::LeavingJob;
-use crate::inspect::served::BucketPlace;
+use crate::inspect::served::bucket_place::BucketPlace;
 use crate::script::constants::LARGEST_BODY;
 
 /// An idempotency key of the place's own key: this many digits distinguish two places.

@@ -24,9 +24,12 @@ impl Intake {
     pub(crate) async fn reopened(&self, gone: &Bucket) -> Result<Option<Bucket>, BucketError> {
         let Some(definitions) = self.followed_definitions() else { return Ok(None) };
         definitions.ask().await?;
-        let Some(bucket) = self.buckets().get(gone.name().as_str()) else { return Ok(None) };
+        let name = gone.name().as_str();
+        let (Some(definition), Some(bucket)) = (definitions.get(name), self.buckets().get(name)) else {
+            return Ok(None);
+        };
         // Who defined it may have been stopped before it was open.
-        Ok((bucket.open().await? == Opened::Open).then_some(bucket))
+        Ok((bucket.open(definition.version).await? == Opened::Open).then_some(bucket))
     }
 
     fn followed_definitions(&self) -> Option<Arc<dyn Definitions>> {

@@ -5,13 +5,13 @@ use dripfeed_job::BucketName;
 use serde_json::Value;
 
 use super::definitions::{Definitions, PreparedDefinition};
-use super::version;
+use super::{deletion, version};
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::request::if_match::IfMatch;
 
 /// How often a change is tried again that meets another one.
-const TRIES: usize = 10;
+pub(super) const TRIES: usize = 10;
 
 /// What was sent, and by whom.
 pub(super) struct Wanted<'w> {
@@ -29,12 +29,15 @@ impl Wanted<'_> {
         definitions: &dyn Definitions,
     ) -> Result<(Option<Definition>, Definition, Bucket), Problem> {
         let name = self.name.as_str();
+        let mut stored = None;
         for _ in 0..TRIES {
-            let before = self.store(intake, definitions).await?;
+            let (before, version) = self.store(intake, definitions, stored.take()).await?;
             definitions.follow().await?;
             let (Some(after), Some(bucket)) = (definitions.get(name), intake.buckets().get(name)) else { continue };
-            match bucket.open().await? {
+            match bucket.open(after.version).await? {
                 Opened::Open => return Ok((before, Definition::clone(&after), bucket)),
+                // A later definition keeps it from being deleted, or comes after that.
+                Opened::Suspended => stored = Some((before, version)),
                 // Who deleted it was stopped before the end: that comes first.
                 Opened::Closed => drop(after.delete(intake.redis().store()).await?),
                 // Another one was created meanwhile.
@@ -44,13 +47,22 @@ impl Wanted<'_> {
         Err(contended())
     }
 
-    /// The definition before.
-    async fn store(&self, intake: &Intake, definitions: &dyn Definitions) -> Result<Option<Definition>, Problem> {
+    /// The definition before, and the version of the one that is stored now. `stored`: the same of this very change,
+    /// which is stored again.
+    async fn store(
+        &self,
+        intake: &Intake,
+        definitions: &dyn Definitions,
+        stored: Option<(Option<Definition>, u64)>,
+    ) -> Result<(Option<Definition>, u64), Problem> {
         let store = intake.redis().store();
         for _ in 0..TRIES {
             definitions.follow().await?;
             let known = definitions.get(self.name.as_str());
-            version::check(self.if_match, known.as_deref())?;
+            let again = stored.as_ref().filter(|(_, version)| known.as_ref().is_some_and(|it| it.version == *version));
+            if again.is_none() {
+                version::check(self.if_match, known.as_deref())?;
+            }
             let prepared = self.prepare(definitions, known.as_deref()).await?;
             if known.is_none() && place_is_taken(store, self.name).await? {
                 return Err(not_empty());
@@ -64,12 +76,24 @@ impl Wanted<'_> {
                 sealed: prepared.sealed.as_deref(),
             };
             match new.put(store, definitions.bounds()).await? {
-                PutDefinition::Done { .. } => return Ok(known.map(|known| Definition::clone(&known))),
+                PutDefinition::Done { version, .. } => {
+                    let before = again.map(|(before, _)| before.clone());
+                    return Ok((before.unwrap_or_else(|| known.map(|known| Definition::clone(&known))), version));
+                }
                 PutDefinition::Changed => {}
+                PutDefinition::Deleting => self.end_deletion(intake, known.as_deref()).await?,
                 full => return Err(too_many(full)),
             }
         }
         Err(contended())
+    }
+
+    /// Of who was stopped in the middle of it, or is on its way.
+    async fn end_deletion(&self, intake: &Intake, known: Option<&Definition>) -> Result<(), Problem> {
+        match known.zip(intake.buckets().get(self.name.as_str())) {
+            Some((known, bucket)) => deletion::end_begun(intake, &bucket, known).await,
+            None => Ok(()),
+        }
     }
 
     async fn prepare(
@@ -95,7 +119,7 @@ impl Wanted<'_> {
 }
 
 /// Each time there was another change.
-fn contended() -> Problem {
+pub(super) fn contended() -> Problem {
     Problem::new(Code::StoreUnavailable, "the definition changes all the time; retry later")
 }
 

@@ -11,9 +11,9 @@ do
   local function begin_again(rank)
     local origin, _, from, to = bounds_of(rank)
     local flows = redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'WITHSCORES')
-    local by, words = flows[2] - origin, {}
+    local first, words = tonumber(flows[2]), {}
     for i = 1, #flows, 2 do
-      words[#words + 1], words[#words + 2] = string.format('%.17g', flows[i + 1] - by), flows[i]
+      words[#words + 1], words[#words + 2] = string.format('%.17g', origin + (flows[i + 1] - first)), flows[i]
       if #words == 2 * WRITTEN_AT_ONCE or i == #flows - 1 then
         redis.call('ZADD', FLOWS, unpack(words))
         words = {}

@@ -24,8 +24,9 @@ do
       local begin = flow_state.begin_of(rank, first)
       local at, before = string.match(state and state.out or '', ' ' .. rank .. ':([^: ]+):([^: ]+)')
       at, before = tonumber(at or begin), tonumber(before or begin)
-      -- Where the times began again meanwhile, it is as far behind the first one as it was.
-      at = begin < before and begin + at - before or math.max(at, begin)
+      -- Where the times began again meanwhile, it is as far behind the first one as it was. (In this order: a sum that
+      -- is rounded down may be a time of the priority before.)
+      at = begin < before and begin + (at - before) or math.max(at, begin)
       words[2 * i - 1], words[2 * i] = string.format('%.17g', at), due[i]
     end
     redis.call('ZADD', FLOWS, 'NX', unpack(words))

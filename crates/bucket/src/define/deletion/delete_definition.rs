@@ -2,8 +2,8 @@
 
 use dripfeed_store::{Script, Store};
 
-use super::definition::Definition;
-use super::definition_keys::DefinitionKeys;
+use crate::define::definition::Definition;
+use crate::define::definition_keys::DefinitionKeys;
 use crate::error::BucketError;
 use crate::script::scripts::SHARED;
 

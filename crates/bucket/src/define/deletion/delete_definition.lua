@@ -1,6 +1,6 @@
 -- Deletes the definition of a bucket; its name is remembered for a day, so that processes learn of it.
 --
--- needs: at_maxmemory, now, definition_changes
+-- needs: at_maxmemory, now, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
 -- ARGV  1 bucket  2 its incarnation
 -- Result  1; 0: it isn't there, or is another incarnation

@@ -1,6 +1,6 @@
--- Ends an incarnation of a bucket that has no jobs: nothing is admitted from now on.
+-- Ends an incarnation of a bucket that has no jobs: nothing is admitted from now on, and no definition opens it again.
 --
--- needs: at_maxmemory, count_any_kind
+-- needs: at_maxmemory, closed, count_any_kind
 -- KEYS  1 jobs  2 control (hash)  3 audit (stream)  4 takers of a list (hash)  5 replicas (hash)
 -- ARGV  1 incarnation  2 the version of what is then in force  3 ms for which that is remembered
 -- Result  { 'closed', 0 } | { 'jobs', how many } | { 'gone', 0 }: there is a later one
@@ -12,7 +12,7 @@ if state[1] and tonumber(state[1]) > tonumber(incarnation) then return { 'gone',
 local jobs = count_any_kind(JOBS, TAKERS)
 if jobs > 0 then return { 'jobs', jobs } end
 redis.call('DEL', CONTROL)
-redis.call('HSET', CONTROL, 'incarnation', incarnation, 'closed', 1, 'version', version)
+redis.call('HSET', CONTROL, 'incarnation', incarnation, 'closed', CLOSED, 'version', version)
 redis.call('PEXPIRE', CONTROL, ttl)
 redis.call('PEXPIRE', AUDIT, ttl)
 -- They leave on their own.

@@ -19,7 +19,7 @@ const REMEMBERED: Duration = Duration::from_hours(24);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     Done,
-    /// It has this many jobs, and stays open.
+    /// It has this many jobs, and stays as it was.
     Jobs(u64),
     /// Another one of its name was created later.
     Gone,
@@ -27,7 +27,7 @@ pub enum Closed {
 
 impl Bucket {
     /// Ends a bucket without jobs: no process admits any from now on, and all that it kept is forgotten, its schedules
-    /// too. Its audit trail stays for a day.
+    /// too. Its audit trail stays for a day. A deletion suspends the bucket first.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.

@@ -1,0 +1,10 @@
+//! The steps of a deletion, in their order: a bucket is suspended, then it is decided, and only then anything is taken
+//! away.
+
+pub(crate) mod suspend_bucket;
+
+pub(crate) mod begin_deletion;
+
+pub(crate) mod close_bucket;
+
+pub(crate) mod delete_definition;

@@ -1,0 +1,51 @@
+//! Suspends a bucket that was defined at run time, for its deletion.
+
+use dripfeed_store::Script;
+use redis::Value;
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::reply::Reply;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("suspend_bucket", SHARED, include_str!("suspend_bucket.lua"));
+
+/// The last job that there was. A purge goes up to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastJob(pub(crate) String);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suspended {
+    /// It has these jobs, none of which is in the way.
+    Done(LastJob),
+    /// This number of jobs is in the way, and the bucket is open. These are all that there are.
+    Jobs(u64, LastJob),
+    /// Another one has changed its definition meanwhile: look again.
+    Changed,
+    /// Another one of its name was created later.
+    Gone,
+}
+
+impl Bucket {
+    /// Nothing is admitted or handed out any more, unless a definition comes that is later than `version`
+    /// ([`Bucket::open`]). `is_purged`: jobs that wait or are parked aren't in the way.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
+    pub async fn suspend(&self, version: u64, is_purged: bool) -> Result<Suspended, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(Suspended::Gone) };
+        let keys = &self.redis_bucket.keys;
+        let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.takers(), keys.tally()]);
+        call.arg(incarnation).arg(version).arg(if is_purged { "1" } else { "" });
+        call.arg(format!("{:016x}", fastrand::u64(..)));
+        let mut reply = Reply::new("suspend_bucket", self.redis_bucket.store.run_durably::<Value>(&call).await?)?;
+        let (word, jobs, last) = (reply.text()?, reply.count()?, LastJob(reply.text()?));
+        match word.as_str() {
+            "suspended" => Ok(Suspended::Done(last)),
+            "jobs" => Ok(Suspended::Jobs(jobs, last)),
+            "changed" => Ok(Suspended::Changed),
+            "gone" => Ok(Suspended::Gone),
+            _ => Err(BucketError::Reply { script: "suspend_bucket", what: format!("`{word}` means nothing here") }),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Forgets a place that nobody serves any more.
+
+use dripfeed_store::{InstallationKeys, Script, Store};
+
+use super::noted_places::NotedPlace;
+use crate::error::BucketError;
+
+static SCRIPT: Script = Script::new("forget_place", &[], include_str!("forget_place.lua"));
+
+/// Unless a process has noted it again.
+pub(super) async fn forget_place(store: &Store, noted: &NotedPlace) -> Result<(), BucketError> {
+    let mut call = SCRIPT.on(&[InstallationKeys::new(store.prefix()).buckets]);
+    call.arg(noted.place.to_string()).arg(noted.noted_ms);
+    store.run::<u64>(&call).await?;
+    Ok(())
+}

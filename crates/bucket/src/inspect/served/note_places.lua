@@ -1,0 +1,13 @@
+-- Notes which buckets a process has among its settings: some of them in each call.
+--
+-- KEYS  1 buckets (hash)
+-- ARGV  the places
+-- Result  how many
+local BUCKETS = KEYS[1]
+local time = redis.call('TIME')
+local now_ms = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+
+-- After a write that needs no memory the others are carried out also at maxmemory.
+redis.call('HDEL', BUCKETS, '')
+for _, place in ipairs(ARGV) do redis.call('HSET', BUCKETS, place, now_ms) end
+return #ARGV

@@ -1,0 +1,62 @@
+//! What all processes serve, or have served.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dripfeed_store::{InstallationKeys, Script, Store};
+use redis::Value;
+
+use super::bucket_place::BucketPlace;
+use crate::error::BucketError;
+use crate::script::reply::Reply;
+
+static SCRIPT: Script = Script::new("noted_places", &[], include_str!("noted_places.lua"));
+
+/// A bucket is served no more when no process has had it among its settings for so long: three looks of a process.
+const SILENCE: Duration = Duration::from_secs(15);
+/// In one answer, about.
+const PAGE: usize = 500;
+
+/// A place that processes have had among their settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotedPlace {
+    pub place: BucketPlace,
+    /// When a process last noted it, ms of the Redis clock.
+    pub noted_ms: u64,
+    /// How long ago that was.
+    pub silent_for: Duration,
+}
+
+impl NotedPlace {
+    /// Whether a process may have it among its settings now.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.silent_for < SILENCE
+    }
+}
+
+/// All places that any process has noted, in the order of their names.
+///
+/// # Errors
+/// When Redis can't be asked.
+pub async fn noted_places(store: &Store) -> Result<Vec<NotedPlace>, BucketError> {
+    let buckets = InstallationKeys::new(store.prefix()).buckets;
+    let (mut places, mut cursor) = (BTreeMap::new(), "0".to_owned());
+    loop {
+        let mut call = SCRIPT.on(&[&buckets]).with_large_reply();
+        call.arg(&cursor).arg(PAGE);
+        let mut reply = Reply::new("noted_places", store.run::<Value>(&call).await?)?;
+        let now_ms = reply.count()?;
+        cursor = reply.text()?;
+        for (text, noted_ms) in reply.array()?.fields()? {
+            // Somebody else may have written it.
+            let Ok(place) = text.parse::<BucketPlace>() else { continue };
+            let noted_ms = noted_ms.parse().unwrap_or(0);
+            let silent_for = Duration::from_millis(now_ms.abs_diff(noted_ms));
+            places.insert(place.clone(), NotedPlace { place, noted_ms, silent_for });
+        }
+        if cursor == "0" {
+            return Ok(places.into_values().collect());
+        }
+    }
+}

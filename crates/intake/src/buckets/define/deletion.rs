@@ -1,0 +1,37 @@
+//! The end of a deletion that was decided. The next change ends what somebody was stopped in.
+
+use dripfeed_bucket::{Bucket, Closed, Definition, LastJob, Suspended};
+
+use crate::intake::Intake;
+use crate::problem::{Code, Problem};
+
+/// Purges and closes the bucket, and removes its definition. `last`: what [`Bucket::suspend`] has found.
+pub(super) async fn end(
+    intake: &Intake,
+    bucket: &Bucket,
+    definition: &Definition,
+    last: LastJob,
+) -> Result<(), Problem> {
+    bucket.purge_until(last).await?;
+    match bucket.close().await? {
+        Closed::Done => drop(definition.delete(intake.redis().store()).await?),
+        Closed::Jobs(jobs) => return Err(not_empty(jobs, false)),
+        // Another one has ended it.
+        Closed::Gone => {}
+    }
+    Ok(())
+}
+
+/// As [`end`], of a deletion that another caller has begun.
+pub(super) async fn end_begun(intake: &Intake, bucket: &Bucket, definition: &Definition) -> Result<(), Problem> {
+    match bucket.suspend(definition.version, true).await? {
+        Suspended::Done(last) => end(intake, bucket, definition, last).await,
+        Suspended::Jobs(jobs, _) => Err(not_empty(jobs, true)),
+        Suspended::Changed | Suspended::Gone => Ok(()),
+    }
+}
+
+pub(super) fn not_empty(jobs: u64, was_purged: bool) -> Problem {
+    let what_to_do = if was_purged { "they are in flight: retry later" } else { "drain it, or add ?purge=true" };
+    Problem::new(Code::BucketNotEmpty, format!("the bucket has {jobs} jobs: {what_to_do}"))
+}

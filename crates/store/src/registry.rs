@@ -1,0 +1,37 @@
+//! Follows a registry: a hash of texts by their names, each change of which has a version, higher than all before.
+//!
+//! A process asks for what has changed since the version that it knows. It reads all again where Redis has another
+//! epoch, a lower version, or another number of entries than it followed. So Redis is right, whatever it lost.
+
+pub(crate) mod known_entries;
+
+use crate::script::{Fragments, Script};
+
+/// By their names.
+pub const REGISTRY_FRAGMENTS: &Fragments = &[
+    ("changes_since", include_str!("registry/changes_since.lua")),
+    ("registry_changes", include_str!("registry/registry_changes.lua")),
+];
+
+/// In one answer; more are asked for at once.
+const PAGE: usize = 500;
+/// Of texts in one answer; the last one comes on top.
+const PAGE_BYTES: usize = 256 << 10;
+
+/// What a text of a registry says.
+pub trait RegistryEntry: PartialEq + Sized {
+    /// What error messages call one.
+    const WHAT: &'static str;
+
+    /// None: it can't be read. Others may have written it.
+    fn parse(name: &str, version: u64, text: &str) -> Option<Self>;
+}
+
+/// Where a registry is.
+#[derive(Clone, Copy, Debug)]
+pub struct Registry<'r> {
+    /// Returns `changes_since` of these keys and of its arguments.
+    pub script: &'static Script,
+    /// The entries, the versions of their last changes, and the state.
+    pub keys: [&'r str; 3],
+}

@@ -1,0 +1,26 @@
+-- What was changed in a registry since the version that a process knows: a page of it. Returns { epoch, number of
+-- entries, ms of the Redis clock, 1 where the page begins with the first of all: what the process knows is from another
+-- time, else 0, 1 where more follow, else 0, { name, version, text ('': deleted), … } }.
+-- needs: now, registry_changes
+local function changes_since(REGISTRY, CHANGED, STATE, known_epoch, known, most, most_bytes)
+  local state = redis.call('HMGET', STATE, 'epoch', 'version', 'forgotten')
+  local epoch, version, forgotten = state[1] or '', tonumber(state[2] or nil) or 0, tonumber(state[3] or nil) or 0
+  local is_from_start = epoch ~= known_epoch or known > version or known > 0 and known < forgotten
+  if is_from_start then known = 0 end
+  local changes, page, bytes = {}, {}, 0
+  if is_from_start or known < version then
+    changes = redis.call('ZRANGE', CHANGED, '(' .. digits(known), '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  end
+  local has_more = #changes == 2 * most
+  for i = 1, #changes, 2 do
+    if bytes > most_bytes then
+      has_more = true
+      break
+    end
+    local text = redis.call('HGET', REGISTRY, changes[i]) or ''
+    bytes = bytes + #text
+    page[#page + 1], page[#page + 2], page[#page + 3] = changes[i], digits(tonumber(changes[i + 1])), text
+  end
+  local count, now_ms = redis.call('HLEN', REGISTRY), digits(math.floor(now_us / 1000))
+  return { epoch, count, now_ms, is_from_start and 1 or 0, has_more and 1 or 0, page }
+end

@@ -1,0 +1,148 @@
+//! All entries of a registry, as far as a process knows them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{PAGE, PAGE_BYTES, Registry, RegistryEntry};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// What a process knows. It follows what Redis says: entries that Redis lost are gone.
+#[derive(Debug)]
+pub struct KnownEntries<E> {
+    epoch: Vec<u8>,
+    version: u64,
+    entries: BTreeMap<String, Arc<E>>,
+    /// Of entries that can't be read.
+    unreadable: u64,
+    /// Version and number that didn't fit to what is known, also after all was read again.
+    unexplained: Option<(u64, u64)>,
+}
+
+/// What Redis answered.
+#[derive(Debug)]
+pub struct News<E> {
+    /// By the Redis clock.
+    pub now_ms: u64,
+    /// As they were.
+    pub gone: Vec<Arc<E>>,
+    /// New, or otherwise than before.
+    pub put: Vec<Arc<E>>,
+}
+
+/// Epoch, number of entries, ms of the Redis clock, whether it begins with the first of all, whether more follow; and
+/// name, version and text of each change. Others may have written them.
+type Page = (Vec<u8>, u64, u64, bool, bool, Vec<Vec<u8>>);
+
+impl<E> Default for KnownEntries<E> {
+    fn default() -> Self {
+        let (epoch, entries) = (Vec::new(), BTreeMap::new());
+        Self { epoch, version: 0, entries, unreadable: 0, unexplained: None }
+    }
+}
+
+impl<E> Clone for KnownEntries<E> {
+    fn clone(&self) -> Self {
+        let (epoch, entries) = (self.epoch.clone(), self.entries.clone());
+        Self { epoch, entries, ..*self }
+    }
+}
+
+impl<E: RegistryEntry> KnownEntries<E> {
+    /// Asks what has changed, and learns it.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.
+    pub async fn follow(&mut self, registry: Registry<'_>, store: &Store) -> Result<News<E>, StoreError> {
+        let first = self.ask(registry, store).await?;
+        let (_, count, now_ms, is_from_start, _, changes) = &first;
+        let now_ms = *now_ms;
+        if !is_from_start && changes.is_empty() && self.explains(*count) {
+            return Ok(News { now_ms, gone: Vec::new(), put: Vec::new() });
+        }
+        // Boxed: most looks come to nothing, and their futures needn't be large.
+        let next = Box::pin(self.read_changes(first, registry, store)).await?;
+        let news = News { now_ms, gone: next.missing(self), put: self.other(&next) };
+        *self = next;
+        Ok(news)
+    }
+
+    /// By their names.
+    #[must_use]
+    pub const fn all(&self) -> &BTreeMap<String, Arc<E>> {
+        &self.entries
+    }
+
+    fn count(&self) -> u64 {
+        self.entries.len() as u64 + self.unreadable
+    }
+
+    fn explains(&self, count: u64) -> bool {
+        self.count() == count || self.unexplained == Some((self.version, count))
+    }
+
+    async fn read_changes(&self, first: Page, registry: Registry<'_>, store: &Store) -> Result<Self, StoreError> {
+        let mut next = self.clone();
+        let count = next.read_pages(first, registry, store).await?;
+        // Redis has others than this process followed, such as after a failover.
+        if !next.explains(count) {
+            next = Self::default();
+            let count = next.read_pages(next.ask(registry, store).await?, registry, store).await?;
+            next.unexplained = (next.count() != count).then_some((next.version, count));
+        }
+        Ok(next)
+    }
+
+    /// How many entries there are.
+    async fn read_pages(&mut self, mut page: Page, registry: Registry<'_>, store: &Store) -> Result<u64, StoreError> {
+        loop {
+            let (epoch, count, _, is_from_start, has_more, changes) = page;
+            if is_from_start {
+                *self = Self { unexplained: self.unexplained.take(), ..Self::default() };
+            }
+            self.epoch = epoch;
+            for change in changes.as_chunks::<3>().0 {
+                let [name, version, text] = change.each_ref().map(|part| String::from_utf8_lossy(part));
+                self.learn(&name, version.parse().unwrap_or_default(), &text);
+            }
+            if !has_more {
+                return Ok(count);
+            }
+            page = self.ask(registry, store).await?;
+        }
+    }
+
+    fn learn(&mut self, name: &str, version: u64, text: &str) {
+        self.version = self.version.max(version);
+        match E::parse(name, version, text) {
+            Some(entry) => drop(self.entries.insert(name.to_owned(), Arc::new(entry))),
+            None => {
+                self.entries.remove(name);
+                if !text.is_empty() {
+                    self.unreadable += 1;
+                    tracing::error!(name, "this {} in Redis can't be read, and is left aside", E::WHAT);
+                }
+            }
+        }
+    }
+
+    /// Those of `before` that aren't known here.
+    fn missing(&self, before: &Self) -> Vec<Arc<E>> {
+        let gone = before.entries.iter().filter(|(name, _)| !self.entries.contains_key(*name));
+        gone.map(|(_, entry)| Arc::clone(entry)).collect()
+    }
+
+    /// Those of `next` that are others here, or unknown.
+    fn other(&self, next: &Self) -> Vec<Arc<E>> {
+        let is_same = |name: &String, entry: &Arc<E>| {
+            self.entries.get(name).is_some_and(|known| Arc::ptr_eq(known, entry) || known == entry)
+        };
+        next.entries.iter().filter(|(name, entry)| !is_same(name, entry)).map(|(_, entry)| Arc::clone(entry)).collect()
+    }
+
+    async fn ask(&self, registry: Registry<'_>, store: &Store) -> Result<Page, StoreError> {
+        let mut call = registry.script.on(&registry.keys);
+        call.arg(&self.epoch[..]).arg(self.version).arg(PAGE).arg(PAGE_BYTES);
+        store.run(&call).await
+    }
+}

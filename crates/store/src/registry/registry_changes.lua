@@ -1,0 +1,30 @@
+-- Changes of a registry: each has a version, higher than all before, by which processes ask for what has changed.
+-- needs: now
+local DAY_US, AT_ONCE, MOST_REMEMBERED = 86400 * 1000000, 100, 10000
+
+local function digits(number)
+  return string.format('%.0f', number)
+end
+
+-- The version of what is known of an entry; '' for one that isn't there.
+local function version_of(CHANGED, name, text)
+  return text and digits(tonumber(redis.call('ZSCORE', CHANGED, name) or '0')) or ''
+end
+
+-- By the clock, so that a Redis that came back without entries doesn't come to a version that processes know.
+local function next_version(STATE)
+  return digits(math.max(now_us, (tonumber(redis.call('HGET', STATE, 'version') or nil) or 0) + 1))
+end
+
+-- Names that were deleted a day ago, or many deletions ago. Who hasn't asked since then reads all entries again.
+local function forget_deleted(CHANGED, STATE, DELETED)
+  local old = redis.call('ZRANGE', DELETED, 0, AT_ONCE - 1, 'WITHSCORES')
+  local many = redis.call('ZCARD', DELETED) - MOST_REMEMBERED
+  for i = 1, #old, 2 do
+    local version = tonumber(old[i + 1])
+    if i > 2 * many and version > now_us - DAY_US then return end
+    redis.call('ZREM', CHANGED, old[i])
+    redis.call('ZREM', DELETED, old[i])
+    redis.call('HSET', STATE, 'forgotten', digits(version))
+  end
+end
