@@ -5,9 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ledger::Flow;
 use super::rules::Rules;
 
-/// How many takes may pass, after somebody changed the keys by hand, until all that waits is sorted in again.
-const TO_SORT: u32 = 10;
-
 /// The calls of each flow, and how far apart two came while both waited.
 #[derive(Default)]
 pub struct Order {
@@ -15,8 +12,8 @@ pub struct Order {
     calls: BTreeMap<Flow, f64>,
     /// Of two that wait since: the least and the most that the first one got more than the second.
     apart: BTreeMap<(Flow, Flow), [f64; 2]>,
-    /// For as many takes it isn't known who waits.
-    unsorted: u32,
+    /// Somebody changed the keys by hand: until nothing waits, nobody is sure to get a turn.
+    is_lost: bool,
 }
 
 impl Order {
@@ -28,13 +25,17 @@ impl Order {
 
     pub fn lose(&mut self) {
         self.begin();
-        self.unsorted = TO_SORT;
+        self.is_lost = true;
+    }
+
+    /// Nothing waits.
+    pub fn see_empty(&mut self) {
+        self.is_lost = false;
     }
 
     /// One take's calls. `waiting`: those that waited before it, and do after it, and may be called.
     pub fn take(&mut self, calls: &BTreeMap<Flow, usize>, waiting: &BTreeSet<Flow>, rules: &Rules) {
-        if self.unsorted > 0 || !rules.takes_turns() {
-            self.unsorted = self.unsorted.saturating_sub(1);
+        if self.is_lost || !rules.takes_turns() {
             return self.begin();
         }
         for flow in calls.keys() {

@@ -56,6 +56,9 @@ impl History<'_> {
         self.judge(&calls, window);
         let waiting = waited.intersection(&self.ledger.surely_wait(&self.rules)).cloned().collect();
         self.order.take(&calls, &waiting, &self.rules);
+        if !self.ledger.jobs.values().any(|job| job.place.is_unclaimed()) {
+            self.order.see_empty();
+        }
         handed_out
     }
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use dripfeed_bucket::RefusalReason;
+use dripfeed_job::Ending;
 
 use super::super::step::{Entry, Offer, StepResult, Verdict};
 use super::{Job, Model, Place};
@@ -46,7 +47,7 @@ impl Model {
         if !self.has_room_for(bytes) {
             return self.refuse(RefusalReason::BucketFull);
         }
-        if offer.ephemeral && (offer.delayed || self.hold > 0 || self.tokens() == Some(0)) {
+        if offer.ephemeral && (offer.delayed || self.hold > 0 || self.tokens_expected() == Some(0)) {
             return self.refuse(RefusalReason::DeadlineUnreachable);
         }
         let (job, now) = (self.numbered, self.now);
@@ -58,6 +59,12 @@ impl Model {
             self.once.insert(key, (job, offer.letter, offer.length));
         }
         Verdict::Admitted { job, level: self.level() }
+    }
+
+    /// Before any job was called, a pace that has no state yet is no lost one.
+    fn tokens_expected(&self) -> Option<u64> {
+        let was_called = self.outcomes.values().any(|(ending, _)| matches!(ending, Ending::Delivered | Ending::Dead));
+        if self.spent.is_none() && !was_called { self.burst } else { self.tokens() }
     }
 
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
