@@ -10,7 +10,6 @@
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
 -- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bound_states.lua).
--- needs: now
 
 -- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted those who wait, or
 -- who are throttled; others add functions.
