@@ -1,5 +1,5 @@
 -- Stream kind: jobs that are in flight no more, where calls of each caller are counted.
--- needs: notices, kind/flow_state
+-- needs: now, notices, kind/flow_state
 
 -- Of all these jobs, none of which any replica has now; those that weren't counted change nothing.
 local function leave_flows(jobs, notices)
