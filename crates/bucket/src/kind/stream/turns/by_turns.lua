@@ -203,10 +203,10 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   while takes_more() do
     -- No more at once than surely may be read: what a flow has chosen is charged in the order of the times.
     local most = at_once(keys, want)
-    local may_read_flows = turn.reach < math.huge and #turn.flows < MOST_FLOWS
-    if may_read_flows and within_reach() < most then
+    local within = within_reach()
+    if within < most and turn.reach < math.huge and #turn.flows < MOST_FLOWS then
       read_flows(math.max(FLOWS_AT_ONCE, most))
-    elseif within_reach() == 0 then
+    elseif within == 0 then
       break
     end
     if #turn.line > 0 then
