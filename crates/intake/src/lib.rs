@@ -7,6 +7,7 @@
 //! ends before Redis is queried.
 
 mod buckets;
+mod calls;
 mod events;
 mod front;
 mod index;

@@ -1,7 +1,6 @@
 //! The routes of the API, and the middleware around them.
 
 use std::io;
-use std::sync::LazyLock;
 
 use axum::Router;
 use axum::body::Body;
@@ -13,27 +12,14 @@ use dripfeed_http::{Answers, ConnectionLimits, Health, Listener, limits};
 use http::{HeaderMap, HeaderValue, Request, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
-use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::buckets::define::{delete as delete_bucket, put, shown};
-use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale};
-use crate::events;
-use crate::installation::keys::{audit as key_audit, delete as delete_key, list as keys, put as put_key};
-use crate::installation::{key, redis};
 use crate::intake::Intake;
-use crate::jobs::{
-    cancel, cancel_many, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report,
-};
 use crate::openapi::{document, published};
 use crate::problem::{Code, Problem};
-use crate::schedules::{define, delete, list as schedules, run, switch};
-use crate::services::{check, list as services, rules};
-use crate::submit::{batch, proxy, single};
-use crate::{index, probes};
+use crate::submit::proxy;
+use crate::{calls, index, probes};
 
 /// Responses may contain text of upstreams and callers: no browser may run, load or frame anything in them.
 const ALLOW_NOTHING: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
@@ -42,9 +28,6 @@ const JSON: [&str; 2] = ["application/json", "application/problem+json"];
 /// Swagger UI needs its own scripts and styles.
 const OWN_SCRIPTS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-/// Made once: what describes them takes megabytes while they are collected.
-static CALLS: LazyLock<Router<Intake>> = LazyLock::new(|| calls().into());
 
 impl Intake {
     /// All routes.
@@ -68,8 +51,7 @@ impl Intake {
     }
 
     fn routes(&self) -> Router {
-        let calls = CALLS
-            .clone()
+        let calls = calls::routes()
             .route("/v1/buckets/{bucket}/proxy", any(proxy::proxy))
             .route("/v1/buckets/{bucket}/proxy/", any(proxy::proxy))
             .route("/v1/buckets/{bucket}/proxy/{*path}", any(proxy::proxy))
@@ -143,54 +125,7 @@ impl Intake {
 /// The API's description.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    document::complete(calls().into_openapi())
-}
-
-#[derive(utoipa::OpenApi)]
-#[openapi(paths(proxy::proxy, probes::livez, probes::readyz, probes::metrics))]
-struct ApiDescription;
-
-/// The routes under `/v1` with their descriptions, and the descriptions of all other routes.
-fn calls() -> OpenApiRouter<Intake> {
-    OpenApiRouter::with_openapi(ApiDescription::openapi())
-        .routes(routes!(single::submit, jobs::jobs))
-        .routes(routes!(batch::batch))
-        .routes(routes!(cancel_many::cancel_many))
-        .routes(routes!(job::job, cancel::cancel))
-        .routes(routes!(buckets::buckets))
-        .routes(routes!(shown::bucket, put::define_bucket, delete_bucket::delete_bucket, change::change))
-        .routes(routes!(audit::audit))
-        .routes(routes!(doctor::doctor))
-        .routes(routes!(flows::flows))
-        .routes(routes!(history::history))
-        .routes(routes!(holders::holders))
-        .routes(routes!(events::events))
-        .routes(routes!(key::key))
-        .routes(routes!(keys::keys))
-        .routes(routes!(keys::shown_key, put_key::put_key, delete_key::delete_key))
-        .routes(routes!(key_audit::key_audit))
-        .routes(routes!(redis::redis))
-        .routes(routes!(scale::scale))
-        .routes(routes!(pause::pause))
-        .routes(routes!(pause::resume))
-        .routes(routes!(purge::purge))
-        .routes(routes!(dead_letters::dead_letters, delete_dead::delete_many))
-        .routes(routes!(dead_letters::dead_letter, dead_letters::delete))
-        .routes(routes!(replay::replay))
-        .routes(routes!(replay::edit))
-        .routes(routes!(replay::replay_many))
-        .routes(routes!(replays::start, replays::replays))
-        .routes(routes!(replays::replay, replays::cancel))
-        .routes(routes!(outcomes::outcomes))
-        .routes(routes!(report::report))
-        .routes(routes!(schedules::schedules))
-        .routes(routes!(define::define_schedule, schedules::schedule, delete::delete_schedule))
-        .routes(routes!(switch::pause_schedule))
-        .routes(routes!(switch::resume_schedule))
-        .routes(routes!(run::run_schedule))
-        .routes(routes!(services::services))
-        .routes(routes!(rules::put, rules::get, rules::delete))
-        .routes(routes!(check::check))
+    document::complete(calls::description())
 }
 
 async fn refuse_unknown_host(

@@ -1,0 +1,103 @@
+//! All calls of the API, each once: as routes, and in the description of the API.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, on};
+use pastey::paste;
+use utoipa::Path;
+use utoipa::openapi::{HttpMethod, OpenApi};
+
+use crate::buckets::define::{delete as delete_bucket, put, shown};
+use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale};
+use crate::events;
+use crate::installation::keys::{audit as key_audit, delete as delete_key, list as keys, put as put_key};
+use crate::installation::{key, redis};
+use crate::intake::Intake;
+use crate::jobs::{
+    cancel, cancel_many, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report,
+};
+use crate::probes;
+use crate::schedules::{define, delete, list as schedules, run, switch};
+use crate::services::{check, list as services, rules};
+use crate::submit::{batch, proxy, single};
+
+/// What handlers say of themselves (`utoipa::path`) is both: a route needs no more of it than method and path, and the
+/// description is collected where somebody asks for it, as that takes megabytes.
+macro_rules! calls {
+    ($($module:ident::$handler:ident),* $(,)?) => {
+        /// The routes under `/v1`.
+        pub(crate) fn routes() -> Router<Intake> {
+            let routes = Router::new();
+            $(let routes = paste! { route::<$module::[<__path_ $handler>], _>(routes, $module::$handler) };)*
+            routes
+        }
+
+        #[derive(utoipa::OpenApi)]
+        #[openapi(paths($($module::$handler,)* proxy::proxy, probes::livez, probes::readyz, probes::metrics))]
+        struct Description;
+
+        /// Of these, and of all others.
+        pub(crate) fn description() -> OpenApi {
+            <Description as utoipa::OpenApi>::openapi()
+        }
+    };
+}
+
+calls! {
+    single::submit, jobs::jobs,
+    batch::batch,
+    cancel_many::cancel_many,
+    job::job, cancel::cancel,
+    buckets::buckets,
+    shown::bucket, put::define_bucket, delete_bucket::delete_bucket, change::change,
+    audit::audit,
+    doctor::doctor,
+    flows::flows,
+    history::history,
+    holders::holders,
+    events::events,
+    key::key,
+    keys::keys,
+    keys::shown_key, put_key::put_key, delete_key::delete_key,
+    key_audit::key_audit,
+    redis::redis,
+    scale::scale,
+    pause::pause,
+    pause::resume,
+    purge::purge,
+    dead_letters::dead_letters, delete_dead::delete_many,
+    dead_letters::dead_letter, dead_letters::delete,
+    replay::replay,
+    replay::edit,
+    replay::replay_many,
+    replays::start, replays::replays,
+    replays::replay, replays::cancel,
+    outcomes::outcomes,
+    report::report,
+    schedules::schedules,
+    define::define_schedule, schedules::schedule, delete::delete_schedule,
+    switch::pause_schedule,
+    switch::resume_schedule,
+    run::run_schedule,
+    services::services,
+    rules::put, rules::get, rules::delete,
+    check::check,
+}
+
+fn route<P: Path, T: 'static>(routes: Router<Intake>, handler: impl Handler<T, Intake>) -> Router<Intake> {
+    let path = P::path();
+    P::methods().iter().fold(routes, |routes, method| routes.route(&path, on(filter(method), handler.clone())))
+}
+
+const fn filter(method: &HttpMethod) -> MethodFilter {
+    match method {
+        HttpMethod::Get => MethodFilter::GET,
+        HttpMethod::Post => MethodFilter::POST,
+        HttpMethod::Put => MethodFilter::PUT,
+        HttpMethod::Delete => MethodFilter::DELETE,
+        HttpMethod::Options => MethodFilter::OPTIONS,
+        HttpMethod::Head => MethodFilter::HEAD,
+        HttpMethod::Patch => MethodFilter::PATCH,
+        HttpMethod::Trace => MethodFilter::TRACE,
+    }
+}
