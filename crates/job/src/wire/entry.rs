@@ -1,9 +1,9 @@
 //! How a job is written into a stream entry, readable with `XRANGE`, and read back.
 //!
-//! Every job has the fields of `FIELDS` in this order, so that Redis stores their names once per node; one that says
-//! nothing is empty. What few jobs have comes behind them, only where it says something: each field costs Redis time,
-//! on the way in and out. `due` and `expires` are written by the admit script, on the Redis clock. Entries that others
-//! add with plain `XADD` are jobs too: `body` alone is enough, or `request_details`, as the published recipe names it.
+//! Every job has the fields of `FIELDS` in this order. What not every job has comes behind them, only where it says
+//! something: each field costs Redis time, on the way in and out. Redis stores the names once per node as long as all
+//! jobs have the same. `due` and `expires` are written by the admit script, on the Redis clock. Entries that others add
+//! with plain `XADD` are jobs too: `body` alone is enough, or `request_details`, as the published recipe names it.
 
 use std::time::Duration;
 
@@ -21,13 +21,14 @@ use crate::priority::Priority;
 use crate::submission::Submission;
 use crate::units::duration::ms_up;
 
-/// The fields that each has, in their order, and what stands in them: raw bytes · MIME type · method · path and query ·
-/// `[[name, value]]` as JSON · caller · checksum · layout version.
-pub const FIELDS: [&str; 8] = ["body", "content_type", "method", "path", "headers", "caller", "sum", "v"];
+/// The fields that each has, in their order, and what stands in them: raw bytes · MIME type, which may be empty ·
+/// checksum · layout version.
+pub const FIELDS: [&str; 4] = ["body", "content_type", "sum", "v"];
 
-/// The fields that only those have of which they say something: W3C trace context · attempts after the first · ms for
-/// one attempt. And the first due time and the deadline, ms since the epoch, which Redis writes.
-const OPTIONS: [&str; 3] = ["traceparent", "retries", "timeout"];
+/// The fields that only those have of which they say something: method · path and query · `[[name, value]]` as JSON ·
+/// caller · W3C trace context · attempts after the first · ms for one attempt. And the first due time and the deadline,
+/// ms since the epoch, which Redis writes. Earlier releases wrote the first four into each job, empty or not.
+const OPTIONS: [&str; 7] = ["method", "path", "headers", "caller", "traceparent", "retries", "timeout"];
 
 /// The same of what a replica of an earlier release doesn't know: `high` or `low` · group · what is to become of the
 /// outcome. The checksum doesn't cover it, so that such a replica calls the job.
@@ -114,7 +115,7 @@ impl FieldValue {
 pub struct NewEntry {
     /// The values of `FIELDS`.
     pub values: [FieldValue; FIELDS.len()],
-    /// Names and values of what few jobs have.
+    /// Names and values of what not every job has.
     pub options: Vec<(&'static str, String)>,
 }
 
@@ -135,17 +136,15 @@ impl NewEntry {
 /// A new job's fields, but for `due` and `expires`, which the admit script writes.
 #[must_use]
 pub fn encode(submission: &Submission) -> NewEntry {
-    let text = |value: Option<&str>| FieldValue::Text(value.unwrap_or_default().to_owned());
-    let [body, content_type, method, path, headers, caller] = [
-        FieldValue::Bytes(submission.body.clone()),
-        text(submission.content_type.as_deref()),
+    let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
+    let body = FieldValue::Bytes(submission.body.clone());
+    let content_type = FieldValue::Text(text(submission.content_type.as_deref()));
+    let options = [
         text(submission.method.as_ref().map(Method::as_str)),
         text(submission.path.as_ref().map(UpstreamPath::as_str)),
-        FieldValue::Text(submission.headers.to_field()),
+        submission.headers.to_field(),
         text(submission.caller.as_deref()),
-    ];
-    let options = [
-        submission.traceparent.clone().unwrap_or_default(),
+        text(submission.traceparent.as_deref()),
         submission.retries.map(|retries| retries.to_string()).unwrap_or_default(),
         submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default(),
     ];
@@ -153,12 +152,12 @@ pub fn encode(submission: &Submission) -> NewEntry {
         submission.priority.filter(|priority| *priority != Priority::Normal).map(Priority::as_str),
         submission.group.as_ref().map(Group::as_str),
     ];
-    let [priority, group] = uncovered.map(|text| text.unwrap_or_default().to_owned());
+    let [priority, group] = uncovered.map(text);
     let uncovered = [priority, group, submission.chain.to_field()];
-    let covered = [&body, &content_type, &method, &path, &headers, &caller].map(FieldValue::as_bytes);
+    let covered = [&body, &content_type].map(FieldValue::as_bytes);
     let sum = checksum(covered.into_iter().chain(options.iter().map(String::as_bytes)).chain([LAYOUT.as_bytes()]));
     NewEntry {
-        values: [body, content_type, method, path, headers, caller, FieldValue::Text(sum), text(Some(LAYOUT))],
+        values: [body, content_type, FieldValue::Text(sum), FieldValue::Text(LAYOUT.to_owned())],
         options: OPTIONS
             .into_iter()
             .zip(options)
