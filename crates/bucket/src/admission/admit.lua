@@ -104,7 +104,7 @@ end
 local function put(before, besides, size, due, expires)
   write_entry(before, besides, due, expires)
   local id = append(keys, entry)
-  if places then places.add(id, entry, due, expires) end
+  if places then places.add(id, due, expires) end
   note_largest(largest, level, size)
   if level == 0 then rates.restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size

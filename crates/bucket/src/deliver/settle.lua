@@ -34,9 +34,11 @@ check_types(keys)
 local flows = redis.call('HGET', PACE, 'flows')
 local finished, letters = {}, {}
 for i = FIRST, #ARGV, WORDS do
-  local job, verb, outcome, reason, attempt = unpack(ARGV, i, i + WORDS - 1)
-  if verb == 'complete' then finished[#finished + 1] = job end
-  if verb == 'bury' then
+  local verb = ARGV[i + 1]
+  if verb == 'complete' then
+    finished[#finished + 1] = ARGV[i]
+  elseif verb == 'bury' then
+    local job, _, outcome, reason, attempt = unpack(ARGV, i, i + WORDS - 1)
     check_letters(keys)
     letters[i] = letter_of(job, entry_of(keys.jobs, job), outcome, reason, attempt)
   end
@@ -55,8 +57,9 @@ for i = FIRST, #ARGV, WORDS do
   else
     bury_or_keep(keys, letters[i])
   end
-  hold, jobs[#jobs + 1] = math.max(hold, tonumber(hold_ms)), job
-  if taken ~= '' then calls[#calls + 1] = { taken = taken, at = tonumber(taken_ms) } end
+  if hold_ms ~= '0' then hold = math.max(hold, tonumber(hold_ms)) end
+  if flows then jobs[#jobs + 1] = job end
+  if is_adaptive and taken ~= '' then calls[#calls + 1] = { taken = taken, at = tonumber(taken_ms) } end
 end
 
 if hold > 0 then

@@ -4,7 +4,7 @@
 
 -- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
 -- there were; `oldest`, of those; `rare`, whether any of the keys is there that few buckets have.
-local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0 }
+local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ' }
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
 local note_end, publish_ends
@@ -62,7 +62,7 @@ end
 -- Call it after the job has left the bucket, which gets back its bytes and its caller's place; `record_exits` writes
 -- it. `caller`, `attempt`, the failed one that ended the job, and `chain`, as its entry has it, may be nil.
 local function record(keys, id, outcome, result, size, caller, attempt, chain)
-  local text, n = whole(now_ms) .. ' ' .. outcome .. failed_lines(keys, id, attempt), 2 * recorded.jobs
+  local text, n = recorded.ms .. outcome .. failed_lines(keys, id, attempt), 2 * recorded.jobs
   recorded.outcomes[n + 1], recorded.outcomes[n + 2] = id, text
   recorded.ids[recorded.jobs + 1] = id
   recorded.results[result] = (recorded.results[result] or 0) + 1

@@ -39,20 +39,24 @@ do
     return held[flow]
   end
 
-  -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait. Weights are looked for where the flow
-  -- is: among callers, or among groups.
-  function count_ahead(flow, weight, waiting, weights, holders)
-    local total = count_flows(flow.rank)
-    if has_ranks == nil then has_ranks = redis.call('ZCARD', FLOWS) > count_flows(0) end
-    has_ranks = has_ranks or flow.rank ~= 0
-    local names, weighted = {}, {}
+  -- What the weights of those that are there add to the calls of a round, of whom each has one. Weights are looked for
+  -- where the flow is: among callers, or among groups.
+  local function count_heavier(flow, weights)
+    local names, weighted, more = {}, {}, 0
     for name, of_name in pairs(weights) do
       names[#names + 1], weighted[#weighted + 1] = flow_of(flow.group and name, name, flow.priority).name, of_name
     end
-    local there = #names > 0 and redis.call('ZMSCORE', FLOWS, unpack(names)) or {}
-    for i = 1, #names do
-      if there[i] then total = total + weighted[i] - 1 end
+    for i, there in ipairs(redis.call('ZMSCORE', FLOWS, unpack(names))) do
+      if there then more = more + weighted[i] - 1 end
     end
+    return more
+  end
+
+  -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait.
+  function count_ahead(flow, weight, waiting, weights, holders)
+    local total = count_flows(flow.rank) + (next(weights) and count_heavier(flow, weights) or 0)
+    if has_ranks == nil then has_ranks = redis.call('ZCARD', FLOWS) > count_flows(0) end
+    has_ranks = has_ranks or flow.rank ~= 0
     local own = flow.jobs
     if flow.was_there == nil then flow.was_there = redis.call('ZSCORE', FLOWS, flow.name) end
     if flow.was_there then

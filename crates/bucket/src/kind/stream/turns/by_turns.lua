@@ -83,10 +83,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     local is_there = owner_of(keys.jobs, id) == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id)
     local found = is_there and redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, id)[1]
     if found then
-      local function deliveries()
-        return redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1
-      end
-      if is_callable(keys, id, found[2], counted, deliveries) then
+      if is_callable(keys, id, found[2], counted, true) then
         call(flow, id, found[2], tonumber(counted or 0), true)
       end
     elseif is_there then
@@ -103,7 +100,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       local deadline = tonumber(field(entry, 'expires'))
       -- What somebody has doesn't end here.
       local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
-      if is_ours and is_callable(keys, id, entry, false, function() return 0 end) then
+      if is_ours and is_callable(keys, id, entry, false, false) then
         call(flow, id, entry, 0, false)
       end
     end
@@ -151,7 +148,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     end
     for _, job in ipairs(turn.jobs) do
       if job[4] or claimed[job[1]] then
-        add_taken(keys, job[1], job[2], job[3])
+        add_taken(job[1], job[2], job[3])
         if job[5].bound then bounds.states.take(job[5], job[1]) end
       end
     end

@@ -33,13 +33,14 @@ local function remove(keys, id)
   redis.call('HDEL', ATTEMPTS, id)
 end
 
-local function add_taken(keys, id, entry, failures)
+local function add_taken(id, entry, failures)
   taken[#taken + 1] = { id, entry, failures }
 end
 
 -- Whether it may be called: else it has ended here. `counted`: its failed attempts as they are counted; false for a job
--- that no call has reported anything of. `deliveries`: how often it was handed out before.
-local function is_callable(keys, id, entry, counted, deliveries)
+-- that no call has reported anything of. `is_claimed`: for this take, which counted as a delivery, though no replica
+-- saw the job.
+local function is_callable(keys, id, entry, counted, is_claimed)
   local size = count_read(entry)
   if size > LARGEST_FOREIGN and counted_bytes(entry) == 0 then
     remove(keys, id)
@@ -49,7 +50,7 @@ local function is_callable(keys, id, entry, counted, deliveries)
   end
   local deadline = tonumber(field(entry, 'expires'))
   if not deadline or deadline > now_ms or tonumber(counted or 0) > 0 then return true end
-  local handed_out = deliveries()
+  local handed_out = is_claimed and redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1 or 0
   remove(keys, id)
   local chain = field(entry, 'chain')
   record_expired(keys, id, handed_out, counted, counted_bytes(entry), caller_of(entry), chain)
@@ -57,14 +58,9 @@ local function is_callable(keys, id, entry, counted, deliveries)
   return false
 end
 
--- One that was claimed for this take, which counted as a delivery, though no replica saw the job.
+-- One that was claimed for this take.
 local function give(keys, id, entry, counted)
-  local function deliveries()
-    return redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1
-  end
-  if is_callable(keys, id, entry, counted, deliveries) then
-    add_taken(keys, id, entry, tonumber(counted or 0))
-  end
+  if is_callable(keys, id, entry, counted, true) then add_taken(id, entry, tonumber(counted or 0)) end
 end
 
 -- One that is due or waits again is gone: deleted by hand, or unknown to a group that was made again; in both cases

@@ -17,15 +17,16 @@ local function open_places(keys, holders, text, waiting, jobs, is_ranked, is_bou
     write_runs(flows)
     return nil
   end
-  local weights, last = read_weights(text), nil
+  local weights, flow, last = read_weights(text), nil, nil
   return {
     -- How many calls come before that of another job.
     ahead = function(group, caller, priority, now_waiting)
-      local flow = flow_of(group, caller, priority)
+      flow = flow_of(group, caller, priority)
       return count_ahead(flow, weights[flow.of] or 1, now_waiting, weights, holders)
     end,
-    add = function(id, entry, due, deadline)
-      note_new(keys.jobs, id, flow_of_entry(entry), due, deadline)
+    -- The job that was asked about last.
+    add = function(id, due, deadline)
+      note_new(keys.jobs, id, flow, due, deadline)
       last = id
     end,
     close = function()
