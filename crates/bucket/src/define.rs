@@ -12,7 +12,8 @@
 //! A `deletion` suspends the bucket (`suspend_bucket`), then decides in the registry whether the definition still is
 //! the one that its caller knows (`begin_deletion`), and only then takes anything away: it purges, closes
 //! (`close_bucket`) and clears the bucket, and removes the definition. Who is stopped before the decision has done
-//! nothing that a later definition doesn't undo (`open_bucket`); who is stopped after it has others end it.
+//! nothing that a later definition doesn't undo (`open_bucket`), or a minute (`reopen_bucket`); who is stopped after it
+//! has others end it.
 
 pub(crate) mod changed_definitions;
 pub(crate) mod clear_bucket;

@@ -28,7 +28,7 @@ macro_rules! calls {
         /// The routes under `/v1`.
         pub(crate) fn routes() -> Router<Intake> {
             let routes = Router::new();
-            $(let routes = paste! { route::<$module::[<__path_ $handler>], _>(routes, $module::$handler) };)*
+            $(let routes = paste! { route::<$module::[<__path_ $handler>], _, _>(routes, &$module::$handler) };)*
             routes
         }
 
@@ -84,7 +84,7 @@ calls! {
     check::check,
 }
 
-fn route<P: Path, T: 'static>(routes: Router<Intake>, handler: impl Handler<T, Intake>) -> Router<Intake> {
+fn route<P: Path, T: 'static, H: Handler<T, Intake>>(routes: Router<Intake>, handler: &H) -> Router<Intake> {
     let path = P::path();
     P::methods().iter().fold(routes, |routes, method| routes.route(&path, on(filter(method), handler.clone())))
 }

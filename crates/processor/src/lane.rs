@@ -209,11 +209,20 @@ impl Lane {
                     self.wait(replica, &idle).await;
                 }
                 Ok(Take::Fenced) => return TakesEnd::Fenced,
-                // It was deleted, and this lane is about to be stopped.
-                Err(BucketError::Gone) => self.rest(LOOK).await,
+                Err(BucketError::Gone) => self.gone().await,
                 Err(error) => self.rest(outage.failed(&error)).await,
             }
         }
+    }
+
+    /// It was deleted, and this lane is about to be stopped; or its deletion was, before it was decided.
+    async fn gone(&self) {
+        if let Err(error) = self.bucket().reopen_abandoned().await {
+            let error = &error as &dyn std::error::Error;
+            let bucket = self.bucket().name();
+            tracing::debug!(%bucket, error, "It isn't known whether the bucket is to be deleted");
+        }
+        self.rest(LOOK).await;
     }
 
     /// Also none that others hold, and no other replica that may have to be recovered.

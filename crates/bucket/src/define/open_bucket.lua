@@ -13,7 +13,7 @@ if state[1] == incarnation then
   if not state[2] then return 'open' end
   if state[2] == CLOSED then return 'closed' end
   if tonumber(state[2]) >= tonumber(definition) then return 'suspended' end
-  redis.call('HDEL', CONTROL, 'closed')
+  redis.call('HDEL', CONTROL, 'closed', 'suspended')
   redis.call('HSET', CONTROL, 'version', version)
   return 'open'
 end

@@ -182,6 +182,53 @@ async fn one_that_was_stopped_before_it_was_decided_is_undone_by_a_new_definitio
     deletions.nothing_is_deleted("after a new definition").await;
 }
 
+/// As if the bucket had been suspended this much earlier.
+async fn suspended_for(deletions: &Deletions, ms: u64) {
+    let suspended: u64 = deletions.service.redis("HGET dripfeed:{b}:control suspended").await;
+    let earlier = format!("HSET dripfeed:{{b}}:control suspended {}", suspended - ms);
+    deletions.service.redis::<u8>(&earlier).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_was_stopped_before_it_was_decided_is_undone_a_minute_later() {
+    let upstream = Upstream::willing().await;
+    let deletions = Deletions::start(&upstream, Kind::Stream).await;
+    let client = deletions.other.client();
+    for by in ["submission", "processor"] {
+        deletions.created().await;
+        used(&deletions, &deletions.bucket(Kind::Stream).await).await;
+        assert_eq!(submit(&client, "b").await.status, 202);
+        deletions.proxy.plan("begin_deletion", ProxyFault::Drop, 1);
+        assert_eq!(delete(&deletions.deleting.client(), "b?purge=true").await.status, 503);
+        suspended_for(&deletions, 50_000).await;
+        assert_eq!(submit(&client, "b").await.status, 404, "{by}");
+        suspended_for(&deletions, 10_000).await;
+        if by == "submission" {
+            assert_eq!(submit(&client, "b").await.status, 202);
+            assert_eq!(deletions.service.level("b").await, 2);
+        }
+        deletions.nothing_is_deleted(by).await;
+        let processor = deletions.service.processor().await;
+        deletions.service.drained("b").await;
+        drop(processor);
+        assert_eq!(delete(&client, "b").await.status, 204, "{by}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_was_decided_is_never_undone() {
+    let upstream = Upstream::willing().await;
+    let deletions = Deletions::start(&upstream, Kind::Stream).await;
+    deletions.created().await;
+    assert_eq!(submit(&deletions.other.client(), "b").await.status, 202);
+    deletions.proxy.plan("purge", ProxyFault::Drop, 1);
+    assert_eq!(delete(&deletions.deleting.client(), "b?purge=true").await.status, 503);
+    suspended_for(&deletions, 600_000).await;
+    let bucket = deletions.bucket(Kind::Stream).await;
+    assert!(!bucket.reopen_abandoned().await.expect("Redis answers"));
+    assert_eq!(submit(&deletions.other.client(), "b").await.status, 404);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_was_stopped_after_it_was_decided_is_ended_by_the_next() {
     let upstream = Upstream::willing().await;

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_bucket::{Bucket, BucketSettings};
+use dripfeed_bucket::{Bucket, BucketSettings, KnownDefinitions, Suspended};
 use dripfeed_job::JobId;
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::client::{Client, ClientResponse};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 41] = [
+pub const SCRIPTS: [&str; 43] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -31,6 +31,7 @@ pub const SCRIPTS: [&str; 41] = [
     "delete",
     "delete_definition",
     "delete_key",
+    "deletion_is_decided",
     "due_schedules",
     "end_schedules",
     "find",
@@ -47,6 +48,7 @@ pub const SCRIPTS: [&str; 41] = [
     "put",
     "put_definition",
     "put_key",
+    "reopen_bucket",
     "replay",
     "report",
     "schedule_changes",
@@ -58,7 +60,7 @@ pub const SCRIPTS: [&str; 41] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 36] = [
+const CALLS: [(&str, &str); 38] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -95,6 +97,8 @@ const CALLS: [(&str, &str); 36] = [
     ("begin_deletion", "DELETE /v1/buckets/{bucket}"),
     ("close_bucket", "DELETE /v1/buckets/{bucket}"),
     ("delete_definition", "DELETE /v1/buckets/{bucket}"),
+    ("reopen_bucket", "POST /v1/buckets/{abandoned}/jobs {}"),
+    ("deletion_is_decided", "POST /v1/buckets/{abandoned}/jobs {}"),
 ];
 
 const BUCKETS: &str = r#"
@@ -214,6 +218,18 @@ impl Harness {
         .await;
     }
 
+    /// A bucket over the API, whose deletion was stopped long ago, before it was decided.
+    async fn abandon(&self, name: &str) {
+        self.define(name).await;
+        let mut known = KnownDefinitions::default();
+        known.follow(self.service.store()).await.expect("Redis answers");
+        let definition = known.get(name).expect("a definition");
+        let bucket = Bucket::defined(self.service.store().clone(), buckets::settings(name), definition.incarnation);
+        let suspended = bucket.suspend(definition.version, true).await;
+        assert!(matches!(suspended, Ok(Suspended::Done(_))), "{suspended:?}");
+        self.service.redis::<u8>(&format!("HSET dripfeed:{{{name}}}:control suspended 1")).await;
+    }
+
     /// The call, with new jobs where it names any.
     async fn prepared(&self, call: &str) -> (Method, String, String) {
         let mut call = call.to_owned();
@@ -238,6 +254,10 @@ impl Harness {
         if call.contains("{bucket}") {
             self.define("brief").await;
             call = call.replace("{bucket}", "brief");
+        }
+        if call.contains("{abandoned}") {
+            self.abandon("abandoned").await;
+            call = call.replace("{abandoned}", "abandoned");
         }
         let mut words = call.splitn(3, ' ').map(str::to_owned);
         let method = words.next().expect("a method").parse().expect("a method");

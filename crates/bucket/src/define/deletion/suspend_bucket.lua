@@ -1,7 +1,7 @@
 -- Admits nothing and hands out nothing from now on, for who is about to delete the bucket as it is defined now; a later
 -- definition opens it again. Where jobs are in the way, nothing changes.
 --
--- needs: at_maxmemory, closed, count_any_kind, count_in_flight
+-- needs: at_maxmemory, now, closed, count_any_kind, count_in_flight
 -- KEYS  1 jobs  2 control (hash)  3 takers of a list (hash)  4 tally (hash)
 -- ARGV  1 incarnation  2 the version of its definition  3 '1': jobs in flight alone are in the way, '': all are
 --       4 the version of what is then in force
@@ -29,6 +29,8 @@ local in_the_way = is_purged and math.min(jobs, count_in_flight(JOBS, TAKERS)) o
 if in_the_way > 0 then return { 'jobs', in_the_way, last } end
 if closed ~= CLOSED then
   if state[1] ~= incarnation then redis.call('DEL', CONTROL) end
-  redis.call('HSET', CONTROL, 'incarnation', incarnation, 'closed', definition, 'version', version)
+  redis.call(
+    'HSET', CONTROL, 'incarnation', incarnation, 'closed', definition, 'suspended', whole(now_ms), 'version', version
+  )
 end
 return { 'suspended', 0, last }

@@ -1,8 +1,10 @@
 //! `DELETE /v1/buckets/{b}`: deletes a bucket that was defined at run time.
 
+use std::time::Instant;
+
 use axum::extract::State;
 use dripfeed_auth::Define;
-use dripfeed_bucket::{Deletion, Suspended};
+use dripfeed_bucket::{DECIDED_WITHIN, Deletion, Suspended};
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
@@ -49,6 +51,7 @@ pub(crate) async fn delete_bucket(
         // Also where another deletion of an earlier definition has suspended it.
         bucket.open(definition.version).await?;
         version::check(&if_match, Some(&definition))?;
+        let suspending = Instant::now();
         let last = match bucket.suspend(definition.version, purge).await? {
             Suspended::Done(last) => last,
             Suspended::Jobs(jobs, last) if purge => {
@@ -62,6 +65,10 @@ pub(crate) async fn delete_bucket(
             Suspended::Changed => continue,
             Suspended::Gone => return Err(Problem::unknown_bucket()),
         };
+        // It may be open again.
+        if suspending.elapsed() >= DECIDED_WITHIN {
+            continue;
+        }
         match definition.begin_deletion(store).await? {
             Deletion::Begun => {
                 record(&bucket, &caller, "define", "deleted").await;

@@ -28,8 +28,14 @@ impl Intake {
         let (Some(definition), Some(bucket)) = (definitions.get(name), self.buckets().get(name)) else {
             return Ok(None);
         };
-        // Who defined it may have been stopped before it was open.
-        Ok((bucket.open(definition.version).await? == Opened::Open).then_some(bucket))
+        // Who defined it may have been stopped before it was open, and who was about to delete it before that was
+        // decided.
+        let is_open = match bucket.open(definition.version).await? {
+            Opened::Open => true,
+            Opened::Suspended => bucket.reopen_abandoned().await?,
+            Opened::Closed | Opened::Gone => false,
+        };
+        Ok(is_open.then_some(bucket))
     }
 
     fn followed_definitions(&self) -> Option<Arc<dyn Definitions>> {

@@ -1,0 +1,45 @@
+//! Opens a bucket again whose deletion nobody goes on with.
+
+use std::time::Duration;
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_store::Script;
+
+use crate::bucket::Bucket;
+use crate::error::BucketError;
+use crate::script::scripts::SHARED;
+
+static SCRIPT: Script = Script::new("reopen_bucket", SHARED, include_str!("reopen_bucket.lua"));
+
+/// Who has suspended a bucket decides on its deletion within this time, or not at all.
+pub const DECIDED_WITHIN: Duration = Duration::from_secs(20);
+/// So much later that no decision can still be on its way to Redis.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60);
+
+impl Bucket {
+    /// Where somebody has suspended it for its deletion a minute ago, and was stopped before that was decided: its jobs
+    /// would wait for the next change of its definition. Whether it is open again by this.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
+    pub async fn reopen_abandoned(&self) -> Result<bool, BucketError> {
+        let Some(incarnation) = self.incarnation() else { return Ok(false) };
+        let suspended = self.reopen(incarnation, "").await?;
+        // Asked only now: by now it is decided, or never will be.
+        if suspended.is_empty() || self.deletion_is_decided(incarnation).await? {
+            return Ok(false);
+        }
+        let is_open = self.reopen(incarnation, &suspended).await? == "open";
+        if is_open {
+            tracing::warn!(bucket = %self.name(), "A deletion was stopped before it was decided: the bucket is open again");
+        }
+        Ok(is_open)
+    }
+
+    async fn reopen(&self, incarnation: u64, suspended: &str) -> Result<String, BucketError> {
+        let keys = &self.redis_bucket.keys;
+        let mut call = SCRIPT.on(&[keys.jobs(), keys.control()]);
+        call.arg(incarnation).arg(ms_up(ABANDONED_AFTER)).arg(suspended).arg(format!("{:016x}", fastrand::u64(..)));
+        Ok(self.redis_bucket.store.run_durably(&call).await?)
+    }
+}
