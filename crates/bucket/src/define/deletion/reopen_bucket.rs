@@ -11,7 +11,7 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("reopen_bucket", SHARED, include_str!("reopen_bucket.lua"));
 
-/// Who has suspended a bucket decides on its deletion within this time, or not at all.
+/// A deletion is decided within this time of the suspension, or not at all.
 pub const DECIDED_WITHIN: Duration = Duration::from_secs(20);
 /// So much later that no decision can still be on its way to Redis.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
@@ -31,7 +31,8 @@ impl Bucket {
         }
         let is_open = self.reopen(incarnation, &suspended).await? == "open";
         if is_open {
-            tracing::warn!(bucket = %self.name(), "A deletion was stopped before it was decided: the bucket is open again");
+            let bucket = self.name();
+            tracing::warn!(%bucket, "A deletion was stopped before it was decided: the bucket is open again");
         }
         Ok(is_open)
     }
