@@ -90,11 +90,11 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
-/// Runs one. `program` is the whole command line, for its completions and man pages.
+/// Runs one. `program` makes the whole command line, for its completions and man pages.
 ///
 /// # Errors
 /// With the exit code of the program.
-pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, layers: Layers, program: fn() -> clap::Command) -> Result<(), Failure> {
     match command {
         Command::Dev(arguments) => dev::run(arguments, layers).await,
         // It is large, and the others aren't.
@@ -123,7 +123,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: clap::Command
         Command::Lab(arguments) => lab::run(&arguments).await,
         Command::Key(arguments) => key::run(arguments).await,
         Command::Openapi => openapi::run(),
-        Command::Completions(arguments) => completions::run(&arguments, program),
-        Command::Man(arguments) => man::run(&arguments, program),
+        Command::Completions(arguments) => completions::run(&arguments, program()),
+        Command::Man(arguments) => man::run(&arguments, program()),
     }
 }

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { configuration, command } = arguments;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from)?;
-    let ended = runtime.block_on(command::run(command, configuration.layers(), Arguments::program()));
+    let ended = runtime.block_on(command::run(command, configuration.layers(), Arguments::program));
     // A thread that still waits for standard input must not keep the process.
     runtime.shutdown_background();
     ended

@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use dripfeed_auth::ApiKey;
 use dripfeed_job::BucketName;
 use dripfeed_store::RedisSettings;
+use serde_json::Value as Json;
 
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
@@ -62,11 +63,14 @@ pub(crate) struct Settings {
     pub(crate) definitions: DefinitionReader,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,
-    tree: Tree,
+    /// The sections that take a restart to change, as they are set, in the order of `BY_RESTART`.
+    by_restart: [Json; BY_RESTART.len()],
 }
 
 const SECTIONS: [&str; 10] =
     ["keys", "redis", "intake", "grpc", "processor", "define", "log", "trace", "buckets", "defaults"];
+
+const BY_RESTART: [&str; 5] = ["redis", "intake", "grpc", "processor", "trace"];
 
 impl Settings {
     /// Reads all layers.
@@ -74,18 +78,31 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong with them, not only the first.
     pub(crate) fn load(layers: &Layers) -> Result<Self, ConfigErrors> {
+        Self::read(layers).map(|(settings, _)| settings)
+    }
+
+    /// Every setting in force, with where it comes from; secrets masked.
+    ///
+    /// # Errors
+    /// As [`Settings::load`].
+    pub(crate) fn rendered(layers: &Layers) -> Result<Vec<RenderedSetting>, ConfigErrors> {
+        Self::read(layers).map(|(_, tree)| render::all(&tree))
+    }
+
+    /// And the tree, which takes more memory than all else of a bucket's settings.
+    fn read(layers: &Layers) -> Result<(Self, Tree), ConfigErrors> {
         let mut errors = ConfigErrors::default();
         let tree = layers.gather(&mut errors);
         // A layer that can't be read would show as settings missing elsewhere.
         errors.clone().into_result()?;
-        let settings = Self::of(tree, layers.insecure_no_auth, &mut errors);
+        let settings = Self::of(&tree, layers.insecure_no_auth, &mut errors);
         errors.clone().into_result()?;
-        settings.ok_or(errors)
+        settings.map(|settings| (settings, tree)).ok_or(errors)
     }
 
     /// None comes with an error.
-    fn of(tree: Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<Self> {
-        let mut reader = Reader::new(&tree, errors);
+    fn of(tree: &Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<Self> {
+        let mut reader = Reader::new(tree, errors);
         reader.refuse_unknown_sections(&SECTIONS);
         let buckets = bucket::read(&mut reader);
         bucket::check_targets(&mut reader, &buckets);
@@ -112,32 +129,26 @@ impl Settings {
             trace: trace?,
             keys,
             buckets,
-            definitions: DefinitionReader::new(define?, &tree),
+            definitions: DefinitionReader::new(define?, tree),
             anyone_may_call,
-            tree,
+            by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),
         })
-    }
-
-    /// Every setting in force, with where it comes from; secrets masked.
-    pub(crate) fn rendered(&self) -> Vec<RenderedSetting> {
-        render::all(&self.tree)
     }
 
     /// The sections that `other` sets otherwise and that take a restart to change.
     pub(crate) fn restart_needed(&self, other: &Self) -> Vec<&'static str> {
         // One certificate takes the place of another; to begin or end with TLS is another matter.
         let both_tls = self.intake.tls.is_some() && other.intake.tls.is_some();
-        let told = |settings: &Self, name: &str| {
-            let mut section = settings.tree.json(&[name.into()]);
+        let told = |section: &Json| {
+            let mut section = section.clone();
             if let Some(section) = section.as_object_mut().filter(|_| both_tls) {
                 section.retain(|key, _| !matches!(key.as_str(), "tls_cert" | "tls_key"));
             }
             section
         };
-        ["redis", "intake", "grpc", "processor", "trace"]
-            .into_iter()
-            .filter(|name| told(self, name) != told(other, name))
-            .collect()
+        let both = self.by_restart.iter().zip(&other.by_restart);
+        let changed = BY_RESTART.into_iter().zip(both).filter(|(_, (this, other))| told(this) != told(other));
+        changed.map(|(name, _)| name).collect()
     }
 }
 

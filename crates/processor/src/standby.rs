@@ -18,7 +18,7 @@ const BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
 const LOOKS_PER_RETENTION: u32 = 5;
 
 /// Lanes that look at once: a thousand that begin together would need a thousand scripts in memory.
-static LOOKS: Semaphore = Semaphore::const_new(32);
+static LOOKS: Semaphore = Semaphore::const_new(8);
 
 /// Returns when the lane is to join, or to stop.
 pub(crate) async fn until_needed(context: &LaneContext, standby: &Standby) {
@@ -36,8 +36,12 @@ pub(crate) async fn until_needed(context: &LaneContext, standby: &Standby) {
 /// Until a look shows that the lane is to join.
 async fn until_seen(bucket: &Bucket, standby: &Standby) {
     for look in 0_u32.. {
-        // Apart, so that a lane that waits takes little memory.
-        let next = match Box::pin(is_needed(bucket, standby, look.is_multiple_of(LOOKS_PER_RETENTION))).await {
+        // It is never closed.
+        let one_of_few = LOOKS.acquire().await;
+        // Apart, so that a lane that waits, also for its look, takes little memory.
+        let needed = Box::pin(is_needed(bucket, standby, look.is_multiple_of(LOOKS_PER_RETENTION))).await;
+        drop(one_of_few);
+        let next = match needed {
             Ok(true) => return,
             Ok(false) => standby.until_next_look(),
             Err(error) => {
@@ -50,8 +54,6 @@ async fn until_seen(bucket: &Bucket, standby: &Standby) {
 }
 
 async fn is_needed(bucket: &Bucket, standby: &Standby, forgets: bool) -> Result<bool, BucketError> {
-    // It is never closed.
-    let _one_of_few = LOOKS.acquire().await;
     let needed = standby.look().await?;
     if forgets && let Err(error) = bucket.enforce_retention().await {
         tracing::debug!(bucket = %bucket.name(), %error, "Ended work was not forgotten");

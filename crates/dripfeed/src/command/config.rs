@@ -21,7 +21,7 @@ const COLUMNS: [Column; 3] = [
 ];
 
 pub(super) fn run(Arguments { output }: &Arguments, layers: &Layers) -> Result<(), Failure> {
-    let settings: Vec<_> = Settings::load(layers)?.rendered().iter().map(|setting| json!(setting)).collect();
+    let settings: Vec<_> = Settings::rendered(layers)?.iter().map(|setting| json!(setting)).collect();
     match output {
         Format::Table => output::rows(&COLUMNS, &settings)?,
         Format::Json => output::json(&settings)?,

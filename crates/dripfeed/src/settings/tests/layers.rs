@@ -9,7 +9,7 @@ use dripfeed_bucket::{BucketLimits, Kind, Overrides, RUN_TIME_SETTINGS};
 use dripfeed_job::Rate;
 use serde_json::{Value as Json, json};
 
-use super::{Folder, Layers, bucket, layers, load, tls};
+use super::{Folder, Layers, Settings, bucket, layers, load, tls};
 
 #[test]
 fn the_defaults_alone_are_sound() {
@@ -132,7 +132,7 @@ fn shown_settings_have_an_origin_and_no_secrets() {
         "#,
     );
     let arguments = vec!["buckets.mail.capacity=5".to_owned()];
-    let shown = load(&Layers { arguments, ..layers([file]) }).rendered();
+    let shown = Settings::rendered(&Layers { arguments, ..layers([file]) }).unwrap();
     let lines: Vec<_> = shown.iter().map(|shown| format!("{} {} {}", shown.key, shown.value, shown.origin)).collect();
     let dir = format!("{}/", folder.0.path().display());
     let lines: Vec<_> = lines.into_iter().filter(|line| !line.ends_with(" default")).collect();
