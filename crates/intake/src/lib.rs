@@ -1,16 +1,14 @@
 //! The HTTP API: submits jobs, and inspects and operates buckets, jobs and services. One file per operation.
 //!
-//! A submission's way: `front` or `router` (the route) → `request::access` (authorization) → `submit::{single, proxy,
-//! batch}` (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the answer).
+//! A submission's way: `router::front` or `router` (the route) → `request::access` (authorization) → `submit::{single,
+//! proxy, batch}` (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the
+//! answer).
 //!
 //! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured
 //! ends before Redis is queried.
 
 mod buckets;
-mod calls;
 mod events;
-mod front;
-mod index;
 mod installation;
 mod intake;
 mod jobs;
@@ -28,9 +26,9 @@ mod shares;
 mod submit;
 
 pub use buckets::define::definitions::{DefinitionError, Definitions, PreparedDefinition};
-pub use front::Front;
 pub use installation::redis_servers::RedisServers;
 pub use intake::Intake;
+pub use router::front::Front;
 pub use router::openapi;
 pub use schedules::firing::submit_scheduled;
 pub use settings::IntakeSettings;

@@ -1,5 +1,9 @@
 //! The routes of the API, and the middleware around them.
 
+mod calls;
+pub(crate) mod front;
+mod index;
+
 use std::io;
 
 use axum::Router;
@@ -17,9 +21,9 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::intake::Intake;
 use crate::openapi::{document, published};
+use crate::probes;
 use crate::problem::{Code, Problem};
 use crate::submit::proxy;
-use crate::{calls, index, probes};
 
 /// Responses may contain text of upstreams and callers: no browser may run, load or frame anything in them.
 const ALLOW_NOTHING: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
