@@ -90,8 +90,8 @@ impl Problem {
     pub(crate) fn bad_options(options: Vec<BadOption>) -> Self {
         let is_key = |option: &BadOption| matches!(option.name.as_str(), "idempotency-key" | "idempotency_key");
         let code = if options.iter().any(is_key) { Code::BadIdempotencyKey } else { Code::BadOption };
-        let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
-        let mut problem = Self::new(code, format!("invalid: {}", names.join(", ")));
+        let detail = options.iter().map(BadOption::to_string).collect::<Vec<_>>().join("; ");
+        let mut problem = Self::new(code, detail);
         problem.more.options = options;
         problem
     }

@@ -107,8 +107,8 @@ impl OptionName {
             Self::IdempotencyKey => {
                 submission.idempotency_key = Some(IdempotencyKey::parse(text).map_err(OptionError::of)?);
             }
-            Self::Delay => submission.start = Start::After(bounded(text, Duration::ZERO, LONGEST_DELAY)?),
-            Self::NotBefore => submission.start = Start::At(not_before(text, now)?),
+            Self::Delay => begin(submission, Start::After(bounded(text, Duration::ZERO, LONGEST_DELAY)?))?,
+            Self::NotBefore => begin(submission, Start::At(not_before(text, now)?))?,
             Self::ExpiresIn => submission.expires_in = Some(bounded(text, Duration::from_millis(1), LONGEST_DELAY)?),
             Self::Method => submission.method = Some(method(text)?),
             Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
@@ -143,6 +143,15 @@ fn bounded(text: &str, least: Duration, most: Duration) -> Result<Duration, Opti
     Err(OptionError(format!("`{text}` is out of range: use {} to {}", duration::show(least), duration::show(most))))
 }
 
+/// Of two starts one would be ignored.
+fn begin(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
+    if submission.start != Start::AtOnce {
+        return Err(OptionError("give either a delay or a time, not both".to_owned()));
+    }
+    submission.start = start;
+    Ok(())
+}
+
 fn not_before(text: &str, now: Timestamp) -> Result<u64, OptionError> {
     let at: Timestamp = text
         .parse()
@@ -166,7 +175,7 @@ fn retries(text: &str) -> Result<u32, OptionError> {
     text.parse()
         .ok()
         .filter(|retries| *retries <= MOST_RETRIES)
-        .ok_or_else(|| OptionError(format!("`{text}` is out of range: use 0 to {MOST_RETRIES}")))
+        .ok_or_else(|| OptionError(format!("`{text}` can't be used: write a whole number from 0 to {MOST_RETRIES}")))
 }
 
 #[cfg(test)]

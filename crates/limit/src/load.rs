@@ -10,6 +10,7 @@ pub use crate::policy::calendar::CALENDAR_PERIODS;
 
 use std::fmt;
 
+use dripfeed_job::expected;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use thiserror::Error;
@@ -121,7 +122,7 @@ fn only_list(document: Json) -> Result<(String, Vec<Json>), LoadError> {
 }
 
 fn no_document() -> LoadError {
-    whole(&"this is no document with the one member `policies`, or `slas`, a list")
+    whole(&"send one object with the one member `policies`, or `slas`: a list")
 }
 
 /// Reads a list of policies that is part of another document, where its name is `place`.
@@ -172,7 +173,7 @@ fn shape<T: DeserializeOwned>(item: Json) -> Result<T, LoadFaults> {
     serde_path_to_error::deserialize(item).map_err(|error| {
         let place = error.path().to_string();
         let place = if place == "." { String::new() } else { place };
-        vec![LoadFault { place, message: error.into_inner().to_string() }]
+        vec![LoadFault { place, message: expected::plain(&error.into_inner().to_string()) }]
     })
 }
 

@@ -1,5 +1,7 @@
 //! The members that only some problems have.
 
+use std::fmt;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -69,6 +71,12 @@ pub(crate) struct FieldError {
 impl BadOption {
     pub(crate) fn new(name: &str, reason: impl Into<String>) -> Self {
         Self { name: shortened(name.to_owned(), LONGEST_NAME), reason: shortened(reason.into(), LONGEST_TEXT) }
+    }
+}
+
+impl fmt::Display for BadOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.reason)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use dripfeed_job::expected;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -54,5 +55,5 @@ fn problem(error: &serde_json::Error, member: Option<String>) -> Problem {
 pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).map_or_else(|| text.clone(), str::to_owned)
+    expected::plain(text.strip_suffix(&place).unwrap_or(&text))
 }

@@ -1,8 +1,10 @@
 //! Query parameters, and pages of a list with cursors.
 
+use std::error::Error as _;
 use std::str::FromStr;
 
 use axum::Json;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query};
 use axum::response::{IntoResponse, Response};
 use dripfeed_bucket::{Cursor, Page};
@@ -30,8 +32,13 @@ impl<T: DeserializeOwned> FromRequestParts<Intake> for Params<T> {
         Query::from_request_parts(parts, intake)
             .await
             .map(|Query(params)| Self(params))
-            .map_err(|rejection| Problem::new(Code::BadQuery, rejection.body_text()))
+            .map_err(|rejection| Problem::new(Code::BadQuery, what_is_wrong(&rejection)))
     }
+}
+
+/// Without the words of the framework, which are about its own work.
+fn what_is_wrong(rejection: &QueryRejection) -> String {
+    rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string)
 }
 
 /// An invalid parameter.

@@ -90,9 +90,12 @@ pub(crate) fn traceparent(headers: &HeaderMap) -> Option<String> {
 
 fn as_traceparent(value: &HeaderValue) -> Option<String> {
     let text = value.to_str().ok()?;
-    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, parent, flags] = parts[..] else { return None };
+    let has_lengths = [version, trace, parent, flags].map(str::len) == [2, 32, 16, 2];
     let is_hex = text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'));
-    (lengths == [2, 32, 16, 2] && is_hex && !text.starts_with("ff")).then(|| text.to_owned())
+    let is_zero = |id: &str| id.bytes().all(|c| c == b'0');
+    (has_lengths && is_hex && version != "ff" && !is_zero(trace) && !is_zero(parent)).then(|| text.to_owned())
 }
 
 #[cfg(test)]

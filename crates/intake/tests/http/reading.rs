@@ -97,6 +97,11 @@ async fn an_invalid_query_is_refused() {
     ] {
         stage.get(&format!("/v1/buckets/b/{query}")).await.refuses(422, "bad_query");
     }
+    let problem = stage.get("/v1/buckets/b/jobs?stat=waiting").await.refuses(422, "bad_query");
+    assert!(
+        problem["detail"].as_str().unwrap().starts_with("stat: unknown field `stat`, expected one of"),
+        "{problem}"
+    );
 }
 
 #[tokio::test]

@@ -100,7 +100,11 @@ fn headers(value: &RawValue, submission: &mut Submission) -> Vec<BadOption> {
     };
     let push = |(name, value): &(String, &RawValue)| {
         let text = serde_json::from_str::<String>(value.get()).map_err(|_| "write the header as text".to_owned());
-        let pushed = text.and_then(|text| submission.headers.push(name, &text).map_err(|error| error.to_string()));
+        let is_given = submission.headers.iter().any(|(given, _)| given.as_str().eq_ignore_ascii_case(name));
+        let pushed = match text {
+            Ok(_) if is_given => Err("given more than once".to_owned()),
+            text => text.and_then(|text| submission.headers.push(name, &text).map_err(|error| error.to_string())),
+        };
         pushed.err().map(|reason| BadOption::new(&format!("forward.{name}"), reason))
     };
     headers.0.iter().filter_map(push).collect()

@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for Array<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array of items")
+        f.write_str("an array of items; for one item per line send `Content-Type: application/x-ndjson`")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {

@@ -83,7 +83,11 @@ fn a_proxied_request_keeps_its_method_and_path() {
 
 #[test]
 fn a_malformed_trace_context_is_ignored() {
-    for value in ["", "00-1-2-01", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-é"] {
+    let no_trace = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
+    let no_parent = "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01";
+    for value in
+        [no_trace, no_parent, "", "00-1-2-01", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-é"]
+    {
         let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
         assert_eq!(as_traceparent(&value), None, "{value:?}");
     }

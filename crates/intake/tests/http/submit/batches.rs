@@ -51,6 +51,8 @@ async fn malformed_json_refuses_the_whole_batch() {
     {
         stage.ask(BATCH, &[JSON], body.to_owned()).await.refuses(400, "bad_batch");
     }
+    let problem = stage.ask(BATCH, &[JSON], "{\"body\": 1}\n{\"body\": 2}\n").await.refuses(400, "bad_batch");
+    assert!(problem["detail"].as_str().unwrap().contains("application/x-ndjson"), "{problem}");
     let problem = stage.ask(BATCH, &[NDJSON], "{\"body\": 1}\n{\"body\": }\n").await.refuses(400, "bad_batch");
     assert_eq!((&problem["item"], &problem["line"]), (&json!(1), &json!(2)));
     let many = "{\"body\": 1}\n".repeat(101);

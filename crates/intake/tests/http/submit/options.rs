@@ -103,6 +103,33 @@ async fn invalid_options_are_refused_in_every_form() {
 }
 
 #[tokio::test]
+async fn a_refusal_says_what_is_wrong_with_each_option() {
+    let stage = Stage::set().await;
+    let options = [("dripfeed-delay", "10"), ("dripfeed-retries", "many")];
+    let problem = stage.ask("POST /v1/buckets/b/jobs", &options, "x").await.refuses(422, "bad_option");
+    let detail = problem["detail"].as_str().unwrap();
+    for part in ["dripfeed-delay: `10` is no duration", "dripfeed-retries: `many` can't be used: write a whole number"]
+    {
+        assert!(detail.contains(part), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn an_option_that_would_be_ignored_is_refused() {
+    let stage = Stage::set().await;
+    let starts = [("dripfeed-delay", "10s"), ("dripfeed-not-before", "2020-01-01T00:00:00Z")];
+    for both in [starts, [starts[1], starts[0]]] {
+        stage.ask("POST /v1/buckets/b/jobs", &both, "x").await.refuses(422, "bad_option");
+    }
+    let both = json!({"delay": "10s", "not_before": "2020-01-01T00:00:00Z"});
+    assert_eq!(batch(&stage, both).await["problem"]["code"], "bad_option");
+    // Names of headers are the same in any case: a single submission has no way to give one twice either.
+    let twice = batch(&stage, json!({"forward": {"X-Tenant": "a", "x-tenant": "b"}})).await;
+    assert_eq!(twice["problem"]["options"], json!([{"name": "forward.x-tenant", "reason": "given more than once"}]));
+    assert_eq!(stage.length("b").await, 0);
+}
+
+#[tokio::test]
 async fn connection_headers_are_not_forwarded() {
     let stage = Stage::set().await;
     for name in REFUSED_HEADERS {
