@@ -1,11 +1,13 @@
 //! `POST …/purge`: cancels all jobs that aren't in flight.
 
 use axum::Json;
+use axum::extract::State;
 use dripfeed_auth::Operate;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::buckets::audit;
+use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
@@ -24,10 +26,12 @@ pub(crate) struct Purged {
     responses((status = 200, description = "Done", body = Purged), responses::OfOperation)
 )]
 pub(crate) async fn purge(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Unused,
 ) -> Result<Json<Purged>, Problem> {
     let purged = bucket.purge().await?;
+    intake.metrics().cancelled(bucket.name(), purged);
     audit::record(&bucket, &caller, "purge", &format!("{purged} jobs")).await;
     Ok(Json(Purged { purged }))
 }

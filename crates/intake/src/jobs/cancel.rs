@@ -1,11 +1,13 @@
 //! `DELETE …/jobs/{id}`: cancels a waiting or parked job.
 
+use axum::extract::State;
 use dripfeed_auth::Operate;
 use dripfeed_bucket::Cancel;
 use dripfeed_job::Ending;
 use http::StatusCode;
 
 use crate::buckets::audit;
+use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, JobInPath};
@@ -19,12 +21,14 @@ use crate::request::body::Unused;
     responses((status = 204, description = "Cancelled, now or earlier"), responses::OfCancel)
 )]
 pub(crate) async fn cancel(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     JobInPath(id): JobInPath,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
     match bucket.cancel(id).await? {
         Cancel::Cancelled => {
+            intake.metrics().cancelled(bucket.name(), 1);
             audit::record(&bucket, &caller, "cancel", &id.to_string()).await;
             Ok(StatusCode::NO_CONTENT)
         }

@@ -35,6 +35,7 @@ pub(crate) async fn cancel_many(
     let body = body::read(body, &intake).await?;
     let filter = body::parse(body, |body| json::read::<CancelRequest>(body)?.filter()).await?;
     let cancelled = bucket.cancel_many(&filter).await?;
+    intake.metrics().cancelled(bucket.name(), cancelled);
     audit::record(&bucket, &caller, "cancel", &format!("{cancelled} jobs: {}", described(&filter))).await;
     Ok(Json(CancelSummary { cancelled }))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::{Buckets, Judgement};
-use dripfeed_job::BucketName;
+use dripfeed_job::{BucketName, Ending};
 use dripfeed_trace::TraceId;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -28,7 +28,7 @@ struct RefusalLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TickLabels {
+struct OutcomeLabels {
     bucket: Arc<str>,
     outcome: &'static str,
 }
@@ -57,8 +57,9 @@ impl TickOutcome {
 pub struct IntakeMetrics {
     accepted: Family<BucketLabels, Counter>,
     refused: Family<RefusalLabels, Counter>,
+    settled: Family<OutcomeLabels, Counter>,
     limit_verdicts: LimitVerdicts,
-    schedule_ticks: Family<TickLabels, Counter>,
+    schedule_ticks: Family<OutcomeLabels, Counter>,
     admit_duration: Family<BucketLabels, AdmitHistogram, fn() -> AdmitHistogram>,
 }
 
@@ -89,12 +90,14 @@ impl IntakeMetrics {
         let metrics = Self {
             accepted: Family::default(),
             refused: Family::default(),
+            settled: Family::default(),
             limit_verdicts: LimitVerdicts::new(buckets),
             schedule_ticks: Family::default(),
             admit_duration: Family::new_with_constructor(admit_durations),
         };
         registry.register("jobs_accepted", "Jobs this intake admitted", metrics.accepted.clone());
         registry.register("jobs_refused", "Submissions this intake refused, by reason", metrics.refused.clone());
+        registry.register("jobs_settled", "Jobs that this intake cancelled", metrics.settled.clone());
         registry.register_collector(Box::new(metrics.limit_verdicts.clone()));
         let help = "Ticks of schedules that this intake dealt with";
         registry.register("schedule_ticks", help, metrics.schedule_ticks.clone());
@@ -115,9 +118,20 @@ impl IntakeMetrics {
         self.refused.get_or_create(&RefusalLabels { bucket: bucket.into(), reason: why.as_str() }).inc();
     }
 
+    /// Processors count the other outcomes.
+    pub(crate) fn cancelled(&self, bucket: &BucketName, jobs: u64) {
+        if jobs > 0 {
+            self.settled.get_or_create(&Self::of_cancelled(bucket)).inc_by(jobs);
+        }
+    }
+
+    fn of_cancelled(bucket: &BucketName) -> OutcomeLabels {
+        OutcomeLabels { bucket: bucket.into(), outcome: Ending::Cancelled.as_str() }
+    }
+
     pub(crate) fn ticked(&self, bucket: &BucketName, outcome: TickOutcome, ticks: u64) {
         if ticks > 0 {
-            let labels = TickLabels { bucket: bucket.into(), outcome: outcome.as_str() };
+            let labels = OutcomeLabels { bucket: bucket.into(), outcome: outcome.as_str() };
             self.schedule_ticks.get_or_create(&labels).inc_by(ticks);
         }
     }
@@ -145,8 +159,9 @@ impl IntakeMetrics {
         let of = BucketLabels { bucket: bucket.into() };
         self.accepted.remove(&of);
         self.admit_duration.remove(&of);
+        self.settled.remove(&Self::of_cancelled(bucket));
         for outcome in TickOutcome::ALL {
-            self.schedule_ticks.remove(&TickLabels { bucket: bucket.into(), outcome: outcome.as_str() });
+            self.schedule_ticks.remove(&OutcomeLabels { bucket: bucket.into(), outcome: outcome.as_str() });
         }
         for code in Code::ALL {
             self.refused.remove(&RefusalLabels { bucket: bucket.into(), reason: code.as_str() });

@@ -74,6 +74,29 @@ async fn only_waiting_and_parked_jobs_can_be_cancelled() {
 }
 
 #[tokio::test]
+async fn cancelled_jobs_are_counted() {
+    let stage = Stage::set().await;
+    let cancelled = async || {
+        let page = stage.get("/metrics").await;
+        let page = String::from_utf8(page.body.to_vec()).unwrap();
+        let counter = "dripfeed_jobs_settled_total{bucket=\"b\",outcome=\"cancelled\"} ";
+        page.lines().find_map(|line| line.strip_prefix(counter)).map(str::to_owned)
+    };
+    let job = stage.submit("x").await;
+    assert_eq!(cancelled().await, None);
+    for _ in 0..2 {
+        stage.ask(&format!("DELETE /v1/buckets/b/jobs/{job}"), &[], "").await;
+    }
+    assert_eq!(cancelled().await.as_deref(), Some("1"));
+    for operation in ["POST /v1/buckets/b/jobs/cancel", "POST /v1/buckets/b/purge"] {
+        stage.submit("x").await;
+        stage.submit("y").await;
+        stage.ask(operation, &[], r#"{"state": "waiting"}"#).await;
+    }
+    assert_eq!(cancelled().await.as_deref(), Some("5"));
+}
+
+#[tokio::test]
 async fn settings_change_at_once_and_are_restored() {
     let stage = Stage::set().await;
     let patch = r#"{"capacity": 1, "capacity_bytes": "1MiB", "leak": {"burst": 5}, "pace": {"target": "10/s"}}"#;
@@ -117,6 +140,8 @@ async fn an_invalid_change_has_no_effect() {
         let problem = stage.ask(PATCH, &[], patch).await;
         problem.refuses(422, "bad_member");
     }
+    let problem = stage.ask(PATCH, &[], r#"{"capacity": "5"}"#).await.refuses(422, "bad_member");
+    assert_eq!(problem["detail"], "invalid type: string \"5\", expected a whole number, 0 or more");
     stage.ask(PATCH, &[], "capacity=5").await.refuses(400, "bad_json");
     stage.ask(PATCH, &[], "").await.refuses(400, "bad_json");
     stage.ask(PATCH, &[], vec![b' '; 70_000]).await.refuses(413, "body_too_large");
