@@ -44,6 +44,11 @@ impl Decision {
         ]
     }
 
+    /// What is left of the tier that has the least left; `None` without enforced tiers.
+    pub fn least_remaining(&self) -> Option<u64> {
+        self.named_tiers().into_iter().map(|(_, tier)| tier.remaining).min()
+    }
+
     /// Tiers by the name of their policy, and their number when it has several.
     fn named_tiers(&self) -> Vec<(String, &TierVerdict)> {
         let mut named = Vec::new();

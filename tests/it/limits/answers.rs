@@ -41,6 +41,38 @@ async fn a_caller_over_its_limit_sees_which_and_until_when() {
     let batch = client.call(request, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}").await.expect("an answer");
     assert_eq!((batch.status, batch.number("accepted"), batch.number("refused")), (207, 2, 1), "{batch:?}");
     assert_eq!(batch.json()["items"][2]["problem"]["code"], "caller_limit");
+    assert!(fields(&batch).contains("\"each\";r=0;t="), "{batch:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_older_fields_show_one_limit_the_one_with_the_least_left() {
+    let service = Service::new(
+        "[intake]\nx_ratelimit_headers = true\n[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 4\n\
+         [[buckets.b.limits]]\nid = \"each\"\nkey = [\"header:x-tenant\"]\n\
+         tiers = [{ kind = \"fixed\", limit = 2, period = \"24h\" }]\n",
+    )
+    .await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let submit = async |tenant: &str| {
+        let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("x-tenant", tenant);
+        let answer = client.call(request, "x").await.expect("an answer");
+        let older = ["limit", "remaining"].map(|name| {
+            let values = answer.headers.get_all(format!("x-ratelimit-{name}")).iter();
+            values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" and ")
+        });
+        (answer.status.as_u16(), older.join(", "))
+    };
+    for (tenant, status, older) in [
+        ("a", 202, "2, 1"),
+        ("a", 202, "2, 0"),
+        ("a", 429, "2, 0"),
+        ("b", 202, "2, 1"),
+        ("c", 202, "4, 0"),
+        ("d", 429, "4, 0"),
+    ] {
+        assert_eq!(submit(tenant).await, (status, older.to_owned()), "{tenant}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

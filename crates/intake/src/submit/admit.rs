@@ -12,7 +12,7 @@ use crate::intake::Intake;
 use crate::problem::Problem;
 use crate::shares::Waiter;
 use crate::submit::current_bucket;
-use crate::submit::ratelimit_fields::{FreeCapacity, of_caller};
+use crate::submit::ratelimit_fields::{add_of_caller, of_caller, of_judgement};
 use crate::submit::receipt;
 use crate::submit::span::SubmissionSpan;
 use crate::submit::sync_wait::{self, SyncWait};
@@ -40,7 +40,7 @@ pub(crate) async fn admit(
         Some((wait, caller)) => sync_wait::answer(intake, &bucket, &admitted, wait, caller).await,
         None => receipt::answer(intake.settings(), &bucket, &admitted),
     };
-    response.headers_mut().extend(limits);
+    add_of_caller(response.headers_mut(), limits);
     Ok(response)
 }
 
@@ -55,9 +55,9 @@ pub(crate) fn judge(
     }
     let judged = judged.map_err(Problem::from).and_then(|judged| match judged.admission {
         Admission::Admitted(admitted) => Ok(admitted),
-        Admission::Refused(ref refused) => Err(refusal(&judged, refused)
-            .with(FreeCapacity::from(refused).fields(intake.settings()))
-            .with(of_caller(&judged, intake.settings()))),
+        Admission::Refused(ref refused) => {
+            Err(refusal(&judged, refused).with(of_judgement(&judged, intake.settings())))
+        }
     });
     let admitted = counted(intake, bucket, judged)?;
     if !admitted.repeated {

@@ -33,7 +33,7 @@ use crate::submit::admit::{counted, judge};
 use crate::submit::current_bucket;
 use crate::submit::options;
 use crate::submit::priority::capped;
-use crate::submit::ratelimit_fields::FreeCapacity;
+use crate::submit::ratelimit_fields::of_judgement;
 use crate::submit::span::SubmissionSpan;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
@@ -109,11 +109,8 @@ async fn admit_all(
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end_of_many(&admissions);
 
-    let room = admissions
-        .iter()
-        .rev()
-        .find_map(|judged| judged.as_ref().ok())
-        .map(|judged| FreeCapacity::from(&judged.admission));
+    let last = admissions.iter().rev().find_map(|judged| judged.as_ref().ok());
+    let limits = last.map(|judged| of_judgement(judged, intake.settings())).unwrap_or_default();
     let mut admissions = admissions.into_iter();
     let items = invalid.into_iter().map(|invalid| match invalid {
         Some(problem) => counted(intake, bucket.name(), Err(problem)),
@@ -124,7 +121,7 @@ async fn admit_all(
     let judged = BatchResult::of(items.map(BatchItemResult::from).collect());
     let mut response = (judged.status(), Json(&judged)).into_response();
     response.headers_mut().extend(judged.retry_after());
-    response.headers_mut().extend(room.into_iter().flat_map(|room| room.fields(intake.settings())));
+    response.headers_mut().extend(limits);
     response
 }
 

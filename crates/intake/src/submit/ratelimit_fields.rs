@@ -6,7 +6,7 @@ use std::time::Duration;
 use dripfeed_bucket::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, Refused};
 use dripfeed_limit::Decision;
 use dripfeed_limit::quota::{self, Quota, Window};
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::settings::IntakeSettings;
 
@@ -61,12 +61,37 @@ impl FreeCapacity {
     }
 }
 
+/// The fields of the bucket, of the caller share and of the rate limits that matched a submission.
+pub(crate) fn of_judgement(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+    let mut fields = FreeCapacity::from(&judged.admission).fields(settings);
+    let of_caller = of_caller(judged, settings);
+    fields.retain(|(name, _)| !(is_older(name) && of_caller.iter().any(|(other, _)| other == name)));
+    fields.extend(of_caller);
+    fields
+}
+
+/// Adds the fields of [`of_caller`] to those of the bucket.
+pub(crate) fn add_of_caller(headers: &mut HeaderMap, fields: Vec<(HeaderName, HeaderValue)>) {
+    for (name, value) in fields {
+        if is_older(&name) {
+            headers.insert(name, value);
+        } else {
+            headers.append(name, value);
+        }
+    }
+}
+
+/// The older fields have no names for several limits: they show the one with the least left.
+fn is_older(name: &HeaderName) -> bool {
+    name.as_str().starts_with("x-ratelimit-")
+}
+
 /// The fields of the caller share, and of the rate limits that matched a submission.
 pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let mut fields =
         judged.caller_share.map(|caller_share| of_share(caller_share, &judged.admission)).unwrap_or_default();
     if let Some(limits) = &judged.limits {
-        fields.extend(of_limits(limits, settings));
+        fields.extend(of_limits(limits, FreeCapacity::from(&judged.admission), settings));
     }
     fields
 }
@@ -80,11 +105,12 @@ fn of_share(caller_share: CallerShare, admission: &Admission) -> Vec<(HeaderName
     jobs_at_once(MAX_SHARE, caller_share.most, left, wait.map(seconds_up))
 }
 
-fn of_limits(limits: &Decision, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+fn of_limits(limits: &Decision, room: FreeCapacity, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let mut fields = limits.fields();
     // A refusal sets Retry-After itself, which may also cover the wait for room.
     fields.retain(|(name, _)| name != http::header::RETRY_AFTER);
-    if settings.x_ratelimit_headers {
+    let is_tighter = limits.least_remaining().is_some_and(|left| left <= room.left);
+    if settings.x_ratelimit_headers && is_tighter {
         fields.extend(limits.older_fields());
     }
     fields
