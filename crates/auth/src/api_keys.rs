@@ -177,7 +177,7 @@ impl ApiKeys {
         if table.is_open() {
             return Identity::Open;
         }
-        let Some(key) = key else { return Identity::Unknown };
+        let Some(key) = key.filter(|key| !key.is_empty()) else { return Identity::Unknown };
         let hash = hash_of_key(key);
         if let Some(key) = table.configured_by_hash(&hash) {
             return Identity::Known(Arc::clone(key));

@@ -114,11 +114,19 @@ impl Caller {
 }
 
 fn own_key(headers: &HeaderMap) -> Option<&[u8]> {
-    headers.get(DRIPFEED_KEY).map(|value| value.as_bytes())
+    only_value(headers, DRIPFEED_KEY)
+}
+
+/// Of a header that is given twice none is taken, but an empty value, which is nobody's key: a proxy before the intake
+/// may have checked the other one.
+fn only_value(headers: &HeaderMap, name: HeaderName) -> Option<&[u8]> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    Some(if values.next().is_some() { b"" } else { first.as_bytes() })
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let value = only_value(headers, header::AUTHORIZATION)?;
     let (scheme, key) = value.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
 }
@@ -141,5 +149,15 @@ mod tests {
         for value in ["Basic k", "Bearer", "k"] {
             assert_eq!(read(value), None, "{value}");
         }
+    }
+
+    #[test]
+    fn a_key_that_is_given_twice_is_none() {
+        let twice = |name: HeaderName| {
+            let values = ["Bearer k", "Bearer l"].map(|value| (name.clone(), value.parse().unwrap()));
+            HeaderMap::from_iter(values)
+        };
+        assert_eq!(bearer(&twice(header::AUTHORIZATION)), None);
+        assert_eq!(own_key(&twice(DRIPFEED_KEY)), Some(&b""[..]));
     }
 }

@@ -28,6 +28,9 @@ pub fn read_hash(digits: &str) -> Result<[u8; 32], String> {
         let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
         *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
     }
+    if hash == hash_of_key(b"") {
+        return Err("is the hash of an empty key: was $KEY set? Create a key with `dripfeed key new`".to_owned());
+    }
     Ok(hash)
 }
 
@@ -40,7 +43,8 @@ mod tests {
         let hash = [0xab; 32];
         let digits = show_hash(&hash);
         assert_eq!((read_hash(&digits), read_hash(&digits.to_uppercase())), (Ok(hash), Ok(hash)));
-        for wrong in ["", "secret", &digits[1..], &digits.replace('a', "g")] {
+        let of_nothing = show_hash(&hash_of_key(b""));
+        for wrong in ["", &of_nothing, "secret", &digits[1..], &digits.replace('a', "g")] {
             assert!(read_hash(wrong).is_err_and(|message| !message.contains("secret")), "{wrong}");
         }
     }
