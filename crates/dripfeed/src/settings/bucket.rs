@@ -110,12 +110,14 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
         allow_private,
         max_answer,
     };
-    let upstream = super::upstream::read(reader, &place, keys)?;
+    let upstream = super::upstream::read(reader, &place, keys);
     let Section { capacity, capacity_bytes, max_share, fair, key, retry, deliveries, keep, limits, .. } = section;
     let forward_client_address = section.forward_client_address;
     let fair = fair.settings();
     check_fair(reader, &place, &fair);
-    let limits = limits::read(reader, &path, limits)?;
+    let limits = limits::read(reader, &path, limits);
+    // Only now: all that is wrong has been reported.
+    let (leak, upstream, limits) = (leak?, upstream?, limits?);
     let settings = BucketSettings {
         name: name.clone(),
         kind: match section.kind {
@@ -129,7 +131,7 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
         most_schedules: section.most_schedules,
         schedules_bytes: section.schedules_bytes,
         fair,
-        leak: leak?,
+        leak,
         retry: Retry { attempts: retry.attempts, first: retry.first, max: retry.max },
         deliveries,
         keep: Keep {

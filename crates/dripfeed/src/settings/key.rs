@@ -47,6 +47,10 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
             continue;
         };
         if reader.count() > errors {
+            // What else it has may stand for something that couldn't be read.
+            if !entry.sha256.is_empty() {
+                read_sha256(reader, &path, &entry);
+            }
             continue;
         }
         let Some(key) = read_entry(reader, &path, entry, known) else { continue };
@@ -66,7 +70,7 @@ fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: Known
     if entry.scopes.is_empty() {
         reader.error(&below(path, "scopes"), "allows nothing: use submit, read, inspect, operate, define, keys");
     }
-    let sha256 = hash(&entry).map_err(|(key, message)| reader.error(&below(path, key), message)).ok();
+    let sha256 = read_sha256(reader, path, &entry);
     let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, known);
     let services = match &entry.services {
         Some(names) => selector::read_services(reader, &below(path, "services"), names),
@@ -78,6 +82,10 @@ fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: Known
 
 fn below(path: &[Step], key: &str) -> Vec<Step> {
     path.iter().cloned().chain([key.into()]).collect()
+}
+
+fn read_sha256(reader: &mut Reader<'_>, path: &[Step], entry: &Entry) -> Option<[u8; 32]> {
+    hash(entry).map_err(|(key, message)| reader.error(&below(path, key), message)).ok()
 }
 
 fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {

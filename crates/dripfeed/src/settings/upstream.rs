@@ -44,15 +44,17 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
         let secrets = signing_secrets_of_file(&keys.signing_secret_file, &keys.signing_secret);
         reader.accept(&place.key(reader.tree, "signing_secret_file"), secrets)
     };
+    let is_read = method.is_some() && headers.is_some() && signing_secrets.is_some() && root_certs.is_some();
+    // What couldn't be read is reported, and must not hide what else is wrong.
     let upstream = Upstream::new(UpstreamSettings {
         url: url?,
-        method: method?,
+        method: method.unwrap_or(Method::POST),
         timeout: keys.timeout,
         connect_timeout: keys.connect_timeout,
-        headers: headers?.0,
-        signing_secrets: signing_secrets?.0,
+        headers: headers.unwrap_or_default().0,
+        signing_secrets: signing_secrets.unwrap_or_default().0,
         allow_private: keys.allow_private,
-        root_certs: root_certs?,
+        root_certs: root_certs.unwrap_or_default(),
         max_answer: keys.max_answer,
     });
     upstream
@@ -66,6 +68,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
             reader.error(&place.key(reader.tree, key), error.to_string());
         })
         .ok()
+        .filter(|_| is_read)
 }
 
 const MISSING: &str = "is missing: name the address that gets the calls, such as https://api.example.com/v1/mail";

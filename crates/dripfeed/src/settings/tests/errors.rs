@@ -33,6 +33,15 @@ fn all_errors_are_told_at_once_with_file_and_key() {
             retry = { first = "1h", max = "1m" }
             kind = "steam"
             leak = { rate = "1/day", burst = 1000000 }
+            limits = [{ id = "each" }]
+            [[keys]]
+            id = "shop"
+            sha256 = "12"
+            scopes = ["fly"]
+            [[keys]]
+            id = "unset"
+            sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+            scopes = ["submit"]
         "#,
     );
     let second = folder.file("second.yaml", "processor: {lease: 1s, buckets: [mial], drain: 0s}\nlog: {level: loud}");
