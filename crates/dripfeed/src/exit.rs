@@ -44,9 +44,19 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// The error with all its causes.
+    /// The error with all its causes, on one line. Some libraries repeat the words of a cause, and some need several
+    /// lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.error)
+        let mut said = self.error.to_string();
+        f.write_str(&said)?;
+        for cause in self.error.chain().skip(1) {
+            let cause = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+            if !said.ends_with(&cause) {
+                write!(f, ": {cause}")?;
+                said = cause;
+            }
+        }
+        Ok(())
     }
 }
 

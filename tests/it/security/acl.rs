@@ -237,4 +237,12 @@ async fn real_processes_work_under_the_acl() {
     let told = String::from_utf8_lossy(&checked.stdout);
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
     assert!(told.contains("'xclaim'") && told.contains("'rpop'") && told.contains("redis-acl.conf"), "{told}");
+
+    // Where it can't be asked beforehand, the first refusal says as much of each bucket.
+    guarded.set_user(["-acl|whoami", "-evalsha"]).await;
+    let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
+    let told = String::from_utf8_lossy(&checked.stdout);
+    assert_eq!(checked.status.code(), Some(78), "{checked:?}");
+    let of_buckets = told.lines().filter(|line| line.starts_with("error: bucket ") && line.contains("'evalsha'"));
+    assert!(of_buckets.filter(|line| line.contains("redis-acl.conf")).count() > 1, "{told}");
 }

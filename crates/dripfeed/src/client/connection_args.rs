@@ -15,19 +15,20 @@ use crate::settings::read_secret;
 /// Environment variable with the key.
 const KEY: &str = "DRIPFEED_KEY";
 
+/// They may stand before and after a command within a command.
 #[derive(Args, Debug)]
 pub(crate) struct ConnectionArgs {
     /// URL of the intake
-    #[arg(long, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
+    #[arg(long, global = true, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
     server: Uri,
     /// File with the key [default: the environment variable DRIPFEED_KEY]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// PEM file with the certificate authorities to trust instead of the public ones
-    #[arg(long, value_name = "FILE", env = "DRIPFEED_CA")]
+    #[arg(long, global = true, value_name = "FILE", env = "DRIPFEED_CA")]
     ca: Option<PathBuf>,
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) output: Format,
 }
 

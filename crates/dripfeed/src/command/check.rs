@@ -1,8 +1,10 @@
 //! `dripfeed check`
 
+use std::error::Error as _;
+
 use clap::Args;
-use dripfeed_bucket::Bucket;
-use dripfeed_store::{Durability, ServerInfo, Severity, Store, findings, installed_layout};
+use dripfeed_bucket::{Bucket, BucketError};
+use dripfeed_store::{Durability, ErrorKind, ServerInfo, Severity, Store, findings, installed_layout};
 
 use crate::exit::{Exit, Failure};
 use crate::memory;
@@ -22,8 +24,8 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
-    let (buckets, keys) = (settings.buckets.len(), settings.keys.len());
-    output::line(format!("configuration is valid: {buckets} buckets, {keys} keys"))?;
+    let (buckets, keys) = (counted(settings.buckets.len(), "bucket"), counted(settings.keys.len(), "key"));
+    output::line(format!("configuration is valid: {buckets}, {keys}"))?;
     if *connect { look_at_redis(&settings).await } else { Ok(()) }
 }
 
@@ -42,14 +44,12 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
         let bucket = Bucket::new(store.clone(), bucket.settings(settings.redis.durability));
         let denied = bucket.denied().await?;
         can_be_asked &= denied.is_some();
-        let denied = denied.unwrap_or_default();
-        if denied.is_empty() {
-            let census = bucket.census().await?;
-            output::line(format!("bucket {name}: {} of {} jobs", census.level, census.capacity))?;
-        } else {
-            errors += 1;
-            let denied = denied.join("; ");
-            output::line(format!("error: bucket {name}: the ACL of Redis is too narrow: {denied}: {GRANT}"))?;
+        match level(&bucket, &denied.unwrap_or_default()).await? {
+            Ok(level) => output::line(format!("bucket {name}: {level}"))?,
+            Err(denied) => {
+                errors += 1;
+                output::line(format!("error: bucket {name}: the ACL of Redis is too narrow: {denied}: {GRANT}"))?;
+            }
         }
     }
     if !can_be_asked {
@@ -60,7 +60,29 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     }
     match errors {
         0 => Ok(output::line(format!("durability class of accepted jobs: {}", settings.redis.durability))?),
-        errors => Err(Failure::new(Exit::Configuration, format!("Redis can't be used as configured: {errors} errors"))),
+        errors => {
+            let errors = counted(errors, "error");
+            Err(Failure::new(Exit::Configuration, format!("Redis can't be used as configured: {errors}")))
+        }
+    }
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// How full a bucket is, or what the ACL denies: `denied` beforehand, or Redis when it is asked.
+async fn level(bucket: &Bucket, denied: &[String]) -> Result<Result<String, String>, Failure> {
+    if !denied.is_empty() {
+        return Ok(Err(denied.join("; ")));
+    }
+    match bucket.census().await {
+        Ok(census) => Ok(Ok(format!("{} of {} jobs", census.level, census.capacity))),
+        Err(BucketError::Store(error)) if error.kind() == ErrorKind::Denied => {
+            let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            Ok(Err(cause))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use dripfeed_store::{PrivateServer, ServerOptions};
@@ -129,6 +130,21 @@ async fn a_redis_that_may_drop_jobs_is_refused_with_what_to_do() {
 fn a_redis_that_is_not_there_is_unreachable() {
     let ended = run(&["check", "--connect", "--set", "redis.url=unix:///nowhere/redis.sock"]);
     assert_eq!(ended.code, Some(69), "{}", ended.err);
+    assert_eq!(ended.err.matches("No such file or directory").count(), 1, "{}", ended.err);
+}
+
+#[test]
+fn an_error_is_one_line_whatever_its_cause_says() {
+    let web = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis.url=redis://{}", web.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in web.incoming() {
+            connection.unwrap().write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        }
+    });
+    let ended = run(&["check", "--connect", "--set", &url]);
+    assert!(ended.err.contains("is it a Redis 6.2 or newer"), "{}", ended.err);
+    assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
 }
 
 #[tokio::test]

@@ -23,6 +23,16 @@ fn no_server_is_unreachable_for_every_command() {
         &["schedule", "mail"],
         &["set", "mail", "capacity=5"],
         &["push", "mail", "--body", "x"],
+        // Options of the connection may also follow the inner command.
+        &["dead", "mail", "list"],
+        &["dead", "mail", "replay", "1-0"],
+        &["dead", "mail", "-o", "json", "list"],
+        &["dead", "mail", "list", "-o", "json"],
+        &["jobs", "mail", "export"],
+        &["outcomes", "mail", "export"],
+        &["schedule", "mail", "show", "nightly"],
+        &["bucket", "show", "mail"],
+        &["key", "list"],
     ] {
         let ended = run(&[command, &nobody].concat());
         assert_eq!(ended.code, Some(69), "{command:?}: {}", ended.err);
