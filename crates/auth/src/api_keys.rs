@@ -228,6 +228,12 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_key_is_nobodys() {
+        let keys = ApiKeys::new([key("unset", "")]);
+        assert_eq!(who(&keys, Some("")), "unknown");
+    }
+
+    #[test]
     fn a_revoked_key_is_refused_at_once() {
         let keys = ApiKeys::new([key("a", "one"), key("b", "two")]);
         keys.replace([key("b", "two")]);

@@ -15,6 +15,10 @@ async fn metrics_keep_their_names_and_labels() {
     let client = intake.client();
     let known_key = client.request(Method::POST, "/v1/buckets/stream/jobs").header("idempotency-key", "k");
     assert_eq!(client.call(known_key, "another body").await.expect("an answer").status, 409);
+    let delayed = client.request(Method::POST, "/v1/buckets/stream/jobs").header("dripfeed-delay", "1h");
+    let delayed = client.call(delayed, "").await.expect("an answer").text("id");
+    let cancel = client.request(Method::DELETE, &format!("/v1/buckets/stream/jobs/{delayed}"));
+    assert_eq!(client.call(cancel, "").await.expect("an answer").status, 204);
     for (name, role) in [("metrics_intake", &intake), ("metrics_processor", &processor)] {
         // Families have their shorter names in OpenMetrics; samples are named alike in both forms.
         let client = role.client();

@@ -47,12 +47,12 @@ async fn a_caller_over_its_limit_sees_which_and_until_when() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_older_fields_show_one_limit_the_one_with_the_least_left() {
     let service = Service::new(
-        "[intake]\nx_ratelimit_headers = true\n[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 4\n\
+        "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 4\n\
          [[buckets.b.limits]]\nid = \"each\"\nkey = [\"header:x-tenant\"]\n\
          tiers = [{ kind = \"fixed\", limit = 2, period = \"24h\" }]\n",
     )
     .await;
-    let intake = service.intake().await;
+    let intake = service.role("intake", &["intake.x_ratelimit_headers=true"]).await;
     let client = intake.client();
     let submit = async |tenant: &str| {
         let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("x-tenant", tenant);
@@ -61,7 +61,7 @@ async fn the_older_fields_show_one_limit_the_one_with_the_least_left() {
             let values = answer.headers.get_all(format!("x-ratelimit-{name}")).iter();
             values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" and ")
         });
-        (answer.status.as_u16(), older.join(", "))
+        (answer.status, older.join(", "))
     };
     for (tenant, status, older) in [
         ("a", 202, "2, 1"),
