@@ -238,6 +238,19 @@ async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
 }
 
 #[tokio::test]
+async fn a_line_that_cannot_be_read_keeps_no_other_back() {
+    let intake = Intake::start(BUCKET).await;
+    let file = intake.folder.path().join("jobs.ndjson");
+    fs::write(&file, b"{\"body\":1}\n{\"body\":\"\xff\"}\r\n{\"body\":\"\\ud800\"}\n{\"body\":4}").unwrap();
+    let pushed = run(&["push", "mail", "--ndjson", file.to_str().unwrap(), "--server", &intake.server]);
+    assert_eq!((pushed.code, pushed.out.lines().count()), (Some(1), 2), "{}", pushed.err);
+    for said in ["line 2: is not UTF-8", "line 3: is not valid JSON", "2 jobs accepted, 2 lines failed"] {
+        assert!(pushed.err.contains(said), "{said}: {}", pushed.err);
+    }
+    intake.end().await;
+}
+
+#[tokio::test]
 async fn a_list_of_several_pages_is_printed_as_one() {
     let intake = Intake::start(&BUCKET.replace("capacity = 3", "capacity = 3000")).await;
     let lines: String = (0..1500).map(|n| format!("{{\"body\":{{\"n\": {n}}}}}\n")).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 /// The parts of a line that are sent; each is the JSON text that stands there.
@@ -19,8 +20,10 @@ impl<'a> JobLine<'a> {
     /// # Errors
     /// What is wrong with the line.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
+        // A raw value would take what no intake does, such as half a surrogate pair, which refuses a whole batch.
+        serde_json::from_str::<Json>(text).map_err(|error| format!("is not valid JSON: {}", in_line(&error)))?;
         let mut members: BTreeMap<String, &RawValue> =
-            serde_json::from_str(text).map_err(|error| format!("is not a JSON object: {error}"))?;
+            serde_json::from_str(text).map_err(|_| "is not a JSON object")?;
         let body = members.remove("body").ok_or("has no field `body`")?;
         let options = members.remove("options").map_or(Ok(BTreeMap::new()), read_options)?;
         Ok(Self { body: body.get(), options, others: members.into_keys().collect() })
@@ -28,14 +31,21 @@ impl<'a> JobLine<'a> {
 
     /// As an item of a batch. A line that brings no idempotency key gets `key`.
     pub(super) fn item(&self, key: &str) -> String {
-        let quoted = serde_json::Value::from(key).to_string();
+        let quoted = Json::from(key).to_string();
         let has_key = self.options.contains_key("idempotency_key");
         let own = self.options.iter().map(|(name, value)| (name.as_str(), *value));
         let given = (!has_key).then_some(("idempotency_key", quoted.as_str()));
         let options: Vec<String> =
-            own.chain(given).map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name))).collect();
+            own.chain(given).map(|(name, value)| format!("{}:{value}", Json::from(name))).collect();
         format!(r#"{{"body":{},"options":{{{}}}}}"#, self.body, options.join(","))
     }
+}
+
+/// The file has another number for the line.
+fn in_line(error: &serde_json::Error) -> String {
+    let (text, column) = (error.to_string(), error.column());
+    let text = text.strip_suffix(&format!(" at line 1 column {column}")).unwrap_or(&text);
+    format!("{text}, at column {column}")
 }
 
 fn read_options(options: &RawValue) -> Result<BTreeMap<String, &str>, String> {
@@ -73,6 +83,15 @@ mod tests {
     fn what_is_no_job_says_why() {
         for (text, says) in [("", "JSON"), ("[]", "JSON"), ("{}", "body"), (r#"{"body":1,"options":[]}"#, "options")] {
             assert!(JobLine::parse(text).unwrap_err().contains(says), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_would_refuse_a_whole_batch_is_found_here() {
+        let deep = format!(r#"{{"body":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+        for text in [r#"{"body":"\ud800"}"#, r#"{"body":1e999}"#, &deep, r#"{"body":1} x"#] {
+            let why = JobLine::parse(text).unwrap_err();
+            assert!(why.starts_with("is not valid JSON: ") && why.contains(", at column "), "{why}");
         }
     }
 }

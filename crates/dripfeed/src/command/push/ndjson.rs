@@ -9,7 +9,7 @@ use dripfeed_job::BucketName;
 use futures::{Stream, TryStreamExt as _, stream};
 use serde_json::json;
 use tokio::fs::File;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Lines};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Split};
 
 use super::line::JobLine;
 use super::progress::Progress;
@@ -102,7 +102,7 @@ fn print(line: u64, result: &ItemResult, format: Format) -> std::io::Result<()> 
 
 /// Reads lines into batches, and reports those without a job.
 struct Reader<'a, R> {
-    lines: Lines<R>,
+    lines: Split<R>,
     number: u64,
     run_id: &'a str,
     progress: &'a Progress,
@@ -114,7 +114,7 @@ struct Reader<'a, R> {
 
 impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
     fn new(input: R, run_id: &'a str, progress: &'a Progress) -> Self {
-        Self { lines: input.lines(), number: 0, run_id, progress, told: BTreeSet::new(), next: None }
+        Self { lines: input.split(b'\n'), number: 0, run_id, progress, told: BTreeSet::new(), next: None }
     }
 
     fn batches(self) -> impl Stream<Item = Result<Batch, Failure>> {
@@ -143,12 +143,13 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
         if let Some(item) = self.next.take() {
             return Ok(Some(item));
         }
-        while let Some(text) = self.lines.next_line().await? {
+        while let Some(text) = self.lines.next_segment().await? {
             self.number += 1;
-            if text.trim().is_empty() {
+            if text.trim_ascii().is_empty() {
                 continue;
             }
-            match JobLine::parse(&text) {
+            let text = std::str::from_utf8(&text).map_err(|_| "is not UTF-8".to_owned());
+            match text.and_then(JobLine::parse) {
                 Ok(line) => {
                     self.tell_others(&line.others);
                     let key = format!("push-{}-{}", self.run_id, self.number);
@@ -183,10 +184,10 @@ async fn count_lines(file: &Path) -> Result<Option<u64>, Failure> {
     if !tokio::fs::metadata(file).await.is_ok_and(|metadata| metadata.is_file()) {
         return Ok(None);
     }
-    let mut lines = open(file).await?.lines();
+    let mut lines = open(file).await?.split(b'\n');
     let mut count = 0;
-    while let Some(line) = lines.next_line().await? {
-        count += u64::from(!line.trim().is_empty());
+    while let Some(line) = lines.next_segment().await? {
+        count += u64::from(!line.trim_ascii().is_empty());
     }
     Ok(Some(count))
 }
