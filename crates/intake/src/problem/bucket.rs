@@ -45,11 +45,12 @@ impl Problem {
 
     pub(super) fn store(kind: ErrorKind, certainty: Certainty) -> Self {
         let (code, detail) = match (kind, certainty) {
-            (ErrorKind::Full, _) => (Code::StoreFull, "the request was not stored; retry later"),
-            (_, Certainty::NotStored) => (Code::StoreUnavailable, "the request was not stored; retry later"),
-            (_, Certainty::Unknown) => {
-                (Code::StoreUnavailable, "the request may have been stored; retry with the same idempotency key")
-            }
+            (ErrorKind::Full, _) => (Code::StoreFull, "nothing was stored or changed; retry later"),
+            (_, Certainty::NotStored) => (Code::StoreUnavailable, "nothing was stored or changed; retry later"),
+            (_, Certainty::Unknown) => (
+                Code::StoreUnavailable,
+                "whether it was stored isn't known; submit it again with the same idempotency key",
+            ),
         };
         let mut problem = Self::new(code, detail).retry_after(Some(Duration::from_secs(1)));
         problem.more.outcome = Some(match certainty {
