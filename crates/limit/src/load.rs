@@ -70,7 +70,13 @@ pub fn yaml(text: &str) -> Result<Policies, LoadError> {
 /// # Errors
 /// When it isn't YAML.
 pub fn parse_yaml(text: &str) -> Result<Json, LoadError> {
-    serde_saphyr::from_str(text).map_err(|error| whole(&error))
+    serde_saphyr::from_str(text).map_err(|error| whole(&in_a_line(&error.to_string())))
+}
+
+/// The reader's message without the lines of the document, which may have secrets, and without a hint for programmers.
+fn in_a_line(message: &str) -> &str {
+    let line = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    line.split_once(", set DuplicateKeyPolicy").map_or(line, |(said, _)| said)
 }
 
 /// Reads a TOML document.

@@ -64,6 +64,10 @@ impl Layer {
     /// By the YAML reader that reads limits, so that there is one.
     fn read_yaml(origin: &str, text: &str) -> Result<Self, ConfigError> {
         let document = load::parse_yaml(text).map_err(|error| unreadable(origin, &error.to_string()))?;
+        // Of comments alone, as an empty file in TOML.
+        if document.is_null() {
+            return Ok(Self::default());
+        }
         Self::read(origin, FileFormat::Json, &document.to_string())
     }
 }

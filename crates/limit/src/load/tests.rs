@@ -189,7 +189,9 @@ fn a_document_is_one_list_with_each_id_once() {
     for text in ["", "policies: 1", "rules: []", "policies: []\nslas: []", "- 1"] {
         assert_eq!(faults(yaml(text)).len(), 1, "{text}");
     }
-    assert!(faults(yaml("policies: [")).join("\n").contains("line"), "{:?}", faults(yaml("policies: [")));
+    assert_eq!(faults(yaml("policies: [")), ["line 1 column 11: unclosed bracket '['"]);
+    let twice = "line 2 column 1: duplicate mapping key: policies";
+    assert_eq!(faults(yaml("policies: []\npolicies: []\n")), [twice]);
     assert!(faults(toml("policies = [")).join("\n").contains("line 1"));
     assert!(faults(json("{\"policies\":[}")).join("\n").contains("line 1"));
     assert!(yaml("policies: []").unwrap().is_empty());

@@ -60,6 +60,7 @@ fn what_cannot_be_read_is_told_before_anything_else() {
         folder.file("latin.toml", b"# caf\xe9\n[redis]\n"),
         folder.file("cut.toml", "[redis]\nurl = \"redis://:hunter2@host\n"),
         folder.file("cut.yaml", "redis: {url: [\n"),
+        folder.file("twice.yaml", "redis:\n  prefix: a\n  prefix: b\n"),
         folder.file("cut.json", "{\"redis\": "),
         folder.file("config.ini", ""),
         folder.0.path().join("missing.toml"),

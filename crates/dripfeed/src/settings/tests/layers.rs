@@ -20,6 +20,13 @@ fn the_defaults_alone_are_sound() {
 }
 
 #[test]
+fn a_file_without_a_setting_is_sound() {
+    let folder = Folder::new();
+    let text = "# buckets:\n#   mail: ...\n";
+    assert!(load(&layers([folder.file("empty.yaml", text), folder.file("empty.toml", text)])).buckets.is_empty());
+}
+
+#[test]
 fn the_examples_are_sound() {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config");
     for example in fs::read_dir(config.join("examples")).unwrap() {
