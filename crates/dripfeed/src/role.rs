@@ -4,6 +4,7 @@ mod buckets;
 mod connect;
 mod defined;
 pub(crate) mod drain;
+mod exposure;
 mod grpc;
 mod history;
 pub(crate) mod intake;

@@ -23,7 +23,7 @@ use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, history, listen, outcomes, replays, retention};
+use super::{Arguments, FOR_HEALTH, buckets, exposure, history, listen, outcomes, replays, retention};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -152,6 +152,9 @@ impl IntakeRole {
         let page = dashboard.as_ref().map(TcpListener::local_addr).transpose()?;
         let bound = [Some(http.local_addr()?), grpc.as_ref().map(Grpc::address).transpose()?, page];
         let open_to_others = bound.into_iter().flatten().find(|address| !address.ip().is_loopback());
+        if let Some(warning) = exposure::warning(open_to_others, !settings.keys.is_empty()) {
+            tracing::warn!("{warning}");
+        }
         let ports = Ports { http, grpc, metrics, dashboard };
         let grpc = super::grpc::settings(&settings.intake);
         Ok(Some((
