@@ -1,4 +1,6 @@
-//! A body as text, as JSON, or as bytes.
+//! A body as text, as a tree of JSON, or as bytes.
+
+mod tree;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -45,7 +47,11 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
         }
         @if bytes.is_empty() { p.faint { "empty" } }
         @else if is_base64 { pre.payload tabindex="0" { (hex(shown)) } }
-        @else { pre.payload tabindex="0" { (pretty(shown)) } }
+        @else {
+            @let json = json(shown);
+            pre.payload tabindex="0" { (pretty(shown, json.as_ref())) }
+            @if let Some(json) = &json { details { summary { "As a tree" } (tree::of(json)) } }
+        }
         @if !is_base64 && !bytes.is_empty() {
             details { summary { "As bytes" } pre.payload tabindex="0" { (hex(&shown[..shown.len().min(4096)])) } }
         }
@@ -57,10 +63,14 @@ pub(crate) fn hidden() -> Markup {
     html! { p.faint { "Your key doesn't show payloads and answers: that takes the scope " code { "inspect" } "." } }
 }
 
+/// An object or an array: whole, or not at all.
+fn json(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice::<Value>(bytes).ok().filter(|json| json.is_object() || json.is_array())
+}
+
 /// JSON with line breaks; other text unchanged.
-fn pretty(bytes: &[u8]) -> String {
-    let json = serde_json::from_slice::<Value>(bytes).ok().filter(|json| json.is_object() || json.is_array());
-    let pretty = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
+fn pretty(bytes: &[u8], json: Option<&Value>) -> String {
+    let pretty = json.and_then(|json| serde_json::to_string_pretty(json).ok());
     pretty.unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned())
 }
 
