@@ -59,7 +59,7 @@ def states(stage, chromium, folder):
     page.wait_for_selector('#live[data-state="live"]')
     stage.call("POST", "/v1/buckets/orders/pause")
     stage.submit("orders", 60)
-    page.get_by_text("full and refuses").wait_for()
+    page.get_by_text("full, and refuses").wait_for()
     shoot(page, folder, "state-overflow")
     page.keyboard.press("?")
     shoot(page, folder, "state-keys")

@@ -2,6 +2,7 @@
 
 pub(crate) mod action;
 pub(crate) mod attention;
+pub(crate) mod bar;
 pub(crate) mod card;
 pub(crate) mod curl;
 pub(crate) mod drawing;

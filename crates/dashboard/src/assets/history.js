@@ -58,7 +58,7 @@ function point(section, at) {
 }
 
 function readout(strip, row, headings) {
-  if (!row) return "nothing happened";
+  if (!row) return "no activity";
   const [first, last] = strip.dataset.columns.split(" ").map(Number);
   const cells = [...row.cells].slice(first, last + 1);
   const said = cells.map((cell, at) => `${headings[first + at].textContent} ${cell.textContent}`);

@@ -5,9 +5,9 @@ const STALE_AFTER_MS = 5000;
 const WORDS = {
   connecting: "connecting",
   live: "live",
-  stale: "no news for 5 s",
-  gone: "the intake is gone",
-  hidden: "waiting for you",
+  stale: "no update for 5 s",
+  gone: "intake unreachable",
+  hidden: "paused while hidden",
 };
 
 export function live() {
@@ -36,6 +36,7 @@ export function live() {
       wait();
       status.title = at;
       for (const [id, markup] of parts) replace(id, markup);
+      titled();
       document.dispatchEvent(new CustomEvent("frame"));
     });
     source.addEventListener("reload", () => location.reload());
@@ -58,6 +59,13 @@ export function live() {
     else open();
   });
   addEventListener("pagehide", close);
+}
+
+// A tab in the background shows that something is wrong, too.
+function titled() {
+  const problems = Number(document.getElementById("attention")?.dataset.problems);
+  const title = (problems ? `(${problems}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+  if (document.title !== title) document.title = title;
 }
 
 function replace(id, markup) {

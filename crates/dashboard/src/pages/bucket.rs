@@ -68,33 +68,38 @@ struct Around {
 fn body(visitor: &Visitor, bucket: &Bucket, around: &Around, done: &Done) -> Markup {
     html! {
         (drawing::shapes())
-        h1 { (bucket.name) }
-        (listing::tabs(&bucket.name, ""))
+        (listing::heading(&bucket.name, &html! { (bucket.name) }, ""))
         (done.show())
         @for (id, part) in parts(visitor, bucket) {
-            (part)
-            // What needs a person comes first.
-            @if id == "attention" { (around.panel) }
-            @if id == "overview" { (around.history) }
+            @match id.as_str() {
+                // What needs a person comes first.
+                "attention" => { (part) (around.panel) }
+                "overview" => { (part) (first_job(visitor, bucket, &around.address)) (around.history) }
+                _ => div.columns { (part) (around.callers) (around.trail) }
+            }
         }
-        @if bucket.totals.accepted == 0 {
-            section.teach { h2 { "Submit a first job" } (teach::submit(visitor, &around.address, &bucket.name)) }
-        }
-        (around.callers)
         @if visitor.may("operate") {
             (change::form(bucket))
-            section {
-                h2 { "Empty it" }
+            section.card.row {
+                div { h2 { "Purge" } p.faint { "Cancels all waiting and parked jobs, for good. Jobs in flight go on." } }
                 (action::confirmed(
                     visitor,
                     &format!("/buckets/{}/purge", bucket.name),
                     "Purge…",
-                    "Cancels all waiting and parked jobs, for good. Jobs in flight go on.",
+                    "This can't be undone.",
                     &bucket.name,
                 ))
             }
         }
-        (around.trail)
+    }
+}
+
+/// How to submit one, while there was none.
+fn first_job(visitor: &Visitor, bucket: &Bucket, address: &str) -> Markup {
+    html! {
+        @if bucket.totals.accepted == 0 {
+            section.card { h2 { "Submit a first job" } (teach::submit(visitor, address, &bucket.name)) }
+        }
     }
 }
 

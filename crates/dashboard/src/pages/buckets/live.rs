@@ -51,17 +51,16 @@ fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) ->
     if of.is_some_and(|of| of != frame.summary.buckets) || frame.states.len() + gone.len() != names.len() {
         return None;
     }
-    let mut parts = Vec::new();
+    // The rates of the states are newer.
+    let rows: Vec<_> = if of_few(frame) { frame.states.iter().map(Bucket::row).collect() } else { frame.rows() };
+    let mut parts = vec![("summary".to_owned(), summary(&frame.summary, &rows))];
     if frame.has_all() {
-        // The rates of the states are newer.
-        let rows: Vec<_> = if of_few(frame) { frame.states.iter().map(Bucket::row).collect() } else { frame.rows() };
         parts.push(("attention".to_owned(), attention(&rows, &frame.unavailable, others)));
     }
     if of_few(frame) {
         parts.extend(frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));
         parts.extend(gone.iter().map(|name| (card::id(name), unavailable(name))));
     } else {
-        parts.push(("summary".to_owned(), summary(&frame.summary)));
         let rows = frame.states.iter().map(Bucket::row);
         parts.extend(rows.map(|row| (card::id(&row.name), table::row(&row, None))));
     }

@@ -67,9 +67,9 @@ fn level(row: &Row, theme: Theme, width: usize) -> [Line<'static>; 2] {
 /// Names and values, beside each other as far as there is room.
 fn figures(row: &Row, state: Option<&Bucket>, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut figures = vec![
-        ("in", numbers::per_second(row.accepted_per_s)),
-        ("out", numbers::per_second(row.settled_per_s)),
-        ("refused (429)", numbers::per_second(row.refused_per_s)),
+        ("in", numbers::measured(row.accepted_per_s)),
+        ("out", numbers::measured(row.settled_per_s)),
+        ("refused (429)", numbers::measured(row.refused_per_s)),
         ("rate in force", or_dash(row.effective_per_s.map(numbers::per_second))),
         ("oldest", or_dash(row.oldest_age_ms.map(numbers::time))),
         ("empties in", or_dash(empties(row))),
