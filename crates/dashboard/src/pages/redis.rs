@@ -86,7 +86,11 @@ fn one(server: &Server, worst_case: u64) -> Markup {
     } else {
         ("off", "appendonly no".to_owned())
     };
-    let most = server.max_memory.max(worst_case).max(server.used_memory);
+    let (most, most_is) = if server.max_memory > 0 {
+        (server.max_memory, "maxmemory")
+    } else {
+        (worst_case.max(server.used_memory), "the most that all buckets take")
+    };
     html! {
         section.card {
             header { h2 { (server.product) } code { (server.address) } }
@@ -98,7 +102,7 @@ fn one(server: &Server, worst_case: u64) -> Markup {
                 (card::tile("replicas", &numbers::count(server.replicas), "connected"))
             }
             (bar::drawn(&format!("memory in use: {used}"), &[("in-flight", server.used_memory)], most))
-            p.faint { "0 to " (numbers::bytes(most)) }
+            p.faint { (used) " of " (numbers::bytes(most)) ", " (most_is) }
         }
     }
 }
