@@ -13,6 +13,7 @@ pub(crate) mod listing;
 pub mod numbers;
 pub(crate) mod overview;
 pub(crate) mod payload;
+pub(crate) mod policy;
 pub(crate) mod replays;
 pub(crate) mod strips;
 pub(crate) mod table;

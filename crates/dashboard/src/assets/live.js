@@ -6,7 +6,7 @@ const WORDS = {
   connecting: "connecting",
   live: "live",
   stale: "no update for 5 s",
-  gone: "intake unreachable",
+  gone: "intake unreachable, retrying",
   hidden: "paused while hidden",
 };
 
@@ -20,7 +20,8 @@ export function live() {
   const say = (state) => {
     if (status.dataset.state === state) return;
     status.dataset.state = state;
-    status.querySelector(".word").textContent = WORDS[state];
+    const old = state === "stale" || state === "gone";
+    status.querySelector(".word").textContent = WORDS[state] + (old && status.title ? `: ${status.title}` : "");
     document.body.dataset.state = state;
   };
   const wait = () => {
@@ -34,7 +35,7 @@ export function live() {
       const { at, parts } = JSON.parse(event.data);
       say("live");
       wait();
-      status.title = at;
+      status.title = `numbers of ${new Date(at).toLocaleTimeString()}`;
       for (const [id, markup] of parts) replace(id, markup);
       titled();
       document.dispatchEvent(new CustomEvent("frame"));

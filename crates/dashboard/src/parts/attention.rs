@@ -32,6 +32,11 @@ impl Notice {
     }
 }
 
+/// For want of room: a bucket that leaks isn't full at each moment.
+pub(crate) fn refuses(bucket: &Row) -> bool {
+    bucket.refused_per_s > 0.0 && numbers::percent(bucket.level, bucket.capacity) >= NEARLY_FULL_PERCENT
+}
+
 #[must_use]
 pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let mut notices = Vec::new();
@@ -57,7 +62,7 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
         add("look", &format!("throttled by the upstream for another {left}"), "ask the upstream, or lower leak.rate");
     }
     if full >= NEARLY_FULL_PERCENT {
-        let refusing = bucket.refused_per_s > 0.0;
+        let refusing = refuses(bucket);
         let what = if refusing { "full, and refuses jobs with 429".to_owned() } else { format!("{full} % full") };
         let mood = if refusing { "bad" } else { "look" };
         add(mood, &what, "raise leak.rate or capacity, or slow its callers down");

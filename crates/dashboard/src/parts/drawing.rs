@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::model::bucket::Row;
 use crate::parts::leak::State;
-use crate::parts::numbers;
+use crate::parts::{attention, numbers};
 
 /// The surface of a full bucket, and of an empty one.
 const TOP: f64 = 56.0;
@@ -31,11 +31,11 @@ pub(crate) fn shapes() -> Markup {
                 }
                 g id="back" {
                     path.inside d="M36 56a56 9 0 0 1 112 0l-14 96a42 7 0 0 1-84 0z" {}
-                    path.thin d="M36 56a56 9 0 0 1 112 0M50 152a42 7 0 0 1 84 0" {}
+                    path.edge d="M36 56a56 9 0 0 1 112 0M50 152a42 7 0 0 1 84 0" {}
                 }
                 g id="front" {
                     path.glint d="M132 72l-9 70" {}
-                    path.thin d="M39.5 80h8M43 104h8M46.5 128h8" {}
+                    path.edge d="M39.5 80h8M43 104h8M46.5 128h8" {}
                     path.wall d="M36 56l14 96a42 7 0 0 0 84 0l14-96a56 9 0 0 1-112 0M85 159v8h14v-8" {}
                 }
                 path id="over" d="M148 57q14 2 14 26v100" {}
@@ -62,7 +62,7 @@ pub(crate) fn bucket(row: &Row) -> Markup {
 }
 
 fn is_full(row: &Row) -> bool {
-    row.level >= row.capacity
+    row.level >= row.capacity || attention::refuses(row)
 }
 
 /// The surfaces of the layers from the top down: of parked, waiting and in flight.
@@ -83,11 +83,10 @@ fn surface(jobs: u64, capacity: u64) -> f64 {
 /// From the top down, each to the bottom: a lower one covers those above. The ellipse where a layer begins has the look
 /// of what lies on it.
 fn layers(row: &Row, [parked, waiting, in_flight]: [f64; 3]) -> Markup {
-    let surface = if row.level == 0 { "none" } else { "surface" };
-    let on_waiting = if row.parked > 0 { "parked" } else { surface };
+    let on_waiting = if row.parked > 0 { "parked" } else { "surface" };
     let on_in_flight = if row.waiting > 0 { "waiting" } else { on_waiting };
     html! {
-        (layer("parked", parked, surface))
+        (layer("parked", parked, "surface"))
         (layer("waiting", waiting, on_waiting))
         (layer("in-flight", in_flight, on_in_flight))
     }

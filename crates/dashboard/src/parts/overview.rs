@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::model::bucket::{Bucket, Row};
 use crate::parts::leak::State;
-use crate::parts::{action, card, drawing, leak, listing, numbers};
+use crate::parts::{action, card, drawing, leak, listing, numbers, policy};
 use crate::web::identity::Visitor;
 
 pub(crate) fn now(visitor: &Visitor, bucket: &Bucket) -> Markup {
@@ -97,7 +97,12 @@ pub(crate) fn details(bucket: &Bucket) -> Markup {
                     (card::text("rate", bucket.pace.target.as_deref().unwrap_or("no limit")))
                     (card::text("share of one caller", bucket.max_share.as_deref().unwrap_or("no limit")))
                 }
-                @for limit in &bucket.limits { pre.payload tabindex="0" { (limit) } }
+                @if !bucket.limits.is_empty() {
+                    div.scroll tabindex="0" role="region" aria-label="Limits" { table {
+                        (listing::head(&policy::COLUMNS))
+                        tbody { @for limit in &bucket.limits { tr { (policy::cells(limit)) } } }
+                    } }
+                }
             }
         }
     }
