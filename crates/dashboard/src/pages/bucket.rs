@@ -81,7 +81,10 @@ fn body(visitor: &Visitor, bucket: &Bucket, around: &Around, done: &Done) -> Mar
         @if visitor.may("operate") {
             (change::form(bucket))
             section.card.row {
-                div { h2 { "Purge" } p.faint { "Cancels all waiting and parked jobs, for good. Jobs in flight go on." } }
+                div {
+                    h2 { "Purge" }
+                    p.faint { "Cancels all waiting and parked jobs, for good. Jobs in flight go on." }
+                }
                 (action::confirmed(
                     visitor,
                     &format!("/buckets/{}/purge", bucket.name),

@@ -42,7 +42,9 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done)
         h2 { "Timeline" }
         ol.timeline {
             li { strong { "accepted" } " " (when::ago(&job.accepted_at)) }
-            @if job.attempts > 0 && !all_failed(job) { li { strong { (numbers::attempts(job.attempts)) } (not_kept(job)) } }
+            @if job.attempts > 0 && !all_failed(job) {
+                li { strong { (numbers::attempts(job.attempts)) } (not_kept(job)) }
+            }
             @for attempt in &job.failed_attempts { (failed(page.redaction(), attempt)) }
             @if let Some(due) = &job.due_at { li { strong { "due" } " " (when::ago(due)) } }
             @if let Some(consumer) = &job.consumer { li { strong { "in flight" } " at " code { (consumer) } } }

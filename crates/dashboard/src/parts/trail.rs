@@ -9,7 +9,7 @@ pub(crate) fn of(entries: &[AuditEntry]) -> Markup {
     html! {
         section.card {
             h2 { "Audit log" }
-            @if entries.is_empty() { p.faint { "No changes yet: pauses, changes of settings, purges and replays are listed here." } }
+            @if entries.is_empty() { p.faint { "No changes yet: pauses, settings and purges are listed here." } }
             @else {
                 div.scroll tabindex="0" role="region" aria-label="Audit log" { table {
                     (listing::head(&["time", "key", "action", "detail"]))

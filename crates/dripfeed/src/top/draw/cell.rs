@@ -18,7 +18,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     if width == 0 { kept } else { format!("{kept}…") }
 }
 
-/// In lines of at most so many columns; a word that is longer than one is cut.
+/// Lines no wider than `width`; a word that is wider is cut.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
