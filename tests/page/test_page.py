@@ -388,6 +388,19 @@ class Keys(unittest.TestCase):
             page.wait_for_url(stage.address + "/sign-in")
             self.assertEqual(page.context.cookies(), [])
 
+    def test_who_paused_a_bucket_is_shown(self):
+        with Stage(section_of_key("ops", '["read", "operate"]')) as stage, Watched(stage) as page:
+            page.goto(stage.address + "/buckets/demo")
+            page.get_by_label("Key", exact=True).fill("ops")
+            page.get_by_role("button", name="Sign in").click()
+            live(page)
+            page.keyboard.press("p")
+            expect(page.locator("#overview")).to_contain_text("by key ops")
+            expect(page.locator("#audit tbody tr")).to_have_count(1)
+            page.keyboard.press("p")
+            expect(page.locator("#audit tbody tr")).to_have_count(2)
+            expect(page.locator("#overview")).not_to_contain_text("by key ops")
+
     def test_a_page_of_another_site_changes_nothing(self):
         with Stage() as stage, Watched(stage) as page:
             page.goto(stage.address)

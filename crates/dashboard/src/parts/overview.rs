@@ -2,12 +2,14 @@
 
 use maud::{Markup, html};
 
+use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Row};
 use crate::parts::leak::State;
-use crate::parts::{action, card, drawing, leak, listing, numbers, policy};
+use crate::parts::{action, card, drawing, leak, listing, numbers, policy, when};
 use crate::web::identity::Visitor;
 
-pub(crate) fn now(visitor: &Visitor, bucket: &Bucket) -> Markup {
+/// `paused_by`: what the audit trail says of a bucket that is paused.
+pub(crate) fn now(visitor: &Visitor, bucket: &Bucket, paused_by: Option<&AuditEntry>) -> Markup {
     let row = bucket.row();
     let state = State::of(&row);
     html! {
@@ -15,7 +17,10 @@ pub(crate) fn now(visitor: &Visitor, bucket: &Bucket) -> Markup {
             (drawing::bucket(&row))
             div {
                 header {
-                    p { (state.badge()) " " (leak::why(bucket)) }
+                    p {
+                        (state.badge()) " " (leak::why(bucket))
+                        @if let Some(entry) = paused_by { (paused(entry)) }
+                    }
                     @if visitor.may("operate") { (pause(visitor, bucket)) }
                 }
                 dl.tiles { (tiles(bucket, &row)) }
@@ -27,6 +32,10 @@ pub(crate) fn now(visitor: &Visitor, bucket: &Bucket) -> Markup {
             }
         }
     }
+}
+
+fn paused(entry: &AuditEntry) -> Markup {
+    html! { " Paused " (when::ago(&entry.at)) @if let Some(key) = &entry.key { " by key " code { (key) } } "." }
 }
 
 fn pause(visitor: &Visitor, bucket: &Bucket) -> Markup {

@@ -7,7 +7,7 @@ use crate::parts::{listing, when};
 
 pub(crate) fn of(entries: &[AuditEntry]) -> Markup {
     html! {
-        section.card {
+        section.card #audit {
             h2 { "Audit log" }
             @if entries.is_empty() { p.faint { "No changes yet: pauses, settings and purges are listed here." } }
             @else {
