@@ -8,6 +8,33 @@ from pathlib import Path
 from stage import Stage, browser, fill
 
 WIDTHS = {360: 780, 768: 1024, 1440: 900}
+NEXT_FRAME = "new Promise((seen) => document.addEventListener('frame', seen, { once: true }))"
+README_BUCKETS = """
+[buckets.mail]
+upstream = "{echo}?delay=200ms"
+capacity = 200
+leak = { rate = "20/s" }
+[buckets.orders]
+upstream = "{echo}?delay=900ms"
+capacity = 20
+leak = { rate = "2/s" }
+[buckets.partner]
+upstream = "{echo}?status=429&retry_after=2000"
+capacity = 50
+leak = { rate = "10/s" }
+[buckets.reports]
+upstream = "{echo}"
+capacity = 100
+leak = { rate = "1/s" }
+[buckets.search]
+upstream = "{echo}?delay=500ms"
+capacity = 100
+leak = { rate = "4/s" }
+[buckets.webhooks]
+upstream = "{echo}?delay=2s"
+capacity = 100
+leak = { rate = "8/s" }
+"""
 KEY = "a key"
 RULES = {"policies": [{"id": "each", "key": ["caller"], "tiers": [{"kind": "bucket", "rate": "1/s", "burst": 5}]}]}
 
@@ -59,7 +86,7 @@ def states(stage, chromium, folder):
     page.wait_for_selector('#live[data-state="live"]')
     stage.call("POST", "/v1/buckets/orders/pause")
     stage.submit("orders", 60)
-    page.get_by_text("full and refuses").wait_for()
+    page.get_by_text("full, and refuses").wait_for()
     shoot(page, folder, "state-overflow")
     page.keyboard.press("?")
     shoot(page, folder, "state-keys")
@@ -98,6 +125,29 @@ def many(chromium, folder):
         page.close()
 
 
+def readme(chromium, folder):
+    """For the README: copied to crates/dashboard, with fewer colours."""
+    each_second = {"mail": 24, "orders": 5, "search": 3, "webhooks": 4}
+    with Stage(buckets=README_BUCKETS) as stage:
+        stage.submit("partner", 12)
+        stage.submit("mail", 90)
+        stage.submit("orders", 18)
+        stage.submit("search", 40)
+        stage.submit("webhooks", 45, delay="10m")
+        stage.submit("reports", 30)
+        stage.call("POST", "/v1/buckets/reports/pause")
+        stage.until_state("partner", lambda state: state["pace"]["reason"] == "held")
+        for scheme in ("light", "dark"):
+            page = chromium.new_page(color_scheme=scheme, viewport={"width": 1180, "height": 800})
+            page.goto(stage.address)
+            for _ in range(8):
+                for bucket, jobs in each_second.items():
+                    stage.submit(bucket, jobs)
+                page.evaluate(NEXT_FRAME)
+            shoot(page, folder, f"readme-{scheme}")
+            page.close()
+
+
 def main():
     folder = Path(os.environ.get("SCREENSHOTS", "target/screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -110,6 +160,8 @@ def main():
         if not wanted:
             signed_in(chromium, folder)
             many(chromium, folder)
+        if not wanted or "readme" in wanted:
+            readme(chromium, folder)
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
 
 

@@ -129,8 +129,8 @@ class Pages(unittest.TestCase):
             page.goto(self.stage.address)
             first = page.locator("main > h1 ~ *").first
             expect(first).to_have_id("attention")
-            expect(first).to_contain_text("throttles it for another")
-            expect(first).to_contain_text("5 dead letters wait")
+            expect(first).to_contain_text("throttled by the upstream for another")
+            expect(first).to_contain_text("5 dead letters")
 
     def test_a_frame_shifts_nothing(self):
         with Watched(self.stage) as page:
@@ -158,12 +158,12 @@ class Pages(unittest.TestCase):
             readouts = page.locator(".strip .readout")
             page.get_by_label("Moment that is shown").focus()
             page.keyboard.press("Home")
-            expect(readouts.filter(has_text="nothing happened")).to_have_count(7)
+            expect(readouts.filter(has_text="no activity")).to_have_count(7)
             page.keyboard.press("End")
-            expect(readouts.first).to_contain_text("accepted")
+            expect(readouts.nth(1)).to_contain_text("accepted")
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
             page.locator(".strip svg").nth(3).hover(position={"x": 2, "y": 2})
-            expect(readouts.filter(has_text="nothing happened")).to_have_count(7)
+            expect(readouts.filter(has_text="no activity")).to_have_count(7)
             page.locator("h1").hover()
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(0)
 
@@ -314,7 +314,8 @@ class Actions(unittest.TestCase):
             live(page)
             page.get_by_role("button", name="throttling").click()
             page.get_by_role("button", name="Overflow it").click()
-            expect(page.locator("#attention")).to_contain_text("full and refuses jobs")
+            expect(page.locator("#attention")).to_contain_text("full, and refuses jobs")
+            expect(page).to_have_title(re.compile(r"^\(1\) orders"))
             expect(page.locator("#overview .badge")).to_contain_text("throttled")
             page.get_by_role("button", name="normal").click()
             # Its rate was cut meanwhile, and grows back.
@@ -331,6 +332,12 @@ class Actions(unittest.TestCase):
             page.keyboard.type("order")
             expect(page.locator(".cards > .card:visible")).to_have_count(1)
             page.keyboard.press("Escape")
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            page.get_by_label("Moment that is shown").focus()
+            expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
+            page.keyboard.press("p")
+            expect(page.get_by_role("button", name="Resume")).to_be_visible()
             page.goto(self.stage.address + "/redis")
             page.keyboard.press("g")
             page.wait_for_url(self.stage.address + "/")
@@ -380,6 +387,19 @@ class Keys(unittest.TestCase):
             page.get_by_role("button", name="Sign out").click()
             page.wait_for_url(stage.address + "/sign-in")
             self.assertEqual(page.context.cookies(), [])
+
+    def test_who_paused_a_bucket_is_shown(self):
+        with Stage(section_of_key("ops", '["read", "operate"]')) as stage, Watched(stage) as page:
+            page.goto(stage.address + "/buckets/demo")
+            page.get_by_label("Key", exact=True).fill("ops")
+            page.get_by_role("button", name="Sign in").click()
+            live(page)
+            page.keyboard.press("p")
+            expect(page.locator("#overview")).to_contain_text("by key ops")
+            expect(page.locator("#audit tbody tr")).to_have_count(1)
+            page.keyboard.press("p")
+            expect(page.locator("#audit tbody tr")).to_have_count(2)
+            expect(page.locator("#overview")).not_to_contain_text("by key ops")
 
     def test_a_page_of_another_site_changes_nothing(self):
         with Stage() as stage, Watched(stage) as page:

@@ -1,5 +1,6 @@
 //! One file per page: reads what it shows from the API, and draws it.
 
+pub(crate) mod audit;
 pub(crate) mod bucket;
 pub(crate) mod buckets;
 pub(crate) mod cancel_many;

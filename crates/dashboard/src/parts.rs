@@ -2,6 +2,7 @@
 
 pub(crate) mod action;
 pub(crate) mod attention;
+pub(crate) mod bar;
 pub(crate) mod card;
 pub(crate) mod curl;
 pub(crate) mod drawing;
@@ -12,6 +13,7 @@ pub(crate) mod listing;
 pub mod numbers;
 pub(crate) mod overview;
 pub(crate) mod payload;
+pub(crate) mod policy;
 pub(crate) mod replays;
 pub(crate) mod strips;
 pub(crate) mod table;

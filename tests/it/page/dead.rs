@@ -45,7 +45,7 @@ async fn a_replay_of_a_group_is_shown_until_it_is_stopped() {
     assert_eq!(started.headers["location"], "/buckets/b/dead?done=replaying");
     until("one is replayed", async || reader.text("/buckets/b/dead").await.contains("1 of 2")).await;
     let page = reader.text("/buckets/b/dead?done=replaying").await;
-    assert!(page.contains("The replay has begun") && page.contains("data-live=\"/live/buckets/b/dead\""), "{page}");
+    assert!(page.contains("The replay has started") && page.contains("data-live=\"/live/buckets/b/dead\""), "{page}");
     let stop = page.split("action=\"").find(|form| form.contains("/cancel\"")).and_then(|form| form.split('"').next());
     let stopped = reader.post(stop.expect("a button"), &token).await;
     assert_eq!(stopped.headers["location"], "/buckets/b/dead?done=stopped");

@@ -10,7 +10,10 @@ async fn what_happened_is_seen_without_script() {
     let intake = service.intake().await;
     let reader = Reader::of(&intake);
     let empty = reader.text("/buckets/b").await;
-    assert!(empty.contains("Nothing happened.") && empty.contains("id=\"history\""), "{empty}");
+    assert!(
+        empty.contains("No jobs, calls or refusals in this window.") && empty.contains("id=\"history\""),
+        "{empty}"
+    );
     // What came before the first look at a bucket isn't part of it.
     until("a job is in the history", async || {
         intake.client().submit("b", "{}").await.expect("an answer");
@@ -19,9 +22,9 @@ async fn what_happened_is_seen_without_script() {
     .await;
     for (window, slot) in [("5m", "5 s"), ("1h", "60 s"), ("24h", "15 min")] {
         let part = reader.text(&format!("/buckets/b/history?window={window}")).await;
-        assert!(part.starts_with("<section") && part.contains(&format!("As a table, by {slot}<")), "{part}");
+        assert!(part.starts_with("<section") && part.contains(&format!("As a table, by slots of {slot}<")), "{part}");
         assert_eq!(part.matches("<svg").count(), 7, "{part}");
-        assert!(part.contains("aria-label=\"In: accepted up to "), "{part}");
+        assert!(part.contains("aria-label=\"Submissions: accepted up to "), "{part}");
         assert!(part.contains(&format!("?window={window}#history\" aria-current=\"page\"")), "{part}");
     }
     let other = reader.text("/buckets/b?window=%3Cscript%3E").await;

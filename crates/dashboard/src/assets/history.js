@@ -16,6 +16,9 @@ export function strips() {
     if (svg) point(section, Math.floor(((event.clientX - svg.getBoundingClientRect().left) / svg.clientWidth) * slots(section)));
   });
   section.addEventListener("pointerleave", () => point(section, null));
+  section.addEventListener("focusin", (event) => {
+    if (event.target.matches(".moment")) point(section, Number(event.target.value));
+  });
   section.addEventListener("input", (event) => point(section, Number(event.target.value)));
   let due = Date.now() + interval(section);
   document.addEventListener("frame", async () => {
@@ -57,10 +60,13 @@ function point(section, at) {
   }
 }
 
+// In one line; the first strip has the time for all of them.
 function readout(strip, row, headings) {
-  if (!row) return "nothing happened";
+  if (!row) return "no activity";
   const [first, last] = strip.dataset.columns.split(" ").map(Number);
   const cells = [...row.cells].slice(first, last + 1);
-  const said = cells.map((cell, at) => `${headings[first + at].textContent} ${cell.textContent}`);
-  return `${row.cells[0].textContent}: ${said.join(", ")}`;
+  const names = cells.map((cell, at) => headings[first + at].textContent.replace(/^.* (?=p\d)/, ""));
+  const values = cells.map((cell, at) => `${names[at]} ${cell.textContent}`);
+  const shown = values.length > 4 ? values.filter((value) => !value.endsWith(" 0")) : values;
+  return (strip.matches(":first-child") ? `${row.cells[0].textContent}: ` : "") + shown.join(", ");
 }

@@ -13,7 +13,7 @@ export function keys() {
     p: () => document.querySelector('[data-key="p"]')?.click(),
   };
   document.addEventListener("keydown", (event) => {
-    const field = event.target.closest("input, select, textarea");
+    const field = event.target.closest("input:not([type=range]), select, textarea");
     if (event.key === "Escape" && field) field.blur();
     if (field || dialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
     const action = actions[event.key];

@@ -5,9 +5,9 @@ const STALE_AFTER_MS = 5000;
 const WORDS = {
   connecting: "connecting",
   live: "live",
-  stale: "no news for 5 s",
-  gone: "the intake is gone",
-  hidden: "waiting for you",
+  stale: "no update for 5 s",
+  gone: "intake unreachable, retrying",
+  hidden: "paused while hidden",
 };
 
 export function live() {
@@ -20,7 +20,8 @@ export function live() {
   const say = (state) => {
     if (status.dataset.state === state) return;
     status.dataset.state = state;
-    status.querySelector(".word").textContent = WORDS[state];
+    const old = state === "stale" || state === "gone";
+    status.querySelector(".word").textContent = WORDS[state] + (old && status.title ? `: ${status.title}` : "");
     document.body.dataset.state = state;
   };
   const wait = () => {
@@ -34,8 +35,9 @@ export function live() {
       const { at, parts } = JSON.parse(event.data);
       say("live");
       wait();
-      status.title = at;
+      status.title = `numbers of ${new Date(at).toLocaleTimeString()}`;
       for (const [id, markup] of parts) replace(id, markup);
+      titled();
       document.dispatchEvent(new CustomEvent("frame"));
     });
     source.addEventListener("reload", () => location.reload());
@@ -58,6 +60,13 @@ export function live() {
     else open();
   });
   addEventListener("pagehide", close);
+}
+
+// A tab in the background shows that something is wrong, too.
+function titled() {
+  const problems = Number(document.getElementById("attention")?.dataset.problems);
+  const title = (problems ? `(${problems}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+  if (document.title !== title) document.title = title;
 }
 
 function replace(id, markup) {

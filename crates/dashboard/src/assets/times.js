@@ -7,7 +7,7 @@ export function times() {
   const button = document.querySelector("[data-zone]");
   button.hidden = false;
   const show = () => {
-    button.textContent = utc ? "times in local time" : "times in UTC";
+    button.textContent = utc ? "show local times" : "show times in UTC";
     all();
   };
   button.addEventListener("click", () => {

@@ -1,7 +1,5 @@
 //! `/buckets/{b}`: one bucket, its numbers, its pace, and what can be done.
 
-use std::future::ready;
-
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::{HeaderMap, Method};
@@ -9,11 +7,11 @@ use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
 use crate::live::{self, Part};
-use crate::model::List;
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Frame};
 use crate::model::holders::Holders;
 use crate::model::job::Purged;
+use crate::pages::audit::{self, LiveTrail};
 use crate::pages::done::{Done, after};
 use crate::pages::history::{self, Window};
 use crate::pages::{change, playground};
@@ -24,6 +22,8 @@ use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
+/// The id of that part.
+const AUDIT_LOG: &str = "audit";
 /// That hold the most room.
 const MOST_CALLERS: usize = 10;
 
@@ -37,18 +37,18 @@ pub(crate) async fn show(
 ) -> Response {
     match page.bucket(&visitor, &name).await {
         Ok(bucket) => {
-            let trail = page.api().get(&visitor, &format!("/v1/buckets/{}/audit", escaped(&name))).await;
+            // What the bucket is doing matters more than that its trail can't be read.
+            let trail = audit::read(&page, &visitor, &name).await.ok();
             let path = format!("/v1/buckets/{}/holders?limit={MOST_CALLERS}", escaped(&name));
             let found = page.api().get::<Holders>(&visitor, &path).await;
             let around = Around {
                 history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
-                // What the bucket is doing matters more than that its trail can't be read.
-                trail: trail.map_or_else(|_| html! {}, |list: List<AuditEntry>| trail::of(&list.items)),
                 callers: found.map_or_else(|_| html! {}, |found| holders::of(&bucket, &found)),
                 address: teach::address(&headers),
             };
-            let body = body(&visitor, &bucket, &around, &done);
+            let parts = parts(&visitor, &bucket, trail.as_deref());
+            let body = body(&visitor, &bucket, &parts, &around, &done);
             let live = format!("/live/buckets/{}", escaped(&bucket.name));
             layout::show(&visitor, &Page { title: &bucket.name, section: "/", live: Some(&live), body })
         }
@@ -60,56 +60,80 @@ pub(crate) async fn show(
 struct Around {
     history: Markup,
     panel: Markup,
-    trail: Markup,
     callers: Markup,
     address: String,
 }
 
-fn body(visitor: &Visitor, bucket: &Bucket, around: &Around, done: &Done) -> Markup {
+fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, done: &Done) -> Markup {
     html! {
         (drawing::shapes())
-        h1 { (bucket.name) }
-        (listing::tabs(&bucket.name, ""))
+        (listing::heading(&bucket.name, &html! { (bucket.name) }, ""))
         (done.show())
-        @for (id, part) in parts(visitor, bucket) {
-            (part)
-            // What needs a person comes first.
-            @if id == "attention" { (around.panel) }
-            @if id == "overview" { (around.history) }
+        @for (id, part) in parts {
+            @match id.as_str() {
+                // What needs a person comes first.
+                "attention" => { (part) (around.panel) }
+                "overview" => { (part) (first_job(visitor, bucket, &around.address)) (around.history) }
+                "details" => div.columns { (part) (around.callers) (audit_log(parts)) },
+                _ => {}
+            }
         }
-        @if bucket.totals.accepted == 0 {
-            section.teach { h2 { "Submit a first job" } (teach::submit(visitor, &around.address, &bucket.name)) }
-        }
-        (around.callers)
         @if visitor.may("operate") {
             (change::form(bucket))
-            section {
-                h2 { "Empty it" }
+            section.card.row {
+                div {
+                    h2 { "Purge" }
+                    p.faint { "Cancels all waiting and parked jobs, for good. Jobs in flight go on." }
+                }
                 (action::confirmed(
                     visitor,
                     &format!("/buckets/{}/purge", bucket.name),
                     "Purge…",
-                    "Cancels all waiting and parked jobs, for good. Jobs in flight go on.",
+                    "This can't be undone.",
                     &bucket.name,
                 ))
             }
         }
-        (around.trail)
+    }
+}
+
+/// How to submit one, while there was none.
+fn first_job(visitor: &Visitor, bucket: &Bucket, address: &str) -> Markup {
+    html! {
+        @if bucket.totals.accepted == 0 {
+            section.card { h2 { "Submit a first job" } (teach::submit(visitor, address, &bucket.name)) }
+        }
     }
 }
 
 /// What changes with each frame.
-fn parts(visitor: &Visitor, bucket: &Bucket) -> Vec<Part> {
-    vec![
+fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) -> Vec<Part> {
+    let paused_by = trail.and_then(|trail| audit::paused_by(bucket, trail));
+    let mut parts = vec![
         ("attention".to_owned(), attention::list(attention::of_bucket(&bucket.row()))),
-        ("overview".to_owned(), overview::now(visitor, bucket)),
+        ("overview".to_owned(), overview::now(visitor, bucket, paused_by)),
         ("details".to_owned(), overview::details(bucket)),
-    ]
+    ];
+    parts.extend(trail.map(|trail| (AUDIT_LOG.to_owned(), trail::of(trail))));
+    parts
+}
+
+/// Beside the details, not below them.
+fn audit_log(parts: &[Part]) -> Markup {
+    html! { @for (_, part) in parts.iter().filter(|(id, _)| id == AUDIT_LOG) { (part) } }
 }
 
 pub(crate) async fn live(State(page): State<Dashboard>, visitor: Visitor, Path(name): Path<String>) -> Response {
-    let viewer = visitor.clone();
-    let draw = move |frame: &Frame| ready(frame.states.first().map(|bucket| parts(&viewer, bucket)));
+    let (dashboard, viewer, trail) = (page.clone(), visitor.clone(), LiveTrail::default());
+    let draw = move |frame: &Frame| {
+        let (dashboard, viewer, trail) = (dashboard.clone(), viewer.clone(), trail.clone());
+        let bucket = frame.states.first().cloned();
+        async move {
+            let bucket = bucket?;
+            let trail = trail.read(&dashboard, &viewer, &bucket).await;
+            Some(parts(&viewer, &bucket, trail.as_deref()))
+        }
+    };
     match live::events(&page, &visitor, &[name], draw).await {
         Ok(events) => events,
         Err(failure) => layout::failed(Some(&visitor), &failure),

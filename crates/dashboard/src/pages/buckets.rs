@@ -75,13 +75,16 @@ fn first_job(visitor: &Visitor, headers: &HeaderMap, listed: &Listed) -> Markup 
     let first = listed.states.first().filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0));
     html! {
         @if let Some(bucket) = first {
-            section.teach {
+            section.card {
                 h2 { "Submit a first job" }
                 (teach::submit(visitor, &teach::address(headers), &bucket.name))
             }
         }
     }
 }
+
+const FIRST_BUCKET: &str =
+    "[buckets.orders]\nupstream = \"https://api.example.com/orders\"\nleak = { rate = \"10/s\" }";
 
 /// What the page shows of all buckets, and where it gets its frames from.
 struct Shown {
@@ -97,7 +100,7 @@ async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &Tab
     let names: Vec<&str> = selection.rows.iter().map(|row| row.name.as_str()).collect();
     let sparklines = sparklines(page, visitor, &names).await;
     let buckets = html! {
-        (summary(&listed.summary()))
+        (summary(&listed.summary(), &listed.rows()))
         (table::of(query, &selection, &sparklines))
     };
     Shown { buckets, live: live::path(&names, listed.count()) }
@@ -106,8 +109,12 @@ async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &Tab
 fn cards(listed: &Listed) -> Markup {
     html! {
         @if listed.count() == 0 {
-            section.state { p { "No bucket is configured, or your key is for none." } }
+            section.state {
+                p { "No bucket is configured, or your key may see none. A bucket is a section of the configuration:" }
+                (teach::command(FIRST_BUCKET))
+            }
         } @else {
+            @if listed.count() > 1 { (summary(&listed.summary(), &listed.rows())) }
             @if listed.count() > 3 { (search()) }
             div.cards {
                 @for bucket in &listed.states { (card::of(bucket)) }
@@ -141,9 +148,9 @@ fn search() -> Markup {
 fn legend() -> Markup {
     html! {
         p.legend {
-            span { span.swatch.parked {} "parked: due later" }
-            span { span.swatch.waiting {} "waiting: for a token" }
-            span { span.swatch.in-flight {} "in flight: being called" }
+            span { span.swatch.parked {} "parked until due: delayed, or to be retried" }
+            span { span.swatch.waiting {} "waiting for a rate token" }
+            span { span.swatch.in-flight {} "in flight: being delivered" }
         }
     }
 }

@@ -30,8 +30,7 @@ pub(crate) fn form(visitor: &Visitor, name: &str, path: &str, state: &str) -> Ma
         label { "caller" input name="caller" placeholder="of any caller" autocomplete="off" spellcheck="false"; }
         label { "older than" input name="older_than" placeholder="of any age, or such as 10m" autocomplete="off"; }
     };
-    let form = action::confirmed_with(visitor, &format!("{path}/cancel"), "Cancel all that match…", name, &fields);
-    html! { section { h2 { "Cancel many" } (form) } }
+    action::confirmed_with(visitor, &format!("{path}/cancel"), "Cancel all that match…", name, &fields)
 }
 
 pub(crate) async fn cancel(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {

@@ -42,24 +42,26 @@ const SETTINGS: [Setting; 7] = [
 /// On the bucket's page.
 pub(crate) fn form(bucket: &Bucket) -> Markup {
     html! {
-        section {
-            h2 { "Change limits and pace" }
+        section.card {
+            h2 { "Settings" }
+            p.faint { "Fill in what to change; nothing changes before you have seen a preview." }
             form.settings method="get" action={ "/buckets/" (bucket.name) "/change" } {
                 @for setting in &SETTINGS {
                     label {
-                        span { code { (setting.name) } " " span.faint { (setting.meaning) } }
+                        code { (setting.name) } " "
+                        span.faint { (setting.meaning) }
                         input name=(setting.name) placeholder=(placeholder(bucket, setting)) autocomplete="off"
                             spellcheck="false";
                     }
                 }
-                button type="submit" { "Preview" }
+                button.primary type="submit" { "Preview" }
             }
         }
     }
 }
 
 fn placeholder(bucket: &Bucket, setting: &Setting) -> String {
-    now(bucket, setting.name).unwrap_or_else(|| format!("as configured, such as {}", setting.example))
+    now(bucket, setting.name).unwrap_or_else(|| format!("as configured; such as {}", setting.example))
 }
 
 /// The value in force, where the API shows it.
@@ -105,13 +107,12 @@ fn known(wanted: &Wanted) -> Vec<(&'static str, String)> {
 fn previewed(visitor: &Visitor, bucket: &Bucket, wanted: &[(&'static str, String)]) -> Markup {
     let path = format!("/buckets/{}/change", bucket.name);
     html! {
-        h1 { "Change " (bucket.name) }
-        (listing::tabs(&bucket.name, "/change"))
+        (listing::heading(&bucket.name, &html! { "Change settings" }, "/change"))
         @if wanted.is_empty() {
             p { "Nothing was filled in, so nothing would change." }
         } @else {
             div.scroll { table {
-                (listing::head(&["setting", "now", "then"]))
+                (listing::head(&["setting", "now", "new"]))
                 tbody { @for (name, value) in wanted {
                     tr {
                         th scope="row" { code { (name) } }
@@ -126,7 +127,7 @@ fn previewed(visitor: &Visitor, bucket: &Bucket, wanted: &[(&'static str, String
                     (action::token(visitor))
                     @for (name, value) in wanted { input type="hidden" name=(name) value=(value); }
                     button.primary type="submit" { "Apply" }
-                    a.button href={ "/buckets/" (bucket.name) } { "Leave it" }
+                    a.button href={ "/buckets/" (bucket.name) } { "Cancel" }
                 }
             }
         }
@@ -154,12 +155,9 @@ fn changed(bucket: &Bucket) -> Vec<&'static str> {
 /// What follows from it.
 fn notes(bucket: &Bucket, wanted: &[(&'static str, String)]) -> Vec<String> {
     let capacity = wanted.iter().find(|(name, _)| *name == "capacity").and_then(|(_, value)| value.parse::<u64>().ok());
-    let mut notes = vec!["It holds at once, on all replicas, also for jobs that are queued already.".to_owned()];
+    let mut notes = vec!["Applies at once, on all replicas, also to jobs that are queued already.".to_owned()];
     notes.extend(capacity.filter(|capacity| *capacity < bucket.level).map(|capacity| {
-        format!(
-            "The level is {}: nothing is lost, and new jobs are refused until it is below {capacity}.",
-            bucket.level
-        )
+        format!("The level is {}: no job is lost, and new ones are refused until it is below {capacity}.", bucket.level)
     }));
     notes
 }

@@ -31,8 +31,7 @@ pub(crate) async fn show(
             let replays = replays::read(&page, &visitor, &name).await.unwrap_or_default();
             let live = replays.iter().any(Replay::is_running).then(|| format!("/live{path}"));
             let body = html! {
-                h1 { "Dead letters of " (name) }
-                (listing::tabs(&name, "/dead"))
+                (listing::heading(&name, &html! { "Dead letters" }, "/dead"))
                 (done.show())
                 (parts::replays::of(&visitor, &path, &replays))
                 (list(&visitor, &path, &wanted, &letters))
@@ -49,24 +48,30 @@ fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, letters: &List<DeadLe
         return html! {
             section.state {
                 @if wanted.is_filtered() { p { "No dead letter matches. " a href=(path) { "Show all" } } }
-                @else { p { "No job has died: nothing to decide here." } }
+                @else {
+                    p { "No dead letters." }
+                    p.faint {
+                        "A job becomes one when the upstream refuses it for good, or its attempts are used up. "
+                        "Here it can then be looked at, edited, replayed, exported or deleted."
+                    }
+                }
             }
         };
     }
-    let shown = numbers::counted(letters.items.len() as u64, "letter", "letters");
+    let shown = numbers::counted(letters.items.len() as u64, "dead letter", "dead letters");
     let next = letters.next.as_deref().map(|cursor| wanted.page(Some(cursor)));
     html! {
         @if wanted.is_filtered() { p { "Filtered. " a href=(path) { "Show all" } } }
         (dead_groups::of_page(visitor, path, letters))
+        div.toolbar {
+            @if visitor.may("operate") { (replay_form(visitor, path, wanted)) }
+            a.button href={ (path) "/export" (wanted.page(None)) } download { "Export as NDJSON" }
+        }
         div.scroll tabindex="0" role="region" aria-label="Dead letters" { table {
             (listing::head(&["id", "died", "status", "reason", "#attempts", "caller"]))
             tbody { @for letter in &letters.items { (row(path, letter)) } }
         } }
         (listing::next(path, next.as_deref().unwrap_or_default(), &shown))
-        div.actions {
-            a.button href={ (path) "/export" (wanted.page(None)) } download { "Export as NDJSON" }
-            @if visitor.may("operate") { (replay_form(visitor, path, wanted)) }
-        }
     }
 }
 
@@ -75,11 +80,11 @@ fn replay_form(visitor: &Visitor, path: &str, wanted: &DeadQuery) -> Markup {
         form.inline method="post" action={ (path) "/replay" } {
             (action::token(visitor))
             (wanted.fields())
+            button type="submit" { @if wanted.is_filtered() { "Replay all that match" } @else { "Replay all" } }
             label {
                 "at "
-                input.short name="rate" placeholder="its rate" autocomplete="off" aria-label="rate, such as 10/s";
+                input.short name="rate" placeholder="full rate" autocomplete="off" aria-label="rate, such as 10/s";
             }
-            button type="submit" { @if wanted.is_filtered() { "Replay all that match" } @else { "Replay all" } }
         }
     }
 }

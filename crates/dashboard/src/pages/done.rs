@@ -23,11 +23,11 @@ impl Done {
         let text = match self.done.as_deref() {
             Some("paused") => "Paused. Nothing is called until it is resumed.".to_owned(),
             Some("resumed") => "Resumed.".to_owned(),
-            Some("changed") => "Changed. It holds at once, also for queued jobs.".to_owned(),
+            Some("changed") => "Changed. It applies at once, also to queued jobs.".to_owned(),
             Some("purged") => format!("Cancelled {count} jobs. Those in flight go on."),
             Some("cancelled") => "Cancelled.".to_owned(),
             Some("replayed") => format!("Replayed {count}: each is a new job now."),
-            Some("replaying") => "The replay has begun. It goes on when you leave this page.".to_owned(),
+            Some("replaying") => "The replay has started. It goes on when you leave this page.".to_owned(),
             Some("stopped") => "The replay has stopped. What it hasn't replayed stays.".to_owned(),
             Some("deleted") => format!("Deleted {count}."),
             _ => return html! {},

@@ -39,7 +39,7 @@ pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter:
                     }
                     // A form writes line breaks in its own way.
                     @if body.contains("\r\n") { input type="hidden" name="crlf" value="yes"; }
-                    p.faint { "It becomes a new job; method, path and headers stay as they were. This letter goes." }
+                    p.faint { "It becomes a new job with the same method, path and headers; this one is removed." }
                     button type="submit" { "Replay with this payload" }
                 }
             }

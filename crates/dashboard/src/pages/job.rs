@@ -36,12 +36,15 @@ pub(crate) async fn show(
 fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
     let can_be_cancelled = matches!(job.state.as_str(), "waiting" | "parked");
     html! {
-        h1 { "Job " code { (job.id) } }
-        (listing::tabs(name, "/jobs"))
+        (listing::heading(name, &html! { "Job " code { (job.id) } }, "/jobs"))
         (done.show())
+        section.card {
+        h2 { "Timeline" }
         ol.timeline {
             li { strong { "accepted" } " " (when::ago(&job.accepted_at)) }
-            @if job.attempts > 0 { li { strong { (numbers::attempts(job.attempts)) } (not_kept(job)) } }
+            @if job.attempts > 0 && !all_failed(job) {
+                li { strong { (numbers::attempts(job.attempts)) } (not_kept(job)) }
+            }
             @for attempt in &job.failed_attempts { (failed(page.redaction(), attempt)) }
             @if let Some(due) = &job.due_at { li { strong { "due" } " " (when::ago(due)) } }
             @if let Some(consumer) = &job.consumer { li { strong { "in flight" } " at " code { (consumer) } } }
@@ -60,12 +63,18 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done)
         @if job.state == "dead" {
             p { a.button href={ "/buckets/" (name) "/dead/" (job.id) } { "Show the dead letter" } }
         }
+        }
         @if can_be_cancelled && visitor.may("operate") {
             @let path = format!("/buckets/{name}/jobs/{}/cancel", job.id);
             div.actions { (action::button(visitor, &path, "Cancel the job")) }
         }
         @if let Some(outcome) = &job.outcome { (answer(page, visitor, outcome)) }
     }
+}
+
+/// Each attempt has its own line.
+fn all_failed(job: &Job) -> bool {
+    usize::try_from(job.attempts).is_ok_and(|attempts| attempts == job.failed_attempts.len())
 }
 
 /// Of failed attempts the latest are kept.
@@ -85,7 +94,7 @@ fn failed(redaction: &Redaction, attempt: &FailedAttempt) -> Markup {
             }
             @if attempt.body.is_some() {
                 details {
-                    summary { "Its answer" }
+                    summary { "Response" }
                     (payload::of(redaction, &Payload {
                         text: attempt.body.as_deref(),
                         is_base64: attempt.base64,
@@ -109,8 +118,8 @@ fn mood(result: &str) -> &'static str {
 /// The upstream's last answer.
 pub(crate) fn answer(page: &Dashboard, visitor: &Visitor, outcome: &Outcome) -> Markup {
     html! {
-        section {
-            h2 { "The upstream's answer" }
+        section.card {
+            h2 { "Upstream response" }
             p {
                 @match outcome.status { Some(status) => { "status " strong { (status) } }, None => "no answer came" }
                 ", after " (numbers::attempts(outcome.attempts))

@@ -65,13 +65,17 @@ pub(crate) async fn show(
             let teach = teach::submit(&visitor, &teach::address(&headers), &name);
             let state = wanted.state.as_deref().unwrap_or_default();
             let body = html! {
-                h1 { "Jobs of " (name) }
-                (listing::tabs(&name, "/jobs"))
+                (listing::heading(&name, &html! { "Jobs" }, "/jobs"))
                 (done.show())
                 (find_forms(&visitor, &path))
                 @if key.is_some() { section.state { p { "No job has this idempotency key." } } }
-                @else { (list(&path, state, &jobs, &teach)) }
-                @if visitor.may("operate") { (cancel_many::form(&visitor, &name, &path, state)) }
+                @else {
+                    div.toolbar {
+                        (states(&path, state))
+                        @if visitor.may("operate") { (cancel_many::form(&visitor, &name, &path, state)) }
+                    }
+                    (list(&path, state, &jobs, &teach))
+                }
             };
             layout::show(&visitor, &Page { title: &format!("Jobs of {name}"), section: "/", live: None, body })
         }
@@ -79,9 +83,7 @@ pub(crate) async fn show(
     }
 }
 
-fn list(path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
-    let shown = numbers::counted(jobs.items.len() as u64, "job", "jobs");
-    let next = jobs.next.as_deref().map(|next| listing::query(&[("state", Some(state)), ("cursor", Some(next))]));
+fn states(path: &str, state: &str) -> Markup {
     html! {
         nav.chips aria-label="State" {
             @for (value, label) in STATES {
@@ -89,10 +91,17 @@ fn list(path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
                 a href={ (path) (query) } aria-current=[(value == state).then_some("page")] { (label) }
             }
         }
+    }
+}
+
+fn list(path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
+    let shown = numbers::counted(jobs.items.len() as u64, "job", "jobs");
+    let next = jobs.next.as_deref().map(|next| listing::query(&[("state", Some(state)), ("cursor", Some(next))]));
+    html! {
         @if jobs.items.is_empty() {
             section.state {
                 @let label = STATES.iter().find(|(value, _)| *value == state).map_or("there", |(_, label)| label);
-                p { "No job is " (label) "." }
+                p { "No job is " (label) @if state.is_empty() { " now" } ". Submit one:" }
                 (teach)
             }
         } @else {
@@ -110,7 +119,7 @@ fn row(path: &str, job: &Job) -> Markup {
     html! {
         tr {
             th scope="row" { a href={ (path) "/" (job.id) } { code { (job.id) } } }
-            td { (label(&job.state)) }
+            td { (mark(&job.state)) (label(&job.state)) }
             td { (when::ago(&job.accepted_at)) }
             td { @if let Some(due) = &job.due_at { (when::ago(due)) } }
             td.number { (job.attempts) }
@@ -121,6 +130,17 @@ fn row(path: &str, job: &Job) -> Markup {
             }
         }
     }
+}
+
+/// The look of a layer of the bucket, or a shape.
+fn mark(state: &str) -> Markup {
+    let (shape, mood) = match state {
+        "waiting" | "parked" | "in_flight" => return html! { span.swatch.(state.replace('_', "-")) {} },
+        "delivered" => ("●", "good"),
+        "dead" => ("■", "bad"),
+        _ => ("◆", "look"),
+    };
+    html! { span.mood data-mood=(mood) { span.shape aria-hidden="true" { (shape) } " " } }
 }
 
 pub(crate) fn label(state: &str) -> String {
@@ -140,8 +160,8 @@ fn find_forms(visitor: &Visitor, path: &str) -> Markup {
                 label for="key" { "Idempotency key" }
                 input #key name="key" type="search" placeholder="order-17" autocomplete="off" spellcheck="false";
                 @if visitor.may("operate") {
-                    label for="key-caller" { "of" }
-                    input.short #key-caller name="caller" placeholder="yours" autocomplete="off" spellcheck="false";
+                    label for="key-caller" { "of caller" }
+                    input.short #key-caller name="caller" placeholder="you" autocomplete="off" spellcheck="false";
                 }
                 button type="submit" { "Find" }
             }

@@ -53,8 +53,7 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
         truncated: false,
     };
     html! {
-        h1 { "Dead letter " code { (letter.id) } }
-        (listing::tabs(name, "/dead"))
+        (listing::heading(name, &html! { "Dead letter " code { (letter.id) } }, "/dead"))
         p.note data-mood="bad" {
             strong { "Died " } (when::ago(&letter.died_at)) ": "
             (letter.outcome.reason.as_deref().unwrap_or("no reason"))
@@ -67,18 +66,18 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
                 (action::confirmed(visitor, &format!("{path}/delete"), "Delete…", what, "delete"))
             }
         }
-        dl.numbers {
+        dl.numbers.card {
             (card::number("accepted", &when::ago(&letter.accepted_at)))
             (card::number("caller", &html! { (letter.caller.as_deref().unwrap_or("none")) }))
             @if let Some(died) = &letter.replay_of { (card::number("edited from", &html! { code { (died) } })) }
         }
-        section {
+        section.card {
             h2 { "Payload" }
             @if visitor.may("inspect") {
                 (payload::of(page.redaction(), &payload))
                 (request(letter))
                 @if let Some(command) = curl::of(page.redaction(), name, letter, address) {
-                    h3 { "As a new job" }
+                    h3 { "Submit it as a new job" }
                     (teach::command(&command))
                 }
             } @else { (payload::hidden()) }

@@ -34,16 +34,17 @@ pub(crate) async fn panel(page: &Dashboard, visitor: &Visitor, bucket: Option<&B
     let upstream = page.api().get::<Upstream>(visitor, "/v1/dev/upstream").await;
     let mode = upstream.map_or_else(|_| String::new(), |upstream| upstream.mode);
     html! {
-        section.playground aria-label="Try it" {
+        section.playground.card aria-labelledby="playground" {
+            h2 #playground { "Playground" }
             form.inline method="post" action={ "/buckets/" (bucket.name) "/send" } data-stay {
                 (action::token(visitor))
-                span { "Into " strong { (bucket.name) } ":" }
+                span.what { "Submit to " strong { (bucket.name) } }
                 @for (count, label) in COUNTS { button type="submit" name="count" value=(count) { (label) } }
             }
             @if visitor.may("operate") {
                 form.inline method="post" action="/upstream" data-stay data-choice {
                     (action::token(visitor))
-                    span { "The upstream is" }
+                    span.what { "Upstream" }
                     @for one in MODES {
                         @let pressed = if one == mode { "true" } else { "false" };
                         button type="submit" name="mode" value=(one) aria-pressed=(pressed) { (one) }

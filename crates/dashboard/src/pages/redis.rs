@@ -10,7 +10,7 @@ use crate::model::List;
 use crate::model::bucket::ListedBucket;
 use crate::model::redis::{Examination, Redis, Server};
 use crate::parts::layout::{self, Page};
-use crate::parts::{attention, card, listing, numbers};
+use crate::parts::{attention, bar, card, listing, numbers};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -46,12 +46,12 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
     Ok(html! {
         h1 { "Redis" }
         (attention::list(attention::of_redis(&redis)))
-        dl.numbers {
-            (card::number("durability", &durability(&redis)))
-            (card::number("buckets may take", &html! { (numbers::bytes(redis.worst_case_bytes)) }))
+        dl.tiles.card {
+            (card::tile("durability", &redis.durability, &durability(&redis)))
+            (card::tile("worst case", &numbers::bytes(redis.worst_case_bytes), "all buckets full"))
         }
         @for server in &redis.servers { (one(server, redis.worst_case_bytes)) }
-        section {
+        section.card {
             h2 { "Doctor" }
             p.faint { "Checks that every job of a bucket is where it belongs. It reads all of them, a few at a time." }
             form.inline method="get" action="/redis" {
@@ -61,43 +61,48 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
                         @for name in &names { option selected[Some(name.as_str()) == bucket] { (name) } }
                     }
                 }
-                button type="submit" { "Examine" }
+                button type="submit" { "Check" }
             }
             @if let Some((bucket, examined)) = &examined { (findings(bucket, examined)) }
         }
     })
 }
 
-fn durability(redis: &Redis) -> Markup {
-    html! {
-        strong { (redis.durability) }
-        @if redis.durability != redis.durability_configured { ", configured: " (redis.durability_configured) }
+fn durability(redis: &Redis) -> String {
+    if redis.durability == redis.durability_configured {
+        return "as configured".to_owned();
     }
+    format!("configured: {}", redis.durability_configured)
 }
 
 fn one(server: &Server, worst_case: u64) -> Markup {
-    let max_memory = match server.max_memory {
-        0 => "not set".to_owned(),
-        bytes => numbers::bytes(bytes),
+    let limit = match server.max_memory {
+        0 => "maxmemory not set".to_owned(),
+        bytes => format!("of maxmemory {}", numbers::bytes(bytes)),
     };
-    let most = server.max_memory.max(worst_case).max(server.used_memory);
+    let used = numbers::bytes(server.used_memory);
+    let (log, sync) = if server.append_only {
+        ("on", server.append_fsync.as_deref().map_or_else(String::new, |sync| format!("appendfsync {sync}")))
+    } else {
+        ("off", "appendonly no".to_owned())
+    };
+    let (most, most_is) = if server.max_memory > 0 {
+        (server.max_memory, "maxmemory")
+    } else {
+        (worst_case.max(server.used_memory), "the most that all buckets take")
+    };
     html! {
         section.card {
             header { h2 { (server.product) } code { (server.address) } }
-            p {
-                meter aria-label="memory in use" min="0" max=(most) value=(server.used_memory) {
-                    (numbers::bytes(server.used_memory))
-                }
+            dl.tiles {
+                (card::tile("memory", &used, &limit))
+                (card::tile("peak memory", &numbers::bytes(server.peak_memory), "since it started"))
+                (card::tile("eviction", &server.eviction, "maxmemory-policy"))
+                (card::tile("append-only file", log, &sync))
+                (card::tile("replicas", &numbers::count(server.replicas), "connected"))
             }
-            dl.numbers {
-                (card::number("memory", &html! { strong { (numbers::bytes(server.used_memory)) } }))
-                (card::number("at the most", &html! { (numbers::bytes(server.peak_memory)) }))
-                (card::text("maxmemory", &max_memory))
-                (card::number("eviction", &html! { (server.eviction) }))
-                (card::number("append-only file", &html! { @if server.append_only { "on" } @else { "off" } }))
-                (card::number("flushed", &html! { (server.append_fsync.as_deref().unwrap_or("not visible")) }))
-                (card::number("replicas", &html! { (numbers::count(server.replicas)) }))
-            }
+            (bar::drawn(&format!("memory in use: {used}"), &[("in-flight", server.used_memory)], most))
+            p.faint { (used) " of " (numbers::bytes(most)) ", " (most_is) }
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::services::{Rules, Service};
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, listing, numbers, teach};
+use crate::parts::{action, listing, numbers, policy, teach};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -80,39 +80,17 @@ fn one(visitor: &Visitor, service: &Service, policies: &[Value], tried: Option<&
     }
 }
 
-fn policy_row(service: &Service, policy: &Value) -> Markup {
-    let id = policy["id"].as_str().unwrap_or_default();
+fn policy_row(service: &Service, rule: &Value) -> Markup {
+    let id = rule["id"].as_str().unwrap_or_default();
     let verdicts = service.verdicts.get(id);
     let number = |of: fn(&crate::model::services::Verdicts) -> u64| numbers::count(verdicts.map_or(0, of));
-    let keys =
-        policy["key"].as_array().map(|keys| keys.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
     html! {
         tr {
-            th scope="row" { (id) }
-            td { (keys.filter(|keys| !keys.is_empty()).unwrap_or_else(|| "one for all".to_owned())) }
-            td { @for tier in policy["tiers"].as_array().into_iter().flatten() { span.tier { (described(tier)) } } }
+            (policy::cells(rule))
             td.number { (number(|of| of.allowed + of.unchecked)) }
             td.number { (number(|of| of.refused + of.shadow_refused)) }
         }
     }
-}
-
-/// `bucket 10/s, burst 20`; whatever else it has, by name.
-fn described(tier: &Value) -> String {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut shown = text(&tier["kind"]);
-    match (&tier["rate"], &tier["limit"], &tier["period"]) {
-        (Value::Null, Value::Null, period) => shown += &format!(" {}", text(period)),
-        (Value::Null, limit, Value::Null) => shown += &format!(" {}", text(limit)),
-        (Value::Null, limit, period) => shown += &format!(" {} per {}", text(limit), text(period)),
-        (rate, _, _) => shown += &format!(" {}", text(rate)),
-    }
-    for (name, value) in tier.as_object().into_iter().flatten() {
-        if !matches!(name.as_str(), "kind" | "rate" | "limit" | "period") && !value.is_null() {
-            shown += &format!(", {name} {}", text(value));
-        }
-    }
-    shown
 }
 
 fn try_form(visitor: &Visitor, service: &str) -> Markup {

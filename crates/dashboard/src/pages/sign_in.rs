@@ -51,9 +51,9 @@ fn asked(next: &Next, failure: Option<&Failure>) -> Response {
 
 fn body(next: &Next, failure: Option<&Failure>) -> Markup {
     html! {
-        section.sign-in {
+        section.sign-in.card {
             h1 { "Sign in" }
-            p { "With a key of " code { "[[keys]]" } ". What it may do here is what it may do in the API." }
+            p.faint { "With an API key. What it may do here is what it may do in the API." }
             @if let Some(Failure { title, detail, .. }) = failure {
                 p.note data-mood="bad" role="alert" { strong { (title) } ". " (detail) }
             }

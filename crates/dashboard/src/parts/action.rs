@@ -56,10 +56,10 @@ pub(crate) fn confirmed_with(visitor: &Visitor, path: &str, label: &str, word: &
                 (token(visitor))
                 (fields)
                 label {
-                    "Type " strong { (word) } " to confirm"
+                    span { "Type " strong { (word) } " to confirm" }
                     input name="confirm" required autocomplete="off" spellcheck="false" pattern=(word);
                 }
-                button.danger type="submit" { (label) }
+                button.danger type="submit" { (label.trim_end_matches('…')) }
             }
         }
     }

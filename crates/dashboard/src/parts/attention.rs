@@ -32,38 +32,44 @@ impl Notice {
     }
 }
 
+/// For want of room: a bucket that leaks isn't full at each moment.
+pub(crate) fn refuses(bucket: &Row) -> bool {
+    bucket.refused_per_s > 0.0 && numbers::percent(bucket.level, bucket.capacity) >= NEARLY_FULL_PERCENT
+}
+
 #[must_use]
 pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut add = |mood, what: &str, what_to_do: &str| notices.push(Notice::of(bucket, mood, what, what_to_do));
     let full = numbers::percent(bucket.level, bucket.capacity);
     if bucket.reason == "dead_full" {
-        add("bad", "its dead letters are full, so it stopped calling", "replay or delete dead letters");
+        add("bad", "stopped, because its dead letters are full", "replay or delete dead letters");
     }
     if bucket.reason == "outbox_full" {
-        let what_to_do = "see whether the buckets of its on_outcome are full, and their upstreams answer";
-        add("bad", "its outbox is full, so it stopped calling", what_to_do);
+        let what_to_do = "check that the buckets of its on_outcome have room, and that their upstreams answer";
+        add("bad", "stopped, because its outbox is full", what_to_do);
     }
     if bucket.replicas == 0 && bucket.level > 0 {
         let waiting = numbers::counted(bucket.level, "job waits", "jobs wait");
         add("bad", &format!("no processor serves it, and {waiting}"), "start one: dripfeed -c FILE processor");
     }
     if bucket.paused && bucket.level > 0 {
-        add("look", "it is paused and fills", "resume it when the upstream is ready");
+        let waiting = numbers::counted(bucket.level, "job waits", "jobs wait");
+        add("look", &format!("paused, and {waiting}"), "resume it when the upstream is ready");
     }
     if bucket.held_for_ms.is_some_and(|ms| ms > LONG_HOLD_MS) {
         let left = numbers::time(bucket.held_for_ms.unwrap_or(0));
-        add("look", &format!("the upstream throttles it for another {left}"), "ask the upstream, or lower leak.rate");
+        add("look", &format!("throttled by the upstream for another {left}"), "ask the upstream, or lower leak.rate");
     }
     if full >= NEARLY_FULL_PERCENT {
-        let refusing = bucket.refused_per_s > 0.0;
-        let what = if refusing { "is full and refuses jobs".to_owned() } else { format!("is {full} % full") };
+        let refusing = refuses(bucket);
+        let what = if refusing { "full, and refuses jobs with 429".to_owned() } else { format!("{full} % full") };
         let mood = if refusing { "bad" } else { "look" };
-        add(mood, &what, "raise its rate or its capacity, or have callers slow down");
+        add(mood, &what, "raise leak.rate or capacity, or slow its callers down");
     }
     if bucket.dead > 0 {
-        let letters = numbers::counted(bucket.dead, "dead letter waits", "dead letters wait");
-        let mut notice = Notice::of(bucket, "look", &format!("{letters} for a decision"), "replay or delete them");
+        let letters = numbers::counted(bucket.dead, "dead letter", "dead letters");
+        let mut notice = Notice::of(bucket, "look", &letters, "replay or delete them");
         notice.link = format!("/buckets/{}/dead", bucket.name);
         notices.push(notice);
     }
@@ -78,7 +84,7 @@ pub fn of_unavailable(name: &str) -> Notice {
         subject: name.to_owned(),
         link: format!("/buckets/{name}"),
         what: "its state can't be read".to_owned(),
-        what_to_do: "see whether Redis answers, and the log of the intake".to_owned(),
+        what_to_do: "check Redis, and the log of the intake".to_owned(),
     }
 }
 
@@ -107,26 +113,38 @@ pub fn sort(notices: &mut [Notice]) {
 /// The worst first; a sentence when nothing needs anybody.
 pub(crate) fn list(mut notices: Vec<Notice>) -> Markup {
     sort(&mut notices);
+    let problems = notices.iter().filter(|notice| notice.mood == "bad").count();
     let others = notices.len().saturating_sub(MOST_SHOWN);
+    let title = title(problems as u64, (notices.len() - problems) as u64);
     notices.truncate(MOST_SHOWN);
     html! {
-        section.attention #attention aria-label="What needs attention" {
+        section.attention #attention aria-label="What needs attention" data-problems=(problems) {
             @if notices.is_empty() {
-                p.fine { span aria-hidden="true" { "✓" } " All is well: nothing needs you." }
+                p.fine { span aria-hidden="true" { "✓" } " All clear: nothing needs attention." }
             } @else {
+                h2 { (title) }
                 ul {
-                    @for notice in &notices {
-                        li data-mood=(notice.mood) {
-                            span.shape aria-hidden="true" { @if notice.mood == "bad" { "■" } @else { "◆" } }
-                            div {
-                                a href=(notice.link) { (notice.subject) } ": " (notice.what) "."
-                                @if !notice.what_to_do.is_empty() { span.todo { " → " (notice.what_to_do) } }
-                            }
-                        }
-                    }
+                    @for notice in &notices { (one(notice)) }
                     @if others > 0 { li.faint { "and " (numbers::count(others as u64)) " more" } }
                 }
             }
+        }
+    }
+}
+
+/// `1 problem, 2 warnings`
+fn title(problems: u64, warnings: u64) -> String {
+    let counted = [(problems, "problem", "problems"), (warnings, "warning", "warnings")];
+    let counted = counted.into_iter().filter(|(number, ..)| *number > 0);
+    counted.map(|(number, one, many)| numbers::counted(number, one, many)).collect::<Vec<_>>().join(", ")
+}
+
+fn one(notice: &Notice) -> Markup {
+    html! {
+        li data-mood=(notice.mood) {
+            span.shape aria-hidden="true" { @if notice.mood == "bad" { "■" } @else { "◆" } }
+            span { a href=(notice.link) { (notice.subject) } ": " (notice.what) "." }
+            @if !notice.what_to_do.is_empty() { span.todo { "→ " (notice.what_to_do) } }
         }
     }
 }

@@ -13,11 +13,12 @@ pub(crate) fn id(name: &str) -> String {
 
 pub(crate) fn of(bucket: &Bucket) -> Markup {
     let row = bucket.row();
+    let state = State::of(&row);
     html! {
-        article.card id=(id(&bucket.name)) {
+        article.card id=(id(&bucket.name)) data-mood=(state.mood) {
             header {
                 h2 { a href={ "/buckets/" (bucket.name) } { (bucket.name) } }
-                (State::of(&row).badge())
+                (state.badge())
             }
             div.pair {
                 (drawing::bucket(&row))
@@ -28,10 +29,7 @@ pub(crate) fn of(bucket: &Bucket) -> Markup {
                     (swatch("in flight", row.in_flight))
                     (text("oldest", &or_dash(row.oldest_age_ms.map(numbers::time))))
                     (text("empties in", &or_dash(leak::empties(&row))))
-                    (number("dead", &html! {
-                        @if row.dead > 0 { a href={ "/buckets/" (row.name) "/dead" } { (numbers::count(row.dead)) } }
-                        @else { "0" }
-                    }))
+                    (dead(&row))
                 }
             }
             p.why { (leak::why(bucket)) }
@@ -39,9 +37,20 @@ pub(crate) fn of(bucket: &Bucket) -> Markup {
     }
 }
 
+/// Where there are any, the way to them.
+pub(crate) fn dead(row: &Row) -> Markup {
+    number(
+        "dead letters",
+        &html! {
+            @if row.dead > 0 { a href={ "/buckets/" (row.name) "/dead" } { (numbers::count(row.dead)) } }
+            @else { "0" }
+        },
+    )
+}
+
 pub(crate) fn level(row: &Row) -> Markup {
     let (level, capacity) = (numbers::count(row.level), numbers::count(row.capacity));
-    number("level", &html! { strong { (level) } " of " (capacity) })
+    html! { div.level { dt { "level" } dd { strong { (level) } " of " (capacity) } } }
 }
 
 pub(crate) fn text(name: &str, value: &str) -> Markup {
@@ -54,6 +63,11 @@ pub(crate) fn or_dash(value: Option<String>) -> String {
 
 pub(crate) fn number(name: &str, value: &Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
+}
+
+/// A number, and what it is measured by.
+pub(crate) fn tile(name: &str, value: &str, of: &str) -> Markup {
+    html! { div { dt { (name) } dd { strong { (value) } " " (of) } } }
 }
 
 /// A layer of the drawing, with its look.

@@ -1,110 +1,177 @@
-//! A bucket as a picture: what comes in at the top, the level in layers, what leaks below, what spills over.
+//! A bucket as a picture: what comes in at the top, the level in layers, what leaks below and what keeps it from
+//! leaking, what spills over.
 //!
-//! All drawings share the shapes of [`shapes`], which stand once in a page.
+//! All drawings share the shapes of [`shapes`], which stand once in a page. Where a layer begins is an attribute, which
+//! the style sheet moves slowly; all other geometry is the same in each drawing.
 
 use maud::{Markup, html};
 
 use crate::model::bucket::Row;
-use crate::parts::numbers;
+use crate::parts::leak::State;
+use crate::parts::{attention, numbers};
 
-/// The inside of the bucket.
-const TOP: f64 = 40.0;
-const HEIGHT: f64 = 88.0;
+/// The surface of a full bucket, and of an empty one.
+const TOP: f64 = 56.0;
+const HEIGHT: f64 = 96.0;
+/// Below the round bottom.
+const BELOW: f64 = 168.0;
+/// Half the width of the bucket, below and how much more above.
+const BOTTOM_RADIUS: f64 = 42.0;
+const WIDENS: f64 = 14.0;
 
 /// Once in each page that draws buckets.
 pub(crate) fn shapes() -> Markup {
     html! {
         svg.shapes width="0" height="0" aria-hidden="true" focusable="false" {
             defs {
-                clipPath id="bucket" { path d="M22 40h96l-10 88H32z" {} }
+                clipPath id="inside" { path d="M36 56a56 9 0 0 1 112 0l-14 96a42 7 0 0 1-84 0z" {} }
                 pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
                     rect width="6" height="6" {}
                     line x1="0" y1="0" x2="0" y2="6" {}
                 }
+                g id="back" {
+                    path.inside d="M36 56a56 9 0 0 1 112 0l-14 96a42 7 0 0 1-84 0z" {}
+                    path.edge d="M36 56a56 9 0 0 1 112 0M50 152a42 7 0 0 1 84 0" {}
+                }
+                g id="front" {
+                    path.glint d="M132 72l-9 70" {}
+                    path.edge d="M39.5 80h8M43 104h8M46.5 128h8" {}
+                    path.wall d="M36 56l14 96a42 7 0 0 0 84 0l14-96a56 9 0 0 1-112 0M85 159v8h14v-8" {}
+                }
+                path id="over" d="M148 57q14 2 14 26v100" {}
             }
         }
     }
 }
 
 pub(crate) fn bucket(row: &Row) -> Markup {
-    let [in_flight, waiting, parked] = layers(row);
+    let state = State::of(row);
+    let surfaces = surfaces(row);
+    let [top, ..] = surfaces;
     html! {
-        svg.drawing viewBox="-4 0 160 176" role="img" aria-label=(label(row)) {
-            (inflow(row))
-            g clip-path="url(#bucket)" {
-                rect.inside x="20" y=(TOP) width="100" height=(HEIGHT) {}
-                (layer("in-flight", in_flight))
-                (layer("waiting", waiting))
-                (layer("parked", parked))
-            }
-            path.wall d="M22 40l10 88h76l10-88" {}
-            path.rim d="M17 40h106" {}
+        svg.drawing viewBox="0 0 192 208" role="img" aria-label=(label(row, &state)) data-full[is_full(row)] {
+            use href="#back" {}
+            g clip-path="url(#inside)" { (layers(row, surfaces)) }
+            (inflow(row, top))
+            use href="#front" {}
+            (mark(row, top))
             (spill(row))
-            (outflow(row))
+            (outflow(row, &state))
         }
     }
 }
 
-/// Of a layer: where it begins and how high it is, from the bottom up.
-fn layers(row: &Row) -> [(f64, f64); 3] {
-    let mut bottom = TOP + HEIGHT;
-    let (mut used, mut before) = (0, 0.0);
-    [row.in_flight, row.waiting, row.parked].map(|jobs| {
-        used += jobs;
-        let filled = share(used, row.capacity) * HEIGHT;
-        let height = filled - before;
-        before = filled;
-        bottom -= height;
-        (bottom, height)
-    })
+fn is_full(row: &Row) -> bool {
+    row.level >= row.capacity || attention::refuses(row)
+}
+
+/// The surfaces of the layers from the top down: of parked, waiting and in flight.
+fn surfaces(row: &Row) -> [f64; 3] {
+    let below_parked = row.in_flight + row.waiting;
+    [below_parked + row.parked, below_parked, row.in_flight].map(|jobs| surface(jobs, row.capacity))
 }
 
 /// Whatever there is at all is seen.
 #[expect(clippy::cast_precision_loss, reason = "a picture")]
-fn share(jobs: u64, capacity: u64) -> f64 {
+fn surface(jobs: u64, capacity: u64) -> f64 {
     match jobs {
-        0 => 0.0,
-        _ => (jobs as f64 / capacity.max(1) as f64).clamp(0.05, 1.0),
+        0 => BELOW,
+        _ => TOP + HEIGHT * (1.0 - (jobs as f64 / capacity.max(1) as f64).clamp(0.05, 1.0)),
     }
 }
 
-fn layer(class: &str, (top, height): (f64, f64)) -> Markup {
-    html! { rect.layer.(class) x="20" width="100" y=(format!("{top:.1}")) height=(format!("{height:.1}")) {} }
-}
-
-fn inflow(row: &Row) -> Markup {
+/// From the top down, each to the bottom: a lower one covers those above. The ellipse where a layer begins has the look
+/// of what lies on it.
+fn layers(row: &Row, [parked, waiting, in_flight]: [f64; 3]) -> Markup {
+    let on_waiting = if row.parked > 0 { "parked" } else { "surface" };
+    let on_in_flight = if row.waiting > 0 { "waiting" } else { on_waiting };
     html! {
-        text.rate x="70" y="12" { (numbers::per_second(row.accepted_per_s)) " in" }
-        g.drops.falls[flows(row.accepted_per_s)] { path d="M70 20v12" {} }
+        (layer("parked", parked, "surface"))
+        (layer("waiting", waiting, on_waiting))
+        (layer("in-flight", in_flight, on_in_flight))
     }
 }
 
-fn outflow(row: &Row) -> Markup {
+fn layer(name: &str, y: f64, above: &str) -> Markup {
     html! {
-        g.drops.falls[flows(row.settled_per_s)] { path d="M70 132v14" {} }
-        text.rate x="70" y="164" { (numbers::per_second(row.settled_per_s)) " out" }
+        rect.layer.(name) y=(short(y)) {}
+        ellipse.(above) cy=(short(y)) rx=(short(radius(y))) {}
     }
 }
 
-/// Less is shown as 0.
-fn flows(per_s: f64) -> bool {
-    per_s >= 0.05
+fn radius(y: f64) -> f64 {
+    BOTTOM_RADIUS + WIDENS * (TOP + HEIGHT - y) / HEIGHT
 }
 
-fn spill(row: &Row) -> Markup {
-    let spills = flows(row.refused_per_s);
+fn short(number: f64) -> String {
+    format!("{number:.1}")
+}
+
+/// How full it is, beside the surface.
+fn mark(row: &Row, surface: f64) -> Markup {
     html! {
-        g.spill data-on=[spills.then_some("")] {
-            path d="M17 42q-8 2-9 22M123 42q8 2 9 22" {}
-            text x="140" y="80" { @if spills { (numbers::per_second(row.refused_per_s)) } }
-            text x="140" y="92" { @if spills { "429" } }
+        svg.mark y=(short(surface - 8.0)) height="16" width="36" {
+            @if row.level > 0 { text x="34" y="12" { (numbers::percent(row.level, row.capacity)) " %" } }
         }
     }
 }
 
-fn label(row: &Row) -> String {
+fn inflow(row: &Row, surface: f64) -> Markup {
+    let flow = flow(row.accepted_per_s);
+    html! {
+        text.(flow) x="92" y="14" { (numbers::measured(row.accepted_per_s)) " in" }
+        path.flow.(flow) d={ "M92 22V" (short(surface.min(TOP + HEIGHT))) } {}
+        ellipse.ripple.(flow) cy=(short(surface)) {}
+    }
+}
+
+fn outflow(row: &Row, state: &State) -> Markup {
+    let flow = flow(row.settled_per_s);
+    html! {
+        path.flow.(flow) d="M92 168V188" {}
+        @if let Some(glyph) = valve(state) {
+            g.valve data-mood=(state.mood) { circle cx="92" cy="172" r="11" {} path d=(glyph) {} }
+        }
+        text.(flow) x="92" y="206" { (numbers::measured(row.settled_per_s)) " out" }
+    }
+}
+
+/// What keeps a bucket from leaking at its rate: two bars, a clock, an arrow down, a cross.
+fn valve(state: &State) -> Option<&'static str> {
+    match state.word {
+        "paused" => Some("M89 168v8M95 168v8"),
+        "throttled" | "quota used up" => Some("M92 166v6.5l4 2.5"),
+        "slowed" => Some("M92 167v10m-4-4l4 4 4-4"),
+        "stopped" | "no processor" => Some("M88 168l8 8m0-8l-8 8"),
+        _ => None,
+    }
+}
+
+/// The class of a stream: the more, the wider. Less than is shown is none.
+fn flow(per_s: f64) -> &'static str {
+    match per_s {
+        0.05..1.0 => "thin",
+        1.0..10.0 => "some",
+        10.0..100.0 => "much",
+        100.0.. => "most",
+        _ => "none",
+    }
+}
+
+fn spill(row: &Row) -> Markup {
+    let flow = flow(row.refused_per_s);
+    html! {
+        g.spill.(flow) {
+            use href="#over" {}
+            text x="168" y="28" { @if flow != "none" { (numbers::measured(row.refused_per_s)) } }
+            text x="168" y="42" { @if flow != "none" { "refused" } }
+        }
+    }
+}
+
+fn label(row: &Row, state: &State) -> String {
     format!(
-        "{} of {} jobs: {} in flight, {} waiting, {} parked",
-        row.level, row.capacity, row.in_flight, row.waiting, row.parked
+        "{}: {} of {} jobs: {} in flight, {} waiting, {} parked",
+        state.word, row.level, row.capacity, row.in_flight, row.waiting, row.parked
     )
 }

@@ -8,12 +8,12 @@ use crate::parts::{listing, numbers};
 
 pub(crate) fn of(bucket: &Bucket, holders: &Holders) -> Markup {
     html! {
-        section {
+        section.card {
             h2 { "Callers" }
-            @if holders.items.is_empty() { p.faint { "No caller has a job in the bucket." } }
+            @if holders.items.is_empty() { p.faint { "No caller has a job in the bucket now." } }
             @else {
                 div.scroll tabindex="0" role="region" aria-label="Callers" { table {
-                    (listing::head(&["caller", "#jobs", "#of the room", "#bytes", "#of the bytes"]))
+                    (listing::head(&["caller", "#jobs", "#of capacity", "#bytes", "#of bytes"]))
                     tbody { @for holder in &holders.items { tr {
                         th scope="row" { (holder.caller) }
                         td.number { (numbers::count(holder.jobs)) }

@@ -13,7 +13,7 @@ const SECTIONS: [(&str, &str); 4] =
     [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis"), ("/docs/", "API")];
 
 const KEYS: [(&str, &str); 5] = [
-    ("?", "show these keys"),
+    ("?", "show keyboard shortcuts"),
     ("/", "search"),
     ("p", "pause or resume the bucket"),
     ("g", "go to all buckets"),
@@ -70,8 +70,8 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
                     a href="/docs/" { "API explorer" } " · "
                     a href="/openapi.json" { "OpenAPI" } " · "
                     a href="/metrics" { "metrics" } " · "
-                    button.link type="button" data-keys hidden { "keys" }
-                    span aria-hidden="true" { " · " } button.link type="button" data-zone hidden { "times in UTC" }
+                    button.link type="button" data-keys hidden { "keyboard shortcuts" }
+                    span aria-hidden="true" { " · " } button.link type="button" data-zone hidden { "show times in UTC" }
                 }
                 (keys())
             }
@@ -81,7 +81,7 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
 
 fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
     html! {
-        header.top {
+        header.top { div.inner {
             a.brand href="/" aria-label="dripfeed, all buckets" {
                 svg viewBox="0 0 16 16" width="20" height="20" aria-hidden="true" {
                     path d="M8 1C8 1 3 7 3 10.2a5 5 0 0 0 10 0C13 7 8 1 8 1z" {}
@@ -97,23 +97,23 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
             }
             div.status {
                 @if page.live.is_some() {
-                    span #live data-state="still" role="status" { span.dot {} span.word { "reload for news" } }
+                    span #live data-state="still" role="status" { span.dot {} span.word { "reload to update" } }
                 }
                 @if let Some(visitor) = visitor {
                     @if let Some(id) = &visitor.permissions.id {
-                        span.who title="the id of your key" { (id) }
+                        span.who title="the id of your key" { "key " (id) }
                         (action::quiet(visitor, "/sign-out", "Sign out"))
                     }
                 }
             }
-        }
+        } }
     }
 }
 
 fn keys() -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" {
-            h2 #keys-title { "Keys" }
+            h2 #keys-title { "Keyboard shortcuts" }
             dl.keys {
                 @for (key, what) in KEYS {
                     dt { kbd { (key) } }

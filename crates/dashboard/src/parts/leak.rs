@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::model::bucket::{Bucket, Row};
-use crate::parts::{numbers, when};
+use crate::parts::{attention, numbers, when};
 
 /// What the state of a bucket is called, with a shape: colour alone says nothing.
 pub struct State {
@@ -27,7 +27,7 @@ impl State {
             "held" => state("◆", "throttled", "look"),
             "used_up" => state("◆", "quota used up", "look"),
             "refusals" | "timeouts" => state("◆", "slowed", "look"),
-            _ if bucket.level >= bucket.capacity => state("▲", "full", "bad"),
+            _ if bucket.level >= bucket.capacity || attention::refuses(bucket) => state("▲", "full", "bad"),
             _ if bucket.replicas == 0 => state("○", "no processor", "look"),
             _ if bucket.level == 0 => state("○", "empty", "good"),
             _ if bucket.level == bucket.parked => state("○", "parked", "good"),

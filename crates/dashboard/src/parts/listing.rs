@@ -32,11 +32,17 @@ pub(crate) fn next(path: &str, query: &str, shown: &str) -> Markup {
     }
 }
 
-/// Ways within a bucket.
-pub(crate) fn tabs(bucket: &str, current: &str) -> Markup {
+/// The head of a page of a bucket: the way to it, the heading, and the ways within the bucket.
+pub(crate) fn heading(bucket: &str, title: &Markup, current: &str) -> Markup {
     let tabs = [("", "Overview"), ("/jobs", "Jobs"), ("/dead", "Dead letters")];
+    let is_overview = current.is_empty();
     html! {
-        nav.tabs aria-label="Of this bucket" {
+        nav.crumbs aria-label="Breadcrumb" {
+            a href="/" { "Buckets" }
+            @if !is_overview { " / " a href={ "/buckets/" (bucket) } { (bucket) } }
+        }
+        h1 { (title) }
+        nav.tabs aria-label="Pages of this bucket" {
             @for (path, name) in tabs {
                 a href={ "/buckets/" (bucket) (path) } aria-current=[(path == current).then_some("page")] { (name) }
             }

@@ -44,10 +44,19 @@ pub fn per_second(rate: f64) -> String {
     format!("{}/s", tenths(rate))
 }
 
+/// A rate that was measured: `5.0/s`, as wide as `4.9/s` a second before.
+#[must_use]
+pub fn measured(rate: f64) -> String {
+    format!("{}/s", self::rate(rate))
+}
+
 /// The same in a column that says so.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
-    tenths(per_second)
+    match per_second {
+        0.05..9.95 => format!("{per_second:.1}"),
+        _ => format!("{per_second:.0}"),
+    }
 }
 
 /// One decimal below ten, none above: what is measured isn't more exact.
@@ -99,6 +108,7 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1023, 1536, 64 << 20, 5 << 30].map(bytes), ["0 B", "1023 B", "1.5 KiB", "64 MiB", "5 GiB"]);
         assert_eq!([0.0, 0.25, 5.0, 9.96, 123.4].map(per_second), ["0/s", "0.2/s", "5/s", "10/s", "123/s"]);
+        assert_eq!([0.0, 0.04, 0.25, 5.0, 9.96].map(measured), ["0/s", "0/s", "0.2/s", "5.0/s", "10/s"]);
         let times = [0, 1, 41_000, 180_000, 7_500_000, 7_200_000, 400_000_000].map(time);
         assert_eq!(times, ["0 s", "1 s", "41 s", "3 min", "2 h 5 min", "2 h", "4 d"]);
         assert_eq!([0, 999, 1500, 41_000].map(latency), ["1 ms", "999 ms", "1.5 s", "41 s"]);

@@ -2,39 +2,65 @@
 
 use maud::{Markup, html};
 
-use crate::model::bucket::Bucket;
+use crate::model::audit::AuditEntry;
+use crate::model::bucket::{Bucket, Row};
 use crate::parts::leak::State;
-use crate::parts::{action, card, drawing, leak, listing, numbers};
+use crate::parts::{action, card, drawing, leak, listing, numbers, policy, when};
 use crate::web::identity::Visitor;
 
-pub(crate) fn now(visitor: &Visitor, bucket: &Bucket) -> Markup {
+/// `paused_by`: what the audit trail says of a bucket that is paused.
+pub(crate) fn now(visitor: &Visitor, bucket: &Bucket, paused_by: Option<&AuditEntry>) -> Markup {
     let row = bucket.row();
-    let bytes = format!("{} of {}", numbers::bytes(bucket.bytes), numbers::bytes(bucket.capacity_bytes));
-    let dead = format!("{}, {}", numbers::count(bucket.dead), numbers::bytes(bucket.dead_bytes));
+    let state = State::of(&row);
     html! {
-        section.overview #overview aria-label="Now" {
+        section.overview.card #overview aria-label="Now" data-mood=(state.mood) {
             (drawing::bucket(&row))
             div {
-                p { (State::of(&row).badge()) " " (leak::why(bucket)) }
-                dl.numbers {
-                    (card::level(&row))
+                header {
+                    p {
+                        (state.badge()) " " (leak::why(bucket))
+                        @if let Some(entry) = paused_by { (paused(entry)) }
+                    }
+                    @if visitor.may("operate") { (pause(visitor, bucket)) }
+                }
+                dl.tiles { (tiles(bucket, &row)) }
+                dl.layers {
                     (card::swatch("parked", row.parked))
                     (card::swatch("waiting", row.waiting))
                     (card::swatch("in flight", row.in_flight))
-                    (card::text("bytes", &bytes))
-                    (card::text("oldest", &card::or_dash(row.oldest_age_ms.map(numbers::time))))
-                    (card::text("empties in", &card::or_dash(leak::empties(&row))))
-                    (card::text("dead letters", &dead))
                 }
-                @if visitor.may("operate") {
-                    div.actions {
-                        @if bucket.paused {
-                            (action::keyed(visitor, &format!("/buckets/{}/resume", bucket.name), "Resume", "p"))
-                        } @else {
-                            (action::keyed(visitor, &format!("/buckets/{}/pause", bucket.name), "Pause", "p"))
-                        }
-                    }
-                }
+            }
+        }
+    }
+}
+
+fn paused(entry: &AuditEntry) -> Markup {
+    html! { " Paused " (when::ago(&entry.at)) @if let Some(key) = &entry.key { " by key " code { (key) } } "." }
+}
+
+fn pause(visitor: &Visitor, bucket: &Bucket) -> Markup {
+    let (verb, label) = if bucket.paused { ("resume", "Resume") } else { ("pause", "Pause") };
+    action::keyed(visitor, &format!("/buckets/{}/{verb}", bucket.name), label, "p")
+}
+
+fn tiles(bucket: &Bucket, row: &Row) -> Markup {
+    let target = bucket.pace.target.as_deref().map_or_else(|| "no rate limit".to_owned(), |rate| format!("of {rate}"));
+    let room = format!("of {}, {} %", numbers::count(row.capacity), numbers::percent(row.level, row.capacity));
+    let bytes = format!("of {}", numbers::bytes(bucket.capacity_bytes));
+    html! {
+        (card::tile("level", &numbers::count(row.level), &room))
+        (card::tile("in", &numbers::measured(row.accepted_per_s), "accepted"))
+        (card::tile("out", &numbers::measured(row.settled_per_s), &target))
+        (card::tile("refused", &numbers::measured(row.refused_per_s), "with status 429"))
+        (card::tile("oldest job", &card::or_dash(row.oldest_age_ms.map(numbers::time)), "in the bucket"))
+        (card::tile("empties in", &card::or_dash(leak::empties(row)), "if nothing comes"))
+        (card::tile("size", &numbers::bytes(bucket.bytes), &bytes))
+        div {
+            dt { "dead letters" }
+            dd {
+                @if row.dead > 0 { a href={ "/buckets/" (row.name) "/dead" } { strong { (numbers::count(row.dead)) } } }
+                @else { strong { "0" } }
+                " " (numbers::bytes(bucket.dead_bytes))
             }
         }
     }
@@ -43,11 +69,11 @@ pub(crate) fn now(visitor: &Visitor, bucket: &Bucket) -> Markup {
 pub(crate) fn details(bucket: &Bucket) -> Markup {
     let totals = &bucket.totals;
     html! {
-        div.columns #details {
-            section {
+        div #details {
+            section.card {
                 h2 { "Replicas" }
                 @if bucket.replicas.is_empty() {
-                    p.faint { "None. Start one: " code { "dripfeed -c FILE processor" } }
+                    p.faint { "No processor serves this bucket. Start one: " code { "dripfeed -c FILE processor" } }
                 } @else {
                     table {
                         (listing::head(&["replica", "#in flight"]))
@@ -60,8 +86,8 @@ pub(crate) fn details(bucket: &Bucket) -> Markup {
                     }
                 }
             }
-            section {
-                h2 { "Since it began" }
+            section.card.totals {
+                h2 { "Totals" }
                 dl.numbers {
                     (card::text("accepted", &numbers::count(totals.accepted)))
                     @for (ending, count) in &totals.ended { (card::text(ending, &numbers::count(*count))) }
@@ -69,18 +95,23 @@ pub(crate) fn details(bucket: &Bucket) -> Markup {
                         (card::text(&format!("refused: {code}"), &numbers::count(*count)))
                     }
                     (card::text("recovered", &numbers::count(totals.recovered)))
-                    (card::text("letters replayed", &numbers::count(totals.dead_replayed)))
-                    (card::text("letters dropped", &numbers::count(totals.dead_dropped)))
+                    (card::text("dead letters replayed", &numbers::count(totals.dead_replayed)))
+                    (card::text("dead letters dropped", &numbers::count(totals.dead_dropped)))
                 }
             }
-            section {
+            section.card {
                 h2 { "Limits" }
                 dl.numbers {
                     (card::text("kind", &bucket.kind))
                     (card::text("rate", bucket.pace.target.as_deref().unwrap_or("no limit")))
-                    (card::text("for one caller", bucket.max_share.as_deref().unwrap_or("no limit")))
+                    (card::text("share of one caller", bucket.max_share.as_deref().unwrap_or("no limit")))
                 }
-                @for limit in &bucket.limits { pre.payload tabindex="0" { (limit) } }
+                @if !bucket.limits.is_empty() {
+                    div.scroll tabindex="0" role="region" aria-label="Limits" { table {
+                        (listing::head(&policy::COLUMNS))
+                        tbody { @for limit in &bucket.limits { tr { (policy::cells(limit)) } } }
+                    } }
+                }
             }
         }
     }

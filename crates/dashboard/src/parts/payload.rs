@@ -1,10 +1,14 @@
-//! A body as text, as JSON, or as bytes.
+//! A body as text, as a tree of JSON, or as bytes.
+
+mod indent;
+mod tree;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
-use serde_json::Value;
 
+use self::indent::indented;
+use self::tree::Node;
 use dripfeed_job::redaction::{Redaction, Shown};
 
 /// More is cut: it can be had from the API.
@@ -45,7 +49,16 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
         }
         @if bytes.is_empty() { p.faint { "empty" } }
         @else if is_base64 { pre.payload tabindex="0" { (hex(shown)) } }
-        @else { pre.payload tabindex="0" { (pretty(shown)) } }
+        @else {
+            @let text = String::from_utf8_lossy(shown);
+            @match json(shown) {
+                Some(json) => {
+                    pre.payload tabindex="0" { (indented(&text)) }
+                    details { summary { "As a tree" } (tree::of(&json)) }
+                },
+                None => pre.payload tabindex="0" { (text) },
+            }
+        }
         @if !is_base64 && !bytes.is_empty() {
             details { summary { "As bytes" } pre.payload tabindex="0" { (hex(&shown[..shown.len().min(4096)])) } }
         }
@@ -57,11 +70,9 @@ pub(crate) fn hidden() -> Markup {
     html! { p.faint { "Your key doesn't show payloads and answers: that takes the scope " code { "inspect" } "." } }
 }
 
-/// JSON with line breaks; other text unchanged.
-fn pretty(bytes: &[u8]) -> String {
-    let json = serde_json::from_slice::<Value>(bytes).ok().filter(|json| json.is_object() || json.is_array());
-    let pretty = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
-    pretty.unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned())
+/// An object or an array: whole, or not at all.
+fn json(bytes: &[u8]) -> Option<Node> {
+    serde_json::from_slice(bytes).ok().filter(|json| !matches!(json, Node::Leaf(_)))
 }
 
 /// `00000000  7b 22 … |{"n":1}|`

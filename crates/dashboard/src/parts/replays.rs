@@ -38,7 +38,7 @@ fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
             span.count {
                 (numbers::count(replay.done)) " of " (numbers::count(replay.total))
                 @if replay.failed > 0 {
-                    span.faint { "; " (numbers::count(replay.failed)) " stay: their callers have their share" }
+                    span.faint { "; " (numbers::count(replay.failed)) " stay: their callers are at their share" }
                 }
             }
             @if replay.is_running() && visitor.may("operate") {

@@ -18,10 +18,10 @@ pub(crate) const WINDOWS: [(&str, &str); 3] = [("5m", "5 min"), ("1h", "1 h"), (
 pub(crate) fn of(bucket: &str, window: &str, history: &History) -> Markup {
     let slot = numbers::time(history.slot_ms);
     html! {
-        section.history #history aria-labelledby="history-title"
+        section.history.card #history data-window=(window) aria-labelledby="history-title"
             data-source={ "/buckets/" (escaped(bucket)) "/history?window=" (window) } data-slot-ms=(history.slot_ms) {
             div.toolbar {
-                h2 #history-title { "What happened" }
+                h2 #history-title { "History" }
                 nav.chips aria-label="How far back" {
                     @for (other, name) in WINDOWS {
                         a href={ "/buckets/" (escaped(bucket)) "?window=" (other) "#history" }
@@ -37,7 +37,7 @@ pub(crate) fn of(bucket: &str, window: &str, history: &History) -> Markup {
                 (when::clock(history.to))
             }
             details.as-table {
-                summary { "As a table, by " (slot) }
+                summary { "As a table, by slots of " (slot) }
                 (table::of(history))
             }
         }
@@ -50,8 +50,8 @@ fn figure(strip: &Strip) -> Markup {
         figure.strip data-columns={ (strip.columns.0) " " (strip.columns.1) } {
             figcaption {
                 strong { (strip.title) } " "
-                @for series in &strip.series { span.key { span.line.(series.class) {} (series.name) } " " }
-                span.most { "up to " (strip.unit.show(top)) }
+                @for series in strip.named() { span.key { span.line.(series.class) {} (series.name) } " " }
+                span.most { @if top > 0.0 { "max " (strip.unit.show(top)) } @else { "none" } }
             }
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
                 aria-label=(label(strip)) {

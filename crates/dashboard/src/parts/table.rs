@@ -9,9 +9,8 @@ use maud::{Markup, html};
 use self::selection::COLUMNS;
 pub(crate) use self::selection::{Selection, TableQuery};
 use crate::model::bucket::Row;
-use crate::parts::card;
 use crate::parts::leak::State;
-use crate::parts::numbers;
+use crate::parts::{bar, card, numbers};
 use crate::web::api::escaped;
 
 /// The levels of the last hour of each bucket, as a picture.
@@ -63,7 +62,6 @@ fn head(query: &TableQuery) -> Markup {
 
 /// A row without a sparkline leaves the one that the page has.
 pub(crate) fn row(bucket: &Row, sparkline: Option<&Markup>) -> Markup {
-    let full = numbers::percent(bucket.level, bucket.capacity);
     let path = format!("/buckets/{}", escaped(&bucket.name));
     html! {
         tr id=(card::id(&bucket.name)) {
@@ -72,7 +70,7 @@ pub(crate) fn row(bucket: &Row, sparkline: Option<&Markup>) -> Markup {
             td.number { (numbers::count(bucket.level)) }
             td { spark-line { @if let Some(sparkline) = sparkline { (sparkline) } } }
             td.number { (numbers::count(bucket.capacity)) }
-            td { meter aria-label="full" min="0" max="100" value=(full) title={ (full) " %" } { (full) " %" } }
+            td { (bar::level(bucket)) }
             (rate(bucket.accepted_per_s))
             (rate(bucket.refused_per_s))
             (rate(bucket.settled_per_s))

@@ -7,12 +7,12 @@ use crate::parts::{listing, when};
 
 pub(crate) fn of(entries: &[AuditEntry]) -> Markup {
     html! {
-        section {
-            h2 { "Who did what" }
-            @if entries.is_empty() { p.faint { "Nobody has changed anything yet." } }
+        section.card #audit {
+            h2 { "Audit log" }
+            @if entries.is_empty() { p.faint { "No changes yet: pauses, settings and purges are listed here." } }
             @else {
-                div.scroll tabindex="0" role="region" aria-label="Who did what" { table {
-                    (listing::head(&["when", "key", "did", "what"]))
+                div.scroll tabindex="0" role="region" aria-label="Audit log" { table {
+                    (listing::head(&["time", "key", "action", "detail"]))
                     tbody { @for entry in entries { tr {
                         td { (when::ago(&entry.at)) }
                         td { (entry.key.as_deref().unwrap_or("–")) }

@@ -25,15 +25,30 @@ pub(super) async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice>
         return Vec::new();
     }
     let redis = page.api().get::<Redis>(visitor, "/v1/redis").await;
+    let redis = redis.map(|redis| Redis {
+        // What an installation to try things with needs isn't worth a warning.
+        memory_warning: redis.memory_warning.filter(|_| !page.has_playground()),
+        ..redis
+    });
     redis.map(|redis| attention::of_redis(&redis)).unwrap_or_default()
 }
 
-pub(super) fn summary(all: &Summary) -> Markup {
+/// All buckets together. `rows`: of all that can be read, or none.
+pub(super) fn summary(all: &Summary, rows: &[Row]) -> Markup {
+    let rate = |of: fn(&Row) -> f64| numbers::measured(rows.iter().map(of).sum());
+    let dead = rows.iter().filter(|row| row.dead > 0).count() as u64;
+    let dead = format!("in {}", numbers::counted(dead, "bucket", "buckets"));
+    let paused = format!("{} paused", numbers::count(all.paused));
     html! {
-        p #summary {
-            strong { (numbers::count(all.level)) } " jobs in " (numbers::counted(all.buckets, "bucket", "buckets"))
-            " with room for " (numbers::count(all.capacity)) "; " (numbers::count(all.paused)) " paused; "
-            (numbers::counted(all.dead, "dead letter", "dead letters")) "."
+        dl.tiles.card #summary {
+            (card::tile("buckets", &numbers::count(all.buckets), &paused))
+            (card::tile("jobs", &numbers::count(all.level), &format!("of {}", numbers::count(all.capacity))))
+            @if !rows.is_empty() {
+                (card::tile("in", &rate(|row| row.accepted_per_s), "accepted"))
+                (card::tile("out", &rate(|row| row.settled_per_s), "settled"))
+                (card::tile("refused", &rate(|row| row.refused_per_s), "with 429"))
+            }
+            (card::tile("dead letters", &numbers::count(all.dead), &dead))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The buckets that a page shows, as they change: it asks for these by name, so that a frame doesn't grow with the
 //! buckets that it doesn't show.
 
+use std::collections::HashMap;
 use std::future::ready;
 
 use axum::extract::{Query, State};
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use super::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
 use crate::dashboard::Dashboard;
 use crate::live::{self, Part};
-use crate::model::bucket::{Bucket, Frame};
+use crate::model::bucket::{Bucket, Frame, Row};
 use crate::parts::attention::Notice;
 use crate::parts::{card, layout, listing, table};
 use crate::web::failure::Failure;
@@ -51,21 +52,29 @@ fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) ->
     if of.is_some_and(|of| of != frame.summary.buckets) || frame.states.len() + gone.len() != names.len() {
         return None;
     }
-    let mut parts = Vec::new();
+    let rows = rows(frame);
+    let mut parts = vec![("summary".to_owned(), summary(&frame.summary, &rows))];
     if frame.has_all() {
-        // The rates of the states are newer.
-        let rows: Vec<_> = if of_few(frame) { frame.states.iter().map(Bucket::row).collect() } else { frame.rows() };
         parts.push(("attention".to_owned(), attention(&rows, &frame.unavailable, others)));
     }
     if of_few(frame) {
         parts.extend(frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));
         parts.extend(gone.iter().map(|name| (card::id(name), unavailable(name))));
     } else {
-        parts.push(("summary".to_owned(), summary(&frame.summary)));
         let rows = frame.states.iter().map(Bucket::row);
         parts.extend(rows.map(|row| (card::id(&row.name), table::row(&row, None))));
     }
     Some(parts)
+}
+
+/// As the page shows them: the rates of a state are newer than those of a row.
+fn rows(frame: &Frame) -> Vec<Row> {
+    if of_few(frame) {
+        return frame.states.iter().map(Bucket::row).collect();
+    }
+    let states: HashMap<&str, &Bucket> = frame.states.iter().map(|state| (state.name.as_str(), state)).collect();
+    let newer = |row: Row| states.get(row.name.as_str()).map_or(row, |state| state.row());
+    frame.rows().into_iter().map(newer).collect()
 }
 
 fn of_few(frame: &Frame) -> bool {

@@ -7,6 +7,9 @@ use crate::parts::numbers;
 pub(super) const ANSWERS: [&str; 6] = ["2xx", "3xx", "4xx", "429", "5xx", "none"];
 const CLASSES: [&str; 6] = ["c2xx", "c3xx", "c4xx", "c429", "c5xx", "none"];
 
+/// In a line above a strip.
+const MOST_NAMED: usize = 4;
+
 pub(super) struct Strip {
     pub(super) title: &'static str,
     /// The first and the last of the table's columns that have its numbers.
@@ -45,6 +48,12 @@ impl Unit {
 }
 
 impl Strip {
+    /// Of many series those that have something, and of a few all.
+    pub(super) fn named(&self) -> impl Iterator<Item = &Series> {
+        let all = self.series.len() <= MOST_NAMED;
+        self.series.iter().filter(move |series| all || series.most > 0.0)
+    }
+
     /// The highest value of all.
     pub(super) fn top(&self) -> f64 {
         highest(self.series.iter().flat_map(|series| series.values.iter().flatten().copied()))
@@ -58,13 +67,13 @@ pub(super) fn strips(history: &History) -> Vec<Strip> {
         vec![slots.flow("accepted", "a", |slot| slot.accepted), slots.flow("refused", "b", |slot| slot.refused)];
     let calls = vec![slots.flow("calls", "a", |slot| slot.calls), slots.ceiling()];
     vec![
-        strip("In", (1, 2), Unit::PerSecond, flows),
         level(history),
+        strip("Submissions", (1, 2), Unit::PerSecond, flows),
         strip("Calls", (12, 13), Unit::PerSecond, calls),
-        strip("Wait for a call", (20, 22), Unit::Ms, slots.quantiles(|slot| slot.wait_ms)),
-        strip("Call", (23, 25), Unit::Ms, slots.quantiles(|slot| slot.attempt_ms)),
-        strip("In all", (26, 28), Unit::Ms, slots.quantiles(|slot| slot.total_ms)),
         strip("Answers", (14, 19), Unit::PerSecond, slots.answers()),
+        strip("Waiting time", (20, 22), Unit::Ms, slots.quantiles(|slot| slot.wait_ms)),
+        strip("Attempt", (23, 25), Unit::Ms, slots.quantiles(|slot| slot.attempt_ms)),
+        strip("Total time", (26, 28), Unit::Ms, slots.quantiles(|slot| slot.total_ms)),
     ]
 }
 
@@ -198,14 +207,14 @@ mod tests {
         let strips = strips(&history());
         assert!(strips.iter().flat_map(|strip| &strip.series).all(|series| series.values.len() == 4));
         // The last slot has been going on for 2 s.
-        assert_eq!(strips[0].series[0].values, [Some(0.0), Some(2.0), Some(0.0), Some(5.0)]);
-        assert_eq!(strips[1].series[0].values, [None, Some(6.0), Some(6.0), Some(3.0)]);
+        assert_eq!(strips[0].series[0].values, [None, Some(6.0), Some(6.0), Some(3.0)]);
+        assert_eq!(strips[1].series[0].values, [Some(0.0), Some(2.0), Some(0.0), Some(5.0)]);
         assert_eq!(strips[2].series[1].values, [None, Some(4.0), Some(4.0), Some(4.0)]);
-        assert_eq!(strips[3].series[2].values, [None, Some(3.0), None, Some(3.0)]);
-        assert_eq!(strips[6].series[0].values, [Some(0.0), Some(1.0), Some(0.0), Some(2.5)]);
-        assert_eq!(strips[6].series[5].values, [Some(0.0), Some(0.8), Some(0.0), Some(2.0)]);
-        assert_eq!((strips[1].top(), strips[4].top()), (9.0, 0.0));
-        let most: Vec<_> = strips[1].series.iter().map(|series| (series.name, series.most)).collect();
+        assert_eq!(strips[3].series[0].values, [Some(0.0), Some(1.0), Some(0.0), Some(2.5)]);
+        assert_eq!(strips[3].series[5].values, [Some(0.0), Some(0.8), Some(0.0), Some(2.0)]);
+        assert_eq!(strips[4].series[2].values, [None, Some(3.0), None, Some(3.0)]);
+        assert_eq!((strips[0].top(), strips[5].top()), (9.0, 0.0));
+        let most: Vec<_> = strips[0].series.iter().map(|series| (series.name, series.most)).collect();
         assert_eq!(most, [("parked", 2.0), ("waiting", 3.0), ("in flight", 1.0), ("capacity", 9.0)]);
     }
 }

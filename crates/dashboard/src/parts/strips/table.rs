@@ -26,12 +26,12 @@ const LATENCIES: [&str; 9] = [
     "#wait p50",
     "#wait p95",
     "#wait p99",
-    "#call p50",
-    "#call p95",
-    "#call p99",
-    "#in all p50",
-    "#in all p95",
-    "#in all p99",
+    "#attempt p50",
+    "#attempt p95",
+    "#attempt p99",
+    "#total p50",
+    "#total p95",
+    "#total p99",
 ];
 
 pub(super) fn of(history: &History) -> Markup {
@@ -39,9 +39,9 @@ pub(super) fn of(history: &History) -> Markup {
     let answers = answers.iter().map(String::as_str);
     let columns: Vec<&str> = std::iter::once("from").chain(COUNTS).chain(answers).chain(LATENCIES).collect();
     html! {
-        @if history.slots.is_empty() { p.faint { "Nothing happened." } }
+        @if history.slots.is_empty() { p.faint { "No jobs, calls or refusals in this window." } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="What happened" { table {
+            div.scroll tabindex="0" role="region" aria-label="History" { table {
                 (listing::head(&columns))
                 tbody { @for slot in history.slots.iter().rev() { (row(history, slot)) } }
             } }

@@ -30,7 +30,7 @@ const fn text(key: &'static str, heading: &'static str, order: fn(&Row, &Row) ->
 
 pub(super) const COLUMNS: [Column; 9] = [
     text("name", "bucket", |a, b| a.name.cmp(&b.name)),
-    text("state", "state", |a, b| State::of(a).word.cmp(State::of(b).word)),
+    text("state", "state", |a, b| severity(a).cmp(&severity(b))),
     number("level", "level", |a, b| a.level.cmp(&b.level)),
     number("capacity", "capacity", |a, b| a.capacity.cmp(&b.capacity)),
     number("full", "full", |a, b| fullness(a).total_cmp(&fullness(b))),
@@ -39,6 +39,12 @@ pub(super) const COLUMNS: [Column; 9] = [
     number("out", "out/s", |a, b| a.settled_per_s.total_cmp(&b.settled_per_s)),
     number("dead", "dead", |a, b| a.dead.cmp(&b.dead)),
 ];
+
+/// The worst first, and equal states together.
+fn severity(row: &Row) -> (usize, &'static str) {
+    let State { word, mood, .. } = State::of(row);
+    (["bad", "look", "good"].into_iter().position(|one| one == mood).unwrap_or(0), word)
+}
 
 #[expect(clippy::cast_precision_loss, reason = "an order")]
 fn fullness(row: &Row) -> f64 {

@@ -67,9 +67,9 @@ fn level(row: &Row, theme: Theme, width: usize) -> [Line<'static>; 2] {
 /// Names and values, beside each other as far as there is room.
 fn figures(row: &Row, state: Option<&Bucket>, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut figures = vec![
-        ("in", numbers::per_second(row.accepted_per_s)),
-        ("out", numbers::per_second(row.settled_per_s)),
-        ("refused (429)", numbers::per_second(row.refused_per_s)),
+        ("in", numbers::measured(row.accepted_per_s)),
+        ("out", numbers::measured(row.settled_per_s)),
+        ("refused (429)", numbers::measured(row.refused_per_s)),
         ("rate in force", or_dash(row.effective_per_s.map(numbers::per_second))),
         ("oldest", or_dash(row.oldest_age_ms.map(numbers::time))),
         ("empties in", or_dash(empties(row))),
@@ -80,7 +80,7 @@ fn figures(row: &Row, state: Option<&Bucket>, width: usize, theme: Theme) -> Vec
         figures.extend([
             ("rate", state.pace.target.clone().unwrap_or_else(|| "no limit".to_owned())),
             ("bytes", of),
-            ("for one caller", state.max_share.clone().unwrap_or_else(|| "no limit".to_owned())),
+            ("per caller", state.max_share.clone().unwrap_or_else(|| "no limit".to_owned())),
             ("kind", state.kind.clone()),
         ]);
     }
@@ -104,7 +104,7 @@ fn sparklines(opened: &OpenedBucket, row: &Row, width: usize, theme: Theme) -> V
     #[expect(clippy::cast_precision_loss, reason = "a picture")]
     let capacity = row.capacity as f64;
     let ceiling = row.effective_per_s.unwrap_or(0.0);
-    let rate = numbers::per_second;
+    let rate = numbers::measured;
     let line = |name: &str, number: fn(&Sample) -> f64, ceiling: f64, latest: String| {
         let picture = sparkline::text(&opened.history.last(room, number), ceiling);
         Line::from(vec![
@@ -131,10 +131,10 @@ fn details(state: &Bucket, theme: Theme) -> Vec<Line<'static>> {
         Line::from(format!("  {}  {in_flight} in flight", replica.consumer))
     }));
     lines.push(Line::default());
-    lines.push(Line::styled("Since it began", theme.strong()));
-    lines.push(Line::from(format!("  {}", since_it_began(state))));
+    lines.push(Line::styled("Totals", theme.strong()));
+    lines.push(Line::from(format!("  {}", totals(state))));
     lines.push(Line::default());
-    lines.push(Line::styled("Limits of submissions", theme.strong()));
+    lines.push(Line::styled("Submission limits", theme.strong()));
     if state.limits.is_empty() {
         lines.push(Line::from("  none"));
     }
@@ -142,16 +142,16 @@ fn details(state: &Bucket, theme: Theme) -> Vec<Line<'static>> {
     lines
 }
 
-fn since_it_began(state: &Bucket) -> String {
-    let totals = &state.totals;
-    let ended = totals.ended.iter().map(|(ending, jobs)| (ending.clone(), *jobs));
-    let refused = totals.refused.iter().map(|(code, jobs)| (format!("refused ({code})"), *jobs));
+fn totals(state: &Bucket) -> String {
+    let counted = &state.totals;
+    let ended = counted.ended.iter().map(|(ending, jobs)| (ending.clone(), *jobs));
+    let refused = counted.refused.iter().map(|(code, jobs)| (format!("refused ({code})"), *jobs));
     let others = [
-        ("recovered".to_owned(), totals.recovered),
-        ("letters replayed".to_owned(), totals.dead_replayed),
-        ("letters dropped".to_owned(), totals.dead_dropped),
+        ("recovered".to_owned(), counted.recovered),
+        ("dead letters replayed".to_owned(), counted.dead_replayed),
+        ("dead letters dropped".to_owned(), counted.dead_dropped),
     ];
     let counts = ended.chain(refused).chain(others).filter(|(_, jobs)| *jobs > 0);
     let counts = counts.map(|(what, jobs)| format!(", {what} {}", numbers::count(jobs)));
-    format!("accepted {}{}", numbers::count(totals.accepted), counts.collect::<String>())
+    format!("accepted {}{}", numbers::count(counted.accepted), counts.collect::<String>())
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dripfeed_dashboard::frame::numbers;
+use dripfeed_dashboard::frame::{Row, numbers};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -43,15 +43,32 @@ fn about(app: &App) -> String {
     }
 }
 
+/// All buckets of the frame together.
+pub(super) fn totals(app: &App, theme: Theme, width: usize) -> Line<'static> {
+    let rows = || app.buckets.iter().filter_map(|bucket| bucket.row.as_ref());
+    let rate = |of: fn(&Row) -> f64| numbers::measured(rows().map(of).sum());
+    let sum = |of: fn(&Row) -> u64| rows().map(of).sum::<u64>();
+    let text = format!(
+        "{} of {} jobs · {} in · {} out · {} refused · {}",
+        numbers::count(sum(|row| row.level)),
+        numbers::count(sum(|row| row.capacity)),
+        rate(|row| row.accepted_per_s),
+        rate(|row| row.settled_per_s),
+        rate(|row| row.refused_per_s),
+        numbers::counted(sum(|row| row.dead), "dead letter", "dead letters"),
+    );
+    Line::styled(cell::cut(&text, width), theme.strong())
+}
+
 /// Why the numbers may be old.
 pub(super) fn warning(sight: &Sight<'_>, theme: Theme) -> Option<Line<'static>> {
     let seconds = |time: &Duration| numbers::time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     let (mood, text) = match sight {
         Sight::Live => return None,
         Sight::Stale { since } => ("look", format!("No frame for {} s: what is below may be old.", since.as_secs())),
-        Sight::Gone { why, retry_in } => ("bad", format!("{why} (again in {})", seconds(retry_in))),
+        Sight::Gone { why, retry_in } => ("bad", format!("{why} (retrying in {})", seconds(retry_in))),
         Sight::Forbidden { why, retry_in } => {
-            ("bad", format!("This key may not look any more: {why} (again in {})", seconds(retry_in)))
+            ("bad", format!("This key has no access any more: {why} (retrying in {})", seconds(retry_in)))
         }
     };
     Some(Line::styled(text, theme.mood(mood)))
@@ -79,7 +96,7 @@ fn keys(app: &App) -> String {
     let look = match &app.opened {
         _ if app.shows_help => return "any key: back   q quit".to_owned(),
         Some(_) => "↑↓ scroll   Esc back",
-        None => "↑↓ select   Enter look   / filter",
+        None => "↑↓ select   Enter open   / filter",
     };
     let pause = if app.installation.may_operate { "   p pause" } else { "" };
     format!("{look}{pause}   ? help   q quit")

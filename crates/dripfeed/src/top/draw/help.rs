@@ -8,10 +8,10 @@ use super::theme::Theme;
 
 const KEYS: [(&str, &str); 6] = [
     ("↑ ↓ j k PgUp PgDn Home End", "select a bucket, or scroll"),
-    ("Enter", "look at the selected bucket"),
+    ("Enter", "open the selected bucket"),
     ("Esc", "back, or clear the filter"),
     ("/", "filter by name"),
-    ("?", "these keys"),
+    ("?", "show these keys"),
     ("q, Ctrl-C", "quit"),
 ];
 const PAUSE: (&str, &str) = ("p", "pause or resume the bucket, after a confirmation");
@@ -30,9 +30,9 @@ pub(super) fn lines(may_operate: bool, theme: Theme) -> Vec<Line<'static>> {
     }
     lines.extend([Line::default(), Line::styled("Layers of a bucket", theme.strong()), Line::default()]);
     let layers = [
-        (IN_FLIGHT, theme.in_flight(), "  in flight: being called"),
-        (WAITING, theme.waiting(), "  waiting: for a token"),
-        (PARKED, theme.parked(), "  parked: due later"),
+        (IN_FLIGHT, theme.in_flight(), "  in flight: being delivered"),
+        (WAITING, theme.waiting(), "  waiting for a rate token"),
+        (PARKED, theme.parked(), "  parked until due: delayed, or to be retried"),
     ];
     lines.extend(layers.map(|(glyph, style, name)| Line::from(vec![Span::styled(glyph, style), Span::raw(name)])));
     lines

@@ -6,8 +6,8 @@ use dripfeed_dashboard::frame::{Row, empties, numbers};
 use ratatui::text::Line;
 
 use self::columns::Columns;
-use super::cell;
 use super::notices::{self, Place};
+use super::{cell, frame};
 use crate::top::app::App;
 use crate::top::shown_bucket::ShownBucket;
 
@@ -24,7 +24,7 @@ pub(super) fn lines(app: &App, place: Place) -> Vec<Line<'static>> {
     let all = app.installation.of_redis.iter().cloned().chain(of_buckets).collect();
     let mut lines = notices::lines(all, Place { most: room.map(|room| room / SHARE_OF_NOTICES), ..place });
     lines.extend(app.unknown().iter().map(|name| Line::from(format!("✕ {name}: no such bucket for this key"))));
-    lines.push(Line::default());
+    lines.push(frame::totals(app, theme, width));
     let columns = Columns::of(width);
     lines.push(columns.head(theme));
     let room = room.map(|room| room.saturating_sub(lines.len()));

@@ -21,7 +21,7 @@ pub(super) struct Place {
 pub(super) fn lines(mut notices: Vec<Notice>, place: Place) -> Vec<Line<'static>> {
     let Place { theme, width, most, is_live } = place;
     if notices.is_empty() {
-        let well = Line::styled("✓ All is well: nothing needs you.", theme.mood("good"));
+        let well = Line::styled("✓ All clear: nothing needs attention.", theme.mood("good"));
         return if is_live { vec![well] } else { Vec::new() };
     }
     sort(&mut notices);
@@ -52,7 +52,9 @@ fn notice_lines(notice: &Notice, theme: Theme, width: usize) -> Vec<Line<'static
     if what.chars().count() + to_do.chars().count() <= room {
         return vec![Line::from(vec![shape, Span::raw(what + &to_do)])];
     }
-    let what = Line::from(vec![shape, Span::raw(cell::cut(&what, room))]);
-    let to_do = (!to_do.is_empty()).then(|| Line::from(cell::cut(&format!("  {to_do}"), width)));
-    std::iter::once(what).chain(to_do).collect()
+    let mut whats = cell::wrapped(&what, room).into_iter();
+    let first = Line::from(vec![shape, Span::raw(whats.next().unwrap_or_default())]);
+    let to_do = (!to_do.is_empty()).then(|| cell::cut(&format!("  {to_do}"), width));
+    let others = whats.map(|what| format!("  {what}")).chain(to_do).map(Line::from);
+    std::iter::once(first).chain(others).collect()
 }

@@ -134,7 +134,7 @@ fn a_bucket_is_opened_with_what_was_seen_of_it_since() {
     insta::assert_snapshot!(drawn(&app, now, 80, 24));
     insta::assert_snapshot!("opened_in_a_wide_terminal", drawn(&app, now, 160, 40));
     press(&mut app, &[KeyCode::End, KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown]);
-    assert!(drawn(&app, now, 80, 24).contains("Limits of submissions"), "the end can be scrolled to");
+    assert!(drawn(&app, now, 80, 24).contains("Submission limits"), "the end can be scrolled to");
     app.receive(FeedEvent::Frame(Box::new(frame(25, &[]))), now);
     assert!(drawn(&app, now, 80, 24).contains("There is no bucket mail any more."));
 }
