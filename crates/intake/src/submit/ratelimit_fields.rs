@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, Refused};
 use dripfeed_limit::Decision;
-use dripfeed_limit::quota::{self, Quota, Window};
 use http::{HeaderName, HeaderValue};
 
 use crate::settings::IntakeSettings;
@@ -90,9 +89,16 @@ fn of_limits(limits: &Decision, settings: &IntakeSettings) -> Vec<(HeaderName, H
     fields
 }
 
-/// A limit on concurrent jobs, not on a time window: hence the unit, and no window.
-fn jobs_at_once(id: &str, most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
-    quota::fields([Quota { name: id, most, window: Window::AtOnce, left, reset_s: reset }])
+/// A limit on concurrent jobs, not on a time window: hence the unit, and no window. Written out, because every response
+/// has it.
+fn jobs_at_once(id: &'static str, most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
+    let (most, left) = (most.min(LARGEST), left.min(LARGEST));
+    let policy = format!("\"{id}\";q={most};qu=\"concurrent-requests\"");
+    let limit = match reset {
+        Some(seconds) => format!("\"{id}\";r={left};t={seconds}"),
+        None => format!("\"{id}\";r={left}"),
+    };
+    vec![field("ratelimit-policy", policy), field("ratelimit", limit)]
 }
 
 fn seconds_up(wait: Duration) -> u64 {
