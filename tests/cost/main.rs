@@ -71,7 +71,7 @@ fn a_batch_of_jobs_costs_what_it_did() {
     least(&bench, plain, &[DELIVERED]).check("batch");
 }
 
-// Its admission has 85 allocations, or 91 where the replica hears of the job meanwhile: the figure is between them.
+// Its admission has 78 allocations, or 84 where the replica hears of the job meanwhile: the figure is between them.
 #[test]
 fn a_lone_job_costs_what_it_did() {
     let bench = Bench::of(settings(), 1);

@@ -7,6 +7,7 @@ pub(crate) mod constants;
 pub(crate) mod fault_injection;
 pub(crate) mod keys;
 pub(crate) mod pace_constants;
+mod packed;
 pub(crate) mod redis_bucket;
 pub(crate) mod reply;
 pub(crate) mod scripts;

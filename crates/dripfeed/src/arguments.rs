@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser};
 
-use crate::command::Command;
+use crate::command::{Command, Role};
 use crate::settings::Layers;
 
 /// Self-hosted HTTP job queue with a hard size limit and a global rate limit, on Redis Streams. No worker code.
@@ -18,12 +18,36 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// A role and nothing else: to make the command line of all commands is a good part of a role's start.
+#[derive(Debug, Parser)]
+#[command(name = "dripfeed", disable_help_subcommand = true)]
+struct RoleArguments {
+    #[command(flatten)]
+    configuration: Configuration,
+    #[command(subcommand)]
+    role: Role,
+}
+
+impl RoleArguments {
+    /// None: it is something else, is wrong, or asks for help.
+    fn read() -> Option<Arguments> {
+        let given = with_options_of_all(Self::command()).try_get_matches().ok()?;
+        let Self { mut configuration, role } = Self::from_arg_matches(&given).ok()?;
+        configuration.add_all_below(&given).ok()?;
+        Some(Arguments { configuration, command: Command::Role(role) })
+    }
+}
+
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 failure · 2 usage · 69 Redis or server unreachable · 75 refused for \
                           now · 77 not allowed · 78 configuration";
 
 impl Arguments {
     /// Those of this process, which ends when they are wrong, or ask for help or the version.
     pub(crate) fn read() -> Self {
+        RoleArguments::read().unwrap_or_else(Self::read_any)
+    }
+
+    fn read_any() -> Self {
         let given = Self::program().get_matches();
         Self::of_all_commands(&given).unwrap_or_else(|error| error.format(&mut Self::program()).exit())
     }
@@ -31,19 +55,19 @@ impl Arguments {
     /// The whole command line. The options of `Configuration` may stand before and after each command. They aren't
     /// clap's globals: of these, what stands before a command is forgotten when the same option stands after it.
     pub(crate) fn program() -> clap::Command {
-        let options = Configuration::augment_args(clap::Command::default());
-        Self::command().mut_subcommands(|command| with_options(command, &options))
+        with_options_of_all(Self::command())
     }
 
     fn of_all_commands(given: &ArgMatches) -> Result<Self, clap::Error> {
         let mut arguments = Self::from_arg_matches(given)?;
-        let mut outer = given;
-        while let Some((_, inner)) = outer.subcommand() {
-            arguments.configuration.add(Configuration::from_arg_matches(inner)?);
-            outer = inner;
-        }
+        arguments.configuration.add_all_below(given)?;
         Ok(arguments)
     }
+}
+
+fn with_options_of_all(program: clap::Command) -> clap::Command {
+    let options = Configuration::augment_args(clap::Command::default());
+    program.mut_subcommands(|command| with_options(command, &options))
 }
 
 fn with_options(command: clap::Command, options: &clap::Command) -> clap::Command {
@@ -65,6 +89,16 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
+    /// Those of all commands within commands.
+    fn add_all_below(&mut self, given: &ArgMatches) -> Result<(), clap::Error> {
+        let mut outer = given;
+        while let Some((_, inner)) = outer.subcommand() {
+            self.add(Self::from_arg_matches(inner)?);
+            outer = inner;
+        }
+        Ok(())
+    }
+
     /// What stands after a command is later than what stands before it.
     fn add(&mut self, later: Self) {
         self.files.extend(later.files);

@@ -34,10 +34,8 @@ use crate::{dev, role, top};
 pub(crate) enum Command {
     /// Run Redis, intake, processor and an echo upstream locally, without configuration
     Dev(dev::Arguments),
-    /// Run an intake: accept jobs over HTTP
-    Intake(role::Arguments),
-    /// Run a processor: claim jobs and call the upstreams
-    Processor(role::Arguments),
+    #[command(flatten)]
+    Role(Role),
     /// Empty a bucket that was removed, renamed, or given another kind or key: deliver its jobs, or move them
     Drain(role::drain::Arguments),
     /// Validate the configuration
@@ -90,6 +88,15 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
+/// The roles that are started again and again, as others stop and start with the load.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Role {
+    /// Run an intake: accept jobs over HTTP
+    Intake(role::Arguments),
+    /// Run a processor: claim jobs and call the upstreams
+    Processor(role::Arguments),
+}
+
 /// Runs one. `program` makes the whole command line, for its completions and man pages.
 ///
 /// # Errors
@@ -98,8 +105,8 @@ pub(crate) async fn run(command: Command, layers: Layers, program: fn() -> clap:
     match command {
         Command::Dev(arguments) => dev::run(arguments, layers).await,
         // It is large, and the others aren't.
-        Command::Intake(arguments) => Box::pin(role::intake::run(arguments, layers)).await,
-        Command::Processor(arguments) => role::processor::run(arguments, layers).await,
+        Command::Role(Role::Intake(arguments)) => Box::pin(role::intake::run(arguments, layers)).await,
+        Command::Role(Role::Processor(arguments)) => role::processor::run(arguments, layers).await,
         Command::Drain(arguments) => role::drain::run(arguments, layers).await,
         Command::Check(arguments) => check::run(&arguments, &layers).await,
         Command::Config(arguments) => config::run(&arguments, &layers),

@@ -15,9 +15,12 @@ mod signals;
 mod telemetry;
 mod top;
 
+use std::num::NonZero;
 use std::process::ExitCode;
+use std::{io, thread};
 
 use mimalloc::MiMalloc;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::Arguments;
 use crate::exit::Failure;
@@ -37,9 +40,17 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { configuration, command } = arguments;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from)?;
+    let runtime = runtime().map_err(anyhow::Error::from)?;
     let ended = runtime.block_on(command::run(command, configuration.layers(), Arguments::program));
     // A thread that still waits for standard input must not keep the process.
     runtime.shutdown_background();
     ended
+}
+
+/// Of as many threads as there are cores. On one core this thread does all: another one would cost memory, and time at
+/// each change between them.
+fn runtime() -> io::Result<Runtime> {
+    let is_one_core = thread::available_parallelism().is_ok_and(|cores| cores == NonZero::<usize>::MIN);
+    let mut builder = if is_one_core { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    builder.enable_all().build()
 }

@@ -4,6 +4,8 @@
 //! a request states its length once, in one way. Framing that passes has a single reading: no proxy in front and no
 //! parser behind finds another request in it.
 
+use memchr::memchr;
+
 use crate::limits::PARSED_BYTES;
 
 /// What the parser expects next.
@@ -84,7 +86,7 @@ impl Framing {
 
     /// The length of the line at the start of `rest`; or, when it is invalid, the number of bytes before its LF.
     fn read_line(&mut self, rest: &[u8]) -> Result<usize, usize> {
-        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+        let Some(end) = memchr(b'\n', rest) else {
             self.line.extend_from_slice(rest);
             return if self.line.len() > PARSED_BYTES { Err(0) } else { Ok(rest.len()) };
         };
@@ -130,7 +132,7 @@ fn count_down(left: &mut u64, there: usize) -> usize {
 impl Next {
     /// What follows this line, given without its LF. None: the line is invalid.
     fn after(&self, line: &[u8]) -> Option<Self> {
-        let line = line.strip_suffix(b"\r").filter(|line| line.iter().all(|byte| is_text(*byte)))?;
+        let line = line.strip_suffix(b"\r").filter(|line| are_text(line))?;
         match self {
             Self::RequestLine if line.is_empty() => Some(Self::RequestLine),
             Self::RequestLine => Some(Self::Field(Head::of(line)?)),
@@ -194,9 +196,10 @@ impl Head {
 
 /// Name and value of a header field.
 fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let colon = line.iter().position(|byte| *byte == b':')?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
-    (!name.is_empty() && name.iter().all(|byte| is_token(*byte))).then(|| (name, value.trim_ascii()))
+    let name = line.iter().take_while(|byte| TOKEN[usize::from(**byte)]).count();
+    let (name, rest) = line.split_at(name);
+    let value = rest.strip_prefix(b":").filter(|_| !name.is_empty())?;
+    Some((name, value.trim_ascii()))
 }
 
 /// The size of a chunk; extensions are ignored.
@@ -214,13 +217,26 @@ fn number(digits: &[u8], radix: u32) -> Option<u64> {
     are_digits.then(|| u64::from_str_radix(text, radix).ok())?
 }
 
-fn is_text(byte: u8) -> bool {
-    byte == b'\t' || !byte.is_ascii_control()
+/// No control character but a tab. No byte ends the loop early: so it is vectorized.
+fn are_text(bytes: &[u8]) -> bool {
+    bytes.iter().fold(true, |are, byte| are & (*byte == b'\t' || !byte.is_ascii_control()))
 }
 
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
+/// The bytes that a name may have.
+static TOKEN: [bool; 256] = {
+    let mut token = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        token[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let (others, mut at) = (b"!#$%&'*+-.^_`|~", 0);
+    while at < others.len() {
+        token[others[at] as usize] = true;
+        at += 1;
+    }
+    token
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Whether a process is ready for work: it isn't stopping, and Redis answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::Store;
@@ -20,6 +21,8 @@ struct HealthState {
     checked: Mutex<Option<(Instant, bool)>>,
     leaving: CancellationToken,
     draining: CancellationToken,
+    /// The same: every request asks, and a token has a lock.
+    is_draining: AtomicBool,
 }
 
 /// Why a process should get no requests.
@@ -36,7 +39,8 @@ impl Health {
     #[must_use]
     pub fn new(store: Store) -> Self {
         let (leaving, draining) = (CancellationToken::new(), CancellationToken::new());
-        Self(Arc::new(HealthState { store, checked: Mutex::default(), leaving, draining }))
+        let (checked, is_draining) = (Mutex::default(), AtomicBool::new(false));
+        Self(Arc::new(HealthState { store, checked, leaving, draining, is_draining }))
     }
 
     /// Reports not ready from now on. Requests are still served.
@@ -47,12 +51,13 @@ impl Health {
     /// Reports not ready, and refuses new requests.
     pub fn drain(&self) {
         self.leave();
+        self.0.is_draining.store(true, Ordering::Release);
         self.0.draining.cancel();
     }
 
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.0.draining.is_cancelled()
+        self.0.is_draining.load(Ordering::Acquire)
     }
 
     /// Cancelled when draining begins.

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulConnection;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -22,7 +23,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
-use tower::{Service, ServiceExt as _};
+use tower::Service;
 
 use crate::limits::ConnectionLimits;
 use crate::listener::Listener;
@@ -39,7 +40,7 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// What answers requests: a router, or what stands before one.
+/// What answers requests: a router, or what stands before one. It is always ready.
 pub trait Answers:
     Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
 {
@@ -65,15 +66,18 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let Listener { tcp: listener, version, tls } = listener.into();
+    let stop = stop.child_token();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let room = Arc::new(Semaphore::new(limits.most));
     let http = Protocol::new(version, limits);
     let read_timeout = http.read_timeout();
-    let server = Arc::new(Server { http, read_timeout, answers, tls, limits, stop, cut: cut.clone() });
+    let server = Arc::new(Server { http, read_timeout, answers, tls, limits, stop: stop.clone(), cut: cut.clone() });
     // In a task, so that a connection wakes nothing else that the caller waits for.
     let accepting = tokio::spawn(accept_until_stop(listener, server, room, connections.clone()));
     let ended = AbortOnDropHandle::new(accepting).await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
+    // Also where the listener has failed.
+    stop.cancel();
     connections.close();
     if tokio::time::timeout(limits.drain, connections.wait()).await.is_err() {
         tracing::warn!(connections = connections.len(), "drain timeout; closing connections with running requests");
@@ -94,7 +98,7 @@ struct Server<S> {
     limits: ConnectionLimits,
     /// Closes idle connections.
     stop: CancellationToken,
-    /// Closes all connections.
+    /// Closes all connections, some time after the stop. Until then none looks at it.
     cut: CancellationToken,
 }
 
@@ -143,10 +147,7 @@ impl<S: Answers> Server<S> {
             tracing::debug!(%error, "connection closed before it was served");
             return;
         }
-        tokio::select! {
-            () = self.serve(stream, peer) => {}
-            () = self.cut.cancelled() => {}
-        }
+        self.serve(stream, peer).await;
     }
 
     async fn serve(&self, stream: TcpStream, peer: Peer) {
@@ -184,11 +185,10 @@ impl<S: Answers> Server<S> {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
     ) -> hyper::Result<()> {
-        let answers = self.answers.clone().map_request(move |mut request: Request<hyper::body::Incoming>| {
+        let service = service_fn(|mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            request.map(Body::new)
+            self.answers.clone().call(request.map(Body::new))
         });
-        let service = TowerToHyperService::new(answers);
         match &self.http {
             Protocol::One(http) => {
                 self.until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await
@@ -207,10 +207,16 @@ impl<S: Answers> Server<S> {
             ended = connection.as_mut() => return ended,
             () = self.stop.cancelled() => {}
         }
-        if let Ok(ended) = tokio::time::timeout(LINGER, connection.as_mut()).await {
-            return ended;
+        let ending = async {
+            if let Ok(ended) = tokio::time::timeout(LINGER, connection.as_mut()).await {
+                return ended;
+            }
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        };
+        tokio::select! {
+            ended = ending => ended,
+            () = self.cut.cancelled() => Ok(()),
         }
-        connection.as_mut().graceful_shutdown();
-        connection.await
     }
 }

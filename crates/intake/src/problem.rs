@@ -12,13 +12,14 @@ mod services;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use axum::Json;
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use dripfeed_http::{Health, NotReady};
 use dripfeed_job::duration::ms_up;
-use http::{HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
@@ -26,25 +27,31 @@ pub(crate) use self::code::Code;
 pub(crate) use self::members::{BadOption, FaultPlace};
 use self::members::{LONGEST_TEXT, ProblemMembers, shortened};
 
+/// Of most problems as JSON, or more.
+const USUAL_BYTES: usize = 384;
+
 /// A refusal or an error, as the caller sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     code: Code,
-    detail: String,
+    detail: Cow<'static, str>,
     more: Box<ProblemMembers>,
     fields: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
-    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        let detail = shortened(detail.into(), LONGEST_TEXT);
+    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        let detail = match detail.into() {
+            Cow::Owned(detail) => Cow::Owned(shortened(detail, LONGEST_TEXT)),
+            ours @ Cow::Borrowed(_) => ours,
+        };
         Self { code, detail, more: Box::default(), fields: Vec::new() }
     }
 
     /// What is wrong with a member of a body, by its path.
     pub(crate) fn bad_member(member: &str, reason: &str) -> Self {
         let place = FaultPlace { member: Some(member.to_owned()), ..FaultPlace::default() };
-        Self::new(Code::BadMember, reason).at(place)
+        Self::new(Code::BadMember, reason.to_owned()).at(place)
     }
 
     pub(crate) fn unauthenticated() -> Self {
@@ -99,7 +106,7 @@ impl Problem {
     /// Names the violated limits, with the message of one of them.
     pub(crate) fn violating(mut self, policies: Vec<String>, message: Option<String>) -> Self {
         self.more.violated_policies = policies;
-        self.detail = message.unwrap_or(self.detail);
+        self.detail = message.map_or(self.detail, Cow::Owned);
         self
     }
 
@@ -183,7 +190,13 @@ impl Serialize for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.code.status(), Json(&self)).into_response();
+        let mut text = Vec::with_capacity(USUAL_BYTES);
+        if serde_json::to_writer(&mut text, &self).is_err() {
+            // Strings and numbers always serialize.
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        }
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = self.code.status();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after_s() {

@@ -8,7 +8,8 @@ pub(crate) struct Attempts(JoinSet<()>);
 
 impl Attempts {
     pub(crate) fn spawn(&mut self, attempt: impl Future<Output = ()> + Send + 'static) {
-        self.0.spawn(attempt);
+        // A task moves what it runs several times: of a pointer that costs less.
+        self.0.spawn(Box::pin(attempt));
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -109,9 +109,9 @@ impl CallResult {
             exhausted_for: exhausted_for(&head.headers),
             no_retry: head.headers.get(NO_RETRY).is_some_and(|value| value == "1"),
         };
-        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let content_type = || head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let came = !body.kept.is_empty() || body.truncated;
-        let body = came.then(|| AnswerBody::new(content_type, &body.kept, body.truncated));
+        let body = came.then(|| AnswerBody::new(content_type(), &body.kept, body.truncated));
         Self { answer, body, class: class_of(status) }
     }
 
@@ -131,8 +131,9 @@ impl CallResult {
 /// A date is taken by the upstream's own clock, where it reports it.
 fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok();
+    let asked = text(RETRY_AFTER)?;
     let date = text(DATE).and_then(|date| rfc2822::parse(date).ok()).map(|date| date.timestamp());
-    retry_after::parse(text(RETRY_AFTER)?, date.unwrap_or_else(Timestamp::now))
+    retry_after::parse(asked, date.unwrap_or_else(Timestamp::now))
 }
 
 /// A field may come in several lines: they are one list.

@@ -1,5 +1,6 @@
 //! What a processor counts. `dripfeed_` before the names, and `_total` after those of counters, are the registry's.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dripfeed_bucket::{CallStats, Recovery};
@@ -19,18 +20,18 @@ const ENDINGS: [Ending; 3] = [Ending::Delivered, Ending::Dead, Ending::Expired];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct BucketLabels {
-    bucket: String,
+    bucket: Arc<str>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OutcomeLabels {
-    bucket: String,
+    bucket: Arc<str>,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ClassLabels {
-    bucket: String,
+    bucket: Arc<str>,
     class: &'static str,
 }
 
@@ -118,7 +119,7 @@ impl Metrics {
 
     /// Those of one lane, its counters at zero from the start, so that their first increase is seen as one.
     pub(crate) fn of(&self, bucket: &BucketName) -> LaneMetrics {
-        let of = BucketLabels { bucket: bucket.to_string() };
+        let of = BucketLabels { bucket: bucket.into() };
         let lane = LaneMetrics {
             all: self.clone(),
             recovered: self.recovered.get_or_create_owned(&of),
@@ -136,7 +137,7 @@ impl Metrics {
 
     /// Of a bucket whose lane has ended for good.
     pub(crate) fn forget(&self, bucket: &BucketName) {
-        let bucket = || bucket.to_string();
+        let bucket = || Arc::from(bucket);
         for ending in ENDINGS {
             self.settled.remove(&OutcomeLabels { bucket: bucket(), outcome: ending.as_str() });
         }
@@ -153,7 +154,7 @@ impl Metrics {
 
 /// The metrics of one bucket.
 pub(crate) struct LaneMetrics {
-    bucket: String,
+    bucket: Arc<str>,
     all: Metrics,
     recovered: Counter,
     waited: Histogram,

@@ -26,7 +26,8 @@ pub struct Origin {
 }
 
 pub(crate) struct AdmissionRequest {
-    pub(crate) submission: Submission,
+    /// In a box, because it is moved from queue to batch and on.
+    pub(crate) submission: Box<Submission>,
     /// What it is for, where a schedule submits it.
     pub(crate) tick: Option<Tick>,
     terms: Terms,
@@ -43,8 +44,8 @@ enum Terms {
 
 impl AdmissionRequest {
     /// What another bucket has accepted before.
-    pub(crate) const fn accepted(submission: Submission, deadline_ms: Option<u64>) -> Self {
-        Self { submission, tick: None, terms: Terms::Accepted { deadline_ms } }
+    pub(crate) fn accepted(submission: Submission, deadline_ms: Option<u64>) -> Self {
+        Self { submission: Box::new(submission), tick: None, terms: Terms::Accepted { deadline_ms } }
     }
 
     /// As admit.lua reads it.
@@ -78,7 +79,11 @@ impl RedisBucket {
     ) -> Result<AdmissionRequest, BucketError> {
         let limits = self.effective_settings().limits.clone();
         let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);
-        Ok(AdmissionRequest { submission, tick: None, terms: Terms::Limits { origin, limits, plan } })
+        Ok(AdmissionRequest {
+            submission: Box::new(submission),
+            tick: None,
+            terms: Terms::Limits { origin, limits, plan },
+        })
     }
 
     /// Where the limits are still those of a request, its plan holds.

@@ -97,7 +97,7 @@ fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
 
 /// As flows.lua knows them.
 fn flow_of(request: &AdmissionRequest) -> (Option<&Group>, Option<&str>, Priority) {
-    let Submission { group, caller, priority, .. } = &request.submission;
+    let Submission { group, caller, priority, .. } = &*request.submission;
     let caller = caller.as_deref().filter(|_| group.is_none());
     (group.as_ref(), caller, priority.unwrap_or_default())
 }
@@ -305,7 +305,7 @@ fn read_caller_share(answer: &mut Reply) -> Result<Option<CallerShare>, BucketEr
 }
 
 fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
-    let word = answer.text()?;
+    let word = answer.bytes()?;
     if word == "admitted" || word == "repeated" {
         return Ok(Admission::Admitted(Admitted {
             id: answer.parse::<JobId>()?,
@@ -315,8 +315,8 @@ fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, Bucket
             repeated: word == "repeated",
         }));
     }
-    let Some(reason) = RefusalReason::ALL.into_iter().find(|reason| reason.word() == word) else {
-        return answer.unknown(&word);
+    let Some(reason) = RefusalReason::ALL.into_iter().find(|reason| word == reason.word()) else {
+        return answer.unknown(&String::from_utf8_lossy(&word));
     };
     // -1: waiting doesn't help.
     let retry_after = u64::try_from(answer.number()?).ok().map(Duration::from_millis);

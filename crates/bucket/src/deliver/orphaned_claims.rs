@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
+use dripfeed_job::JobId;
 
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
@@ -20,7 +20,7 @@ pub(crate) struct OpenClaims(Arc<Mutex<ClaimState>>);
 
 #[derive(Debug, Default)]
 struct ClaimState {
-    claims: HashMap<Bytes, u32>,
+    claims: HashMap<JobId, u32>,
     settling: SettlingBatch,
     /// There may be others.
     doubt: bool,
@@ -31,21 +31,20 @@ struct ClaimState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct SettlingBatch {
     batch: u64,
-    jobs: HashSet<Bytes>,
+    jobs: HashSet<JobId>,
 }
 
 /// Lives as long as the claim that it is part of.
 #[derive(Debug)]
 pub(crate) struct ClaimGuard {
-    job: Bytes,
+    job: JobId,
     open_claims: OpenClaims,
     settling: bool,
 }
 
 impl OpenClaims {
-    /// By the job's id.
-    pub(crate) fn add(&self, job: Bytes) -> ClaimGuard {
-        *self.state().claims.entry(job.clone()).or_default() += 1;
+    pub(crate) fn add(&self, job: JobId) -> ClaimGuard {
+        *self.state().claims.entry(job).or_default() += 1;
         ClaimGuard { job, open_claims: self.clone(), settling: false }
     }
 
@@ -54,9 +53,9 @@ impl OpenClaims {
     }
 
     /// The jobs that are known, and those that are being settled, where there may be others.
-    fn in_doubt(&self) -> Option<(Vec<Bytes>, SettlingBatch)> {
+    fn in_doubt(&self) -> Option<(Vec<JobId>, SettlingBatch)> {
         let state = self.state();
-        state.doubt.then(|| (state.claims.keys().cloned().collect(), state.settling.clone()))
+        state.doubt.then(|| (state.claims.keys().copied().collect(), state.settling.clone()))
     }
 
     fn sure(&self) {
@@ -69,11 +68,11 @@ impl OpenClaims {
 }
 
 impl ClaimState {
-    fn release(&mut self, job: &Bytes) {
-        if let Some(claims) = self.claims.get_mut(job) {
+    fn release(&mut self, job: JobId) {
+        if let Some(claims) = self.claims.get_mut(&job) {
             *claims -= 1;
             if *claims == 0 {
-                self.claims.remove(job);
+                self.claims.remove(&job);
             }
         }
     }
@@ -83,9 +82,9 @@ impl ClaimGuard {
     /// Into a batch. One batch is settled at a time.
     pub(crate) fn join_batch(&mut self, batch: u64) {
         let mut state = self.open_claims.state();
-        state.release(&self.job);
+        state.release(self.job);
         state.settling.batch = batch;
-        state.settling.jobs.insert(self.job.clone());
+        state.settling.jobs.insert(self.job);
         self.settling = true;
     }
 
@@ -93,7 +92,7 @@ impl ClaimGuard {
     pub(crate) fn leave_batch(&mut self) {
         let mut state = self.open_claims.state();
         state.settling.jobs.remove(&self.job);
-        *state.claims.entry(self.job.clone()).or_default() += 1;
+        *state.claims.entry(self.job).or_default() += 1;
         self.settling = false;
     }
 }
@@ -104,7 +103,7 @@ impl Drop for ClaimGuard {
         if self.settling {
             state.settling.jobs.remove(&self.job);
         } else {
-            state.release(&self.job);
+            state.release(self.job);
         }
     }
 }
@@ -126,7 +125,7 @@ impl RedisBucket {
             call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(place).arg(BATCH_JOBS);
             call.arg(settling.batch).arg(settling.jobs.len());
             for job in settling.jobs.into_iter().chain(open) {
-                call.arg(&job[..]);
+                call.arg(job.to_string());
             }
             place = self.store.run_durably(&call).await?;
             if place.is_empty() {
@@ -143,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_job_is_known_as_long_as_its_claim_lives() {
-        let (open_claims, job) = (OpenClaims::default(), Bytes::from_static(b"1-0"));
-        let claim = open_claims.add(job.clone());
+        let (open_claims, job) = (OpenClaims::default(), JobId::new(1, 0));
+        let claim = open_claims.add(job);
         assert_eq!(open_claims.in_doubt(), None);
         open_claims.doubt();
         assert_eq!(open_claims.in_doubt(), Some((vec![job], SettlingBatch::default())));
@@ -156,14 +155,14 @@ mod tests {
 
     #[test]
     fn a_job_that_is_parked_and_taken_again_is_known_apart_from_its_settlement() {
-        let (open_claims, job) = (OpenClaims::default(), Bytes::from_static(b"1-0"));
-        let mut parked = open_claims.add(job.clone());
+        let (open_claims, job) = (OpenClaims::default(), JobId::new(1, 0));
+        let mut parked = open_claims.add(job);
         parked.join_batch(7);
         open_claims.doubt();
-        let settling = SettlingBatch { batch: 7, jobs: HashSet::from([job.clone()]) };
+        let settling = SettlingBatch { batch: 7, jobs: HashSet::from([job]) };
         assert_eq!(open_claims.in_doubt(), Some((Vec::new(), settling.clone())));
-        let again = open_claims.add(job.clone());
-        assert_eq!(open_claims.in_doubt(), Some((vec![job.clone()], settling)));
+        let again = open_claims.add(job);
+        assert_eq!(open_claims.in_doubt(), Some((vec![job], settling)));
         drop(parked);
         assert_eq!(open_claims.in_doubt(), Some((vec![job], SettlingBatch { batch: 7, jobs: HashSet::new() })));
         drop(again);

@@ -136,6 +136,7 @@ impl TakeSize {
 /// When a take was asked for, and how long the permits that come of it are good.
 struct PermitGrant<'a> {
     asked: Instant,
+    answered: Instant,
     valid: Duration,
     lateness: &'a Lateness,
 }
@@ -161,7 +162,7 @@ impl RedisBucket {
             })
             .await?;
         lateness.saw_reply(asked.elapsed());
-        let grant = PermitGrant { asked, valid: valid(&effective), lateness };
+        let grant = PermitGrant { asked, answered: Instant::now(), valid: valid(&effective), lateness };
         read(reply, self.kind, &grant, request.open_claims)
     }
 
@@ -208,15 +209,15 @@ fn read(
     grant: &PermitGrant<'_>,
     open_claims: &OpenClaims,
 ) -> Result<TakeReply, BucketError> {
-    match reply.text()?.as_str() {
-        "fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, redis_us: None }),
-        "idle" => {
+    match &reply.bytes()?[..] {
+        b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, redis_us: None }),
+        b"idle" => {
             let wait = Duration::from_micros(reply.count()?);
-            let takes_new = reply.text()? == "1";
+            let takes_new = reply.bytes()? == "1";
             let (expired, redis_us) = (reply.count()?, reply.count()?);
             Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired, redis_us: Some(redis_us) })
         }
-        "jobs" => {
+        b"jobs" => {
             let (expired, redis_us, wait) = (reply.count()?, reply.count()?, reply.text()?);
             let wait = wait.parse().ok().map(Duration::from_micros);
             let idle = wait.map(|wait| Idle { takes_new: true, wait });
@@ -226,7 +227,7 @@ fn read(
             }
             Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, redis_us: Some(redis_us) })
         }
-        word => reply.unknown(word),
+        word => reply.unknown(&String::from_utf8_lossy(word)),
     }
 }
 
@@ -238,17 +239,20 @@ fn read_job(
     open_claims: &OpenClaims,
 ) -> Result<ClaimedJob, BucketError> {
     let id = reply.parse::<JobId>()?;
-    let (job, bytes, size, element) = match kind {
+    let (mut job, bytes, size, element) = match kind {
         Kind::Stream => {
             let fields = reply.array()?.pairs()?;
             let size = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
             (entry::decode(id, &fields), entry::counted_bytes(&fields), size, None)
         }
         Kind::List => {
-            let element = reply.bytes()?;
+            let element = alone(reply.bytes()?);
             (element::decode(id, &element), element::counted_bytes(&element), element.len(), Some(element))
         }
     };
+    if let Ok(job) = &mut job {
+        job.body = alone(std::mem::take(&mut job.body));
+    }
     let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
     let chain = job.as_ref().map(|job| job.chain.clone()).unwrap_or_default();
@@ -261,11 +265,16 @@ fn read_job(
         failures,
         caller,
         chain,
-        taken_at: Instant::now(),
+        taken_at: grant.answered,
         taken_ms,
-        guard: open_claims.add(id.to_string().into()),
+        guard: open_claims.add(id),
     };
     Ok(ClaimedJob { claim, permit, job })
+}
+
+/// Memory that nothing else shares: one slow job would keep the whole answer that it came with.
+fn alone(bytes: Bytes) -> Bytes {
+    if bytes.is_unique() { bytes } else { Bytes::copy_from_slice(&bytes) }
 }
 
 #[cfg(test)]

@@ -2,39 +2,92 @@
 
 use bytes::Bytes;
 use redis::Value;
-use rmpv::ValueRef;
 
+use super::packed::{Packed, PackedArray};
 use crate::error::BucketError;
 
 /// In bytes: of a text that isn't ours.
 const LONGEST_SHOWN: usize = 256;
 
-/// Of arrays in an answer that was packed, each of which counts as two.
-const DEEPEST: usize = 16;
-
 /// The rest of a script's answer.
 pub(crate) struct Reply {
     script: &'static str,
-    members: std::vec::IntoIter<Value>,
+    members: Members,
+}
+
+enum Members {
+    Parsed(std::vec::IntoIter<Value>),
+    Packed(PackedArray),
+}
+
+enum Member {
+    Number(i64),
+    Bytes(Bytes),
+    Array(Members),
+    /// By what it is called in errors.
+    Other(&'static str),
+}
+
+impl Members {
+    fn len(&self) -> usize {
+        match self {
+            Self::Parsed(members) => members.len(),
+            Self::Packed(members) => members.len(),
+        }
+    }
+
+    fn next(&mut self) -> Option<Member> {
+        match self {
+            Self::Parsed(members) => members.next().map(Member::from),
+            Self::Packed(members) => members.next().map(Member::from),
+        }
+    }
+}
+
+impl From<Value> for Member {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Int(number) => Self::Number(number),
+            Value::BulkString(bytes) => Self::Bytes(bytes.into()),
+            Value::SimpleString(text) => Self::Bytes(text.into()),
+            Value::Okay => Self::Bytes(Bytes::from_static(b"OK")),
+            Value::Array(members) => Self::Array(Members::Parsed(members.into_iter())),
+            Value::Nil => Self::Other("nothing"),
+            _ => Self::Other("something else"),
+        }
+    }
+}
+
+impl From<Packed> for Member {
+    fn from(packed: Packed) -> Self {
+        match packed {
+            Packed::Number(number) => Self::Number(number),
+            Packed::Text(text) => Self::Bytes(text),
+            Packed::Array(members) => Self::Array(Members::Packed(members)),
+        }
+    }
 }
 
 impl Reply {
     /// An answer as an array, or packed by `cmsgpack` into a string, which is quicker to write and to read.
     pub(crate) fn new(script: &'static str, value: Value) -> Result<Self, BucketError> {
         match value {
-            Value::BulkString(packed) => Self::of_array(script, unpacked(&packed).ok_or_else(|| broken(script))?),
-            other => Self::of_array(script, other),
+            Value::BulkString(packed) => match PackedArray::read(packed.into()) {
+                Some(members) => Ok(Self { script, members: Members::Packed(members) }),
+                None => Err(BucketError::Reply { script, what: "what it packed can't be read".to_owned() }),
+            },
+            other => Self::of_array(script, other.into()),
         }
     }
 
-    fn of_array(script: &'static str, value: Value) -> Result<Self, BucketError> {
-        match value {
-            Value::Array(members) => Ok(Self { script, members: members.into_iter() }),
+    fn of_array(script: &'static str, member: Member) -> Result<Self, BucketError> {
+        match member {
+            Member::Array(members) => Ok(Self { script, members }),
             other => Err(unreadable(script, "an array", &other)),
         }
     }
 
-    fn next(&mut self, wanted: &str) -> Result<Value, BucketError> {
+    fn next(&mut self, wanted: &str) -> Result<Member, BucketError> {
         self.members
             .next()
             .ok_or_else(|| BucketError::Reply { script: self.script, what: format!("{wanted} is missing") })
@@ -42,15 +95,14 @@ impl Reply {
 
     /// The next member, itself an array.
     pub(crate) fn array(&mut self) -> Result<Self, BucketError> {
-        let value = self.next("an array")?;
-        Self::of_array(self.script, value)
+        let member = self.next("an array")?;
+        Self::of_array(self.script, member)
     }
 
+    /// Of a packed answer, they share the memory of all of it.
     pub(crate) fn bytes(&mut self) -> Result<Bytes, BucketError> {
         match self.next("a string")? {
-            Value::BulkString(bytes) => Ok(bytes.into()),
-            Value::SimpleString(text) => Ok(text.into()),
-            Value::Okay => Ok(Bytes::from_static(b"OK")),
+            Member::Bytes(bytes) => Ok(bytes),
             other => Err(unreadable(self.script, "a string", &other)),
         }
     }
@@ -69,13 +121,13 @@ impl Reply {
 
     /// A number, as an integer or as its text.
     pub(crate) fn number(&mut self) -> Result<i64, BucketError> {
-        let value = self.next("a number")?;
-        let read = match &value {
-            Value::Int(number) => Some(*number),
-            Value::BulkString(digits) => std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()),
-            _ => None,
+        let member = self.next("a number")?;
+        let read = match &member {
+            Member::Number(number) => Some(*number),
+            Member::Bytes(digits) => std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()),
+            Member::Array(_) | Member::Other(_) => None,
         };
-        read.ok_or_else(|| unreadable(self.script, "a number", &value))
+        read.ok_or_else(|| unreadable(self.script, "a number", &member))
     }
 
     /// A number that can't be negative.
@@ -87,15 +139,18 @@ impl Reply {
 
     /// What parses from the next member's text.
     pub(crate) fn parse<T: std::str::FromStr>(&mut self) -> Result<T, BucketError> {
-        let text = self.text()?;
-        text.parse()
-            .map_err(|_| BucketError::Reply { script: self.script, what: format!("`{text}` is of another kind") })
+        let bytes = self.bytes()?;
+        let parsed = std::str::from_utf8(&bytes).ok().and_then(|text| text.parse().ok());
+        parsed.ok_or_else(|| {
+            let text = String::from_utf8_lossy(&bytes);
+            BucketError::Reply { script: self.script, what: format!("`{text}` is of another kind") }
+        })
     }
 
-    /// The rest as names and values.
+    /// The rest as names and values; as [`Reply::bytes`].
     pub(crate) fn pairs(mut self) -> Result<Vec<(Bytes, Bytes)>, BucketError> {
         let mut pairs = Vec::with_capacity(self.members.len() / 2);
-        while self.members.len() > 0 {
+        while !self.is_empty() {
             pairs.push((self.bytes()?, self.bytes()?));
         }
         Ok(pairs)
@@ -113,7 +168,12 @@ impl Reply {
 
     /// Whether the next member is this word.
     pub(crate) fn begins_with(&self, word: &str) -> bool {
-        matches!(self.members.as_slice().first(), Some(Value::BulkString(bytes)) if bytes == word.as_bytes())
+        match &self.members {
+            Members::Parsed(members) => {
+                matches!(members.as_slice().first(), Some(Value::BulkString(bytes)) if bytes == word.as_bytes())
+            }
+            Members::Packed(members) => members.begins_with(word),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -126,35 +186,12 @@ impl Reply {
     }
 }
 
-/// As Redis would have answered it. None: it can't be read.
-fn unpacked(mut packed: &[u8]) -> Option<Value> {
-    let read = rmpv::decode::read_value_ref_with_max_depth(&mut packed, DEEPEST).ok()?;
-    packed.is_empty().then(|| of_packed(&read)).flatten()
-}
-
-fn of_packed(read: &ValueRef<'_>) -> Option<Value> {
-    Some(match read {
-        ValueRef::Integer(number) => Value::Int(number.as_i64()?),
-        // What Redis does with a number of Lua.
-        #[expect(clippy::cast_possible_truncation, reason = "that is meant")]
-        ValueRef::F64(number) => Value::Int(*number as i64),
-        ValueRef::String(text) => Value::BulkString(text.as_bytes().to_vec()),
-        ValueRef::Array(members) => Value::Array(members.iter().map(of_packed).collect::<Option<_>>()?),
-        _ => return None,
-    })
-}
-
-fn broken(script: &'static str) -> BucketError {
-    BucketError::Reply { script, what: "what it packed can't be read".to_owned() }
-}
-
-fn unreadable(script: &'static str, wanted: &str, found: &Value) -> BucketError {
+fn unreadable(script: &'static str, wanted: &str, found: &Member) -> BucketError {
     let kind = match found {
-        Value::Nil => "nothing",
-        Value::Int(_) => "a number",
-        Value::BulkString(_) | Value::SimpleString(_) => "a string",
-        Value::Array(_) => "an array",
-        _ => "something else",
+        Member::Number(_) => "a number",
+        Member::Bytes(_) => "a string",
+        Member::Array(_) => "an array",
+        Member::Other(kind) => kind,
     };
     BucketError::Reply { script, what: format!("{kind} where {wanted} was expected") }
 }

@@ -1,5 +1,7 @@
 //! `dripfeed intake`: HTTP in.
 
+mod routes;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +9,6 @@ use std::sync::Arc;
 use axum::Router;
 use dripfeed_auth::ApiKeys;
 use dripfeed_bucket::Buckets;
-use dripfeed_dashboard::{Dashboard, SessionSecret};
 use dripfeed_grpc::GrpcSettings;
 use dripfeed_http::{Health, Listener, Tls};
 use dripfeed_intake::metrics::{BucketGauges, IntakeMetrics, LimitMetrics, MetricsExporter};
@@ -18,6 +19,7 @@ use dripfeed_limit::Services;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::routes::Routes;
 use super::connect::{self, Connected};
 use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::grpc::Grpc;
@@ -41,11 +43,14 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let stop = arguments.stop()?;
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
-    memory::warn(&reloading.settings, &role.connected.store).await;
     service_manager::ready(stop.clone());
+    let following = async {
+        memory::warn(&reloading.settings, &role.connected.store).await;
+        reloading.forever(|settings| role.reload(settings)).await
+    };
     tokio::select! {
         ended = role.serve(ports, stop) => ended,
-        never = reloading.forever(|settings| role.reload(settings)) => match never {},
+        never = following => match never {},
     }
 }
 
@@ -106,8 +111,7 @@ impl IntakeRole {
         let buckets = Arc::new(Buckets::default());
         buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
         let keys = Arc::new(ApiKeys::new(settings.keys.iter().cloned()).with_registry(connected.store.clone()));
-        keys.follow_or_log().await;
-        let services = Services::open(connected.store.clone()).await;
+        let ((), services) = tokio::join!(keys.follow_or_log(), Services::open(connected.store.clone()));
         let mut registry = super::registry();
         let metrics = IntakeMetrics::register(Arc::clone(&buckets), &mut registry);
         let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
@@ -188,7 +192,9 @@ impl IntakeRole {
         tracing::info!("listening on {scheme}://{}", ports.http.local_addr()?);
         let listener = Listener::new(ports.http, self.tls.clone());
         let http = async {
-            Ok(self.intake.serve_with(listener, Front::new(self.intake.clone(), self.routes()), stop.clone()).await?)
+            let routes = self.routes();
+            let front = Front::new(self.intake.clone(), move || routes.all());
+            Ok(self.intake.serve_with(listener, front, stop.clone()).await?)
         };
         // The other ports are closed when that one is.
         let draining = self.exporter.health().draining();
@@ -232,21 +238,15 @@ impl IntakeRole {
         self.playground = Some(routes(Arc::clone(&self.keys)));
     }
 
-    /// Of the main address.
-    fn routes(&self) -> Router {
-        let more = self.playground.clone().unwrap_or_default();
-        match self.dashboard {
-            DashboardPlace::Intake => self.intake.router_with(more.merge(self.page())),
-            DashboardPlace::Apart(_) | DashboardPlace::Off => self.intake.api_with(more),
+    fn routes(&self) -> Routes {
+        Routes {
+            intake: self.intake.clone(),
+            place: self.dashboard,
+            salt: self.connected.store.salt().clone(),
+            has_tls: self.tls.is_some(),
+            redaction: self.redaction.clone(),
+            playground: self.playground.clone(),
         }
-    }
-
-    fn page(&self) -> Router {
-        let salt = self.connected.store.salt().clone();
-        let secret = SessionSecret::new(move || salt.bytes().to_vec());
-        let api = self.intake.api_with(self.playground.clone().unwrap_or_default());
-        let (tls, playground) = (self.tls.is_some(), self.playground.is_some());
-        Dashboard::new(api, secret, tls, playground, self.redaction.clone()).router()
     }
 
     async fn serve_dashboard(
@@ -257,7 +257,7 @@ impl IntakeRole {
     ) -> Result<(), Failure> {
         tracing::info!("the page is at {scheme}://{}", listener.local_addr()?);
         let listener = Listener::new(listener, self.tls.clone());
-        Ok(self.intake.serve_with(listener, self.intake.page_alone(self.page()), stop).await?)
+        Ok(self.intake.serve_with(listener, self.intake.page_alone(self.routes().page()), stop).await?)
     }
 
     async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {

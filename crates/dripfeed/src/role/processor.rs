@@ -37,7 +37,6 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let calls = calls_at_once(settings, &settings.processor.buckets);
     open_files::raise_for("the concurrency of all buckets together", calls);
     let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
-    memory::warn(settings, &connected.store).await;
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
     // Those of buckets are with the intakes: all processes together would ask Redis for them at each scrape.
@@ -76,6 +75,10 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         Ok(())
     };
     service_manager::ready(stop.clone());
+    let following = async {
+        memory::warn(&reloading.settings, &connected.store).await;
+        reloading.forever(reload).await
+    };
     let draining = async {
         stop.cancelled().await;
         health.drain();
@@ -85,7 +88,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         () = processor.run(first, stop.clone()) => {}
         () = draining => {}
         never = outcomes::hand_over(&of_outcomes) => match never {},
-        never = reloading.forever(reload) => match never {},
+        never = following => match never {},
         never = defined.keep_following() => match never {},
     }
     traces.end().await;

@@ -24,7 +24,7 @@ impl Problem {
         problem
     }
 
-    fn unchecked(detail: &str, certainty: Certainty) -> Self {
+    fn unchecked(detail: &'static str, certainty: Certainty) -> Self {
         let mut problem = Self::new(Code::StoreUnavailable, detail).retry_after(Some(Duration::from_secs(1)));
         problem.more.outcome = Some(match certainty {
             Certainty::NotStored => "not_stored",

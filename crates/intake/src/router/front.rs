@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use axum::Router;
@@ -24,22 +25,26 @@ use crate::submit::single;
 
 /// Answers all requests. Cheap to clone.
 #[derive(Clone)]
-pub struct Front {
+pub struct Front(Arc<FrontState>);
+
+struct FrontState {
     intake: Intake,
-    router: Router,
+    router: LazyLock<Router, Box<dyn FnOnce() -> Router + Send>>,
 }
 
 impl Intake {
     /// Answers all of the API.
     pub fn front(&self) -> Front {
-        Front::new(self.clone(), self.router())
+        let intake = self.clone();
+        Front::new(self.clone(), move || intake.router())
     }
 }
 
 impl Front {
-    /// The router has all that the API has, and may have more.
-    pub fn new(intake: Intake, router: Router) -> Self {
-        Self { intake, router }
+    /// The router has all that the API has, and may have more. It is made for the first request that needs it: the
+    /// intake listens that much earlier.
+    pub fn new(intake: Intake, router: impl FnOnce() -> Router + Send + 'static) -> Self {
+        Self(Arc::new(FrontState { intake, router: LazyLock::new(Box::new(router)) }))
     }
 }
 
@@ -54,10 +59,10 @@ impl Service<Request<Body>> for Front {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         if is_submission(&request) {
-            let intake = self.intake.clone();
-            Box::pin(async move { Ok(submit(&intake, request).await) })
+            let front = Arc::clone(&self.0);
+            Box::pin(async move { Ok(submit(&front.intake, request).await) })
         } else {
-            Box::pin(self.router.clone().oneshot(request))
+            Box::pin(Router::clone(&self.0.router).oneshot(request))
         }
     }
 }

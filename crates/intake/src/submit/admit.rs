@@ -30,15 +30,16 @@ pub(crate) async fn admit(
     let wait = wait.map(|wait| (wait, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut submission));
     let turn = intake.turns().take(caller, 1, submission.body.len()).await;
-    let (bucket, judged) = current_bucket::judge(intake, bucket, submission, origin).await;
+    let (other, judged) = current_bucket::judge(intake, bucket, submission, origin).await;
+    let bucket = other.as_ref().unwrap_or(bucket);
     drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end(&judged);
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
-        Some((wait, caller)) => sync_wait::answer(intake, &bucket, &admitted, wait, caller).await,
-        None => receipt::answer(intake.settings(), &bucket, &admitted),
+        Some((wait, caller)) => sync_wait::answer(intake, bucket, &admitted, wait, caller).await,
+        None => receipt::answer(intake.settings(), bucket, &admitted),
     };
     add_of_caller(response.headers_mut(), limits);
     Ok(response)

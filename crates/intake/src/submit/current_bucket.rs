@@ -8,13 +8,13 @@ use dripfeed_job::Submission;
 
 use crate::intake::Intake;
 
-/// And the bucket that has decided.
+/// And the bucket that has decided, where it is another one.
 pub(super) async fn judge(
     intake: &Intake,
     bucket: &Bucket,
     submission: Submission,
     origin: Origin,
-) -> (Bucket, Result<Judgement, BucketError>) {
+) -> (Option<Bucket>, Result<Judgement, BucketError>) {
     let origin = Arc::new(origin);
     let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
     let judged = bucket.judge(submission, origin).await;
@@ -22,12 +22,12 @@ pub(super) async fn judge(
         (Err(BucketError::Gone), Some((submission, origin))) => match intake.reopened(bucket).await {
             Ok(Some(bucket)) => {
                 let judged = bucket.judge(submission, origin).await;
-                (bucket, judged)
+                (Some(bucket), judged)
             }
-            Ok(None) => (bucket.clone(), judged),
-            Err(error) => (bucket.clone(), Err(error)),
+            Ok(None) => (None, judged),
+            Err(error) => (None, Err(error)),
         },
-        _ => (bucket.clone(), judged),
+        _ => (None, judged),
     }
 }
 

@@ -15,12 +15,11 @@ use crate::submit::ratelimit_fields::FreeCapacity;
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Receipt {
+pub(crate) struct Receipt<'r> {
     /// The job's id. It never changes.
-    #[schema(value_type = String, example = "1700000000000-0")]
-    id: JobId,
-    #[schema(value_type = String)]
-    bucket: BucketName,
+    #[schema(example = "1700000000000-0")]
+    id: &'r str,
+    bucket: &'r str,
     /// Jobs in the bucket, this one included.
     level: u64,
     /// The maximum level.
@@ -32,9 +31,10 @@ pub(crate) struct Receipt {
 }
 
 pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admitted) -> Response {
+    let id = admitted.id.to_string();
     let receipt = Receipt {
-        id: admitted.id,
-        bucket: bucket.name().clone(),
+        id: &id,
+        bucket: bucket.name().as_str(),
         level: admitted.level,
         capacity: admitted.capacity,
         durability: bucket.durability().as_str(),

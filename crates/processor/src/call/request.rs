@@ -71,10 +71,13 @@ fn headers(job: &Job, attempt: u32, bucket: &BucketName, upstream: &Upstream) ->
     if let Some(traceparent) = &job.traceparent {
         headers.insert(TRACEPARENT, value(traceparent, "traceparent")?);
     }
-    headers.insert(JOB_ID, value(&job.id.to_string(), "id")?);
-    headers.insert(BUCKET, value(bucket.as_str(), "bucket")?);
     headers.insert(ATTEMPT, HeaderValue::from(attempt));
-    headers.insert(IDEMPOTENCY_KEY, value(&format!("{bucket}/{}", job.id), "id")?);
+    // Bucket and job share the memory of the key that is made of them.
+    let key = Bytes::from(format!("{bucket}/{}", job.id));
+    let shared = |bytes| HeaderValue::from_maybe_shared(bytes).map_err(|_| Unsendable("id"));
+    headers.insert(BUCKET, shared(key.slice(..bucket.as_str().len()))?);
+    headers.insert(JOB_ID, shared(key.slice(bucket.as_str().len() + 1..))?);
+    headers.insert(IDEMPOTENCY_KEY, shared(key)?);
     Ok(headers)
 }
 

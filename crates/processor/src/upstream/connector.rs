@@ -4,10 +4,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{io, vec};
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::Uri;
 use http_body_util::Full;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder, MaybeHttpsStream};
@@ -22,7 +24,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::outage::shortage_of_files;
 use crate::upstream::Upstream;
@@ -42,7 +44,25 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 /// Calls upstreams, over connections that it keeps.
 pub(crate) type HttpClient = Client<Dial, Full<Bytes>>;
 
-type Dial = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
+type Connection = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Makes connections. The client clones it for each call, whether or not that needs a connection.
+#[derive(Clone)]
+pub(crate) struct Dial(Arc<BoxCloneSyncService<Uri, Connection, BoxError>>);
+
+impl Service<Uri> for Dial {
+    type Response = Connection;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Connection, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(BoxCloneSyncService::clone(&self.0).oneshot(uri))
+    }
+}
 
 /// Makes the clients of all upstreams. Cheap to clone.
 #[derive(Clone)]
@@ -87,7 +107,7 @@ impl Connector {
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
-        let dial = BoxCloneSyncService::new(Timeout::new(tls, reach.connect_timeout));
+        let dial = Dial(Arc::new(BoxCloneSyncService::new(Timeout::new(tls, reach.connect_timeout))));
         Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)

@@ -1,0 +1,37 @@
+//! What an intake serves on its addresses: the API, and the page.
+
+use axum::Router;
+use dripfeed_dashboard::{Dashboard, SessionSecret};
+use dripfeed_intake::Intake;
+use dripfeed_job::redaction::Redaction;
+use dripfeed_store::Salt;
+
+use crate::settings::DashboardPlace;
+
+pub(super) struct Routes {
+    pub(super) intake: Intake,
+    pub(super) place: DashboardPlace,
+    pub(super) salt: Salt,
+    pub(super) has_tls: bool,
+    pub(super) redaction: Redaction,
+    /// In `dripfeed dev` alone.
+    pub(super) playground: Option<Router>,
+}
+
+impl Routes {
+    /// Of the main address.
+    pub(super) fn all(&self) -> Router {
+        let more = self.playground.clone().unwrap_or_default();
+        match self.place {
+            DashboardPlace::Intake => self.intake.router_with(more.merge(self.page())),
+            DashboardPlace::Apart(_) | DashboardPlace::Off => self.intake.api_with(more),
+        }
+    }
+
+    pub(super) fn page(&self) -> Router {
+        let salt = self.salt.clone();
+        let secret = SessionSecret::new(move || salt.bytes().to_vec());
+        let api = self.intake.api_with(self.playground.clone().unwrap_or_default());
+        Dashboard::new(api, secret, self.has_tls, self.playground.is_some(), self.redaction.clone()).router()
+    }
+}
