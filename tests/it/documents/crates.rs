@@ -56,7 +56,8 @@ fn the_readme_shows_lines_of_clients_that_run() {
     let programs =
         ["crates/client/examples/push.rs", "tests/clients/client.py", "tests/clients/client.ts"].map(read).concat();
     let readme = read("README.md");
-    let section = readme.split("\n## Clients\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+    let section = readme.split("\n## Client libraries\n").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section = section.expect("a section");
     let shown: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("    ")).collect();
     assert!(shown.len() >= 8, "{shown:#?}");
     for line in shown {

@@ -1,4 +1,4 @@
-//! The README's webhook on completion, as written.
+//! The README's completion webhook, as written.
 
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::sources::from_the_root;
@@ -9,7 +9,7 @@ use tokio::process::Command;
 /// The blocks of code of that section.
 fn blocks() -> Vec<String> {
     let readme = std::fs::read_to_string(from_the_root("README.md")).expect("the README");
-    let (_, section) = readme.split_once("\n## A webhook on completion\n").expect("the section");
+    let (_, section) = readme.split_once("\n## Completion webhooks\n").expect("the section");
     let section = section.split("\n## ").next().expect("its text");
     let mut blocks = vec![String::new()];
     let mut is_code = false;
