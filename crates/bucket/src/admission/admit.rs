@@ -26,6 +26,9 @@ use crate::settings::Kind;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admit.lua"));
 
+/// Members of the short answer to a job that was admitted.
+const OF_ADMITTED: usize = 3;
+
 /// What the script knows a list's element by.
 const ELEMENT: [&str; 1] = ["element"];
 
@@ -228,30 +231,8 @@ impl RedisBucket {
         };
         call.arg(names.len()).arg(names);
         for (request, plan) in requests.iter().zip(&plans) {
-            let submission = &request.submission;
-            let once = self.once_of(submission).and_then(|name| once_index.get(&name)).copied();
-            call.arg(once.unwrap_or(0)).arg(once.map(|_| fingerprint(submission)).unwrap_or_default());
-            call.arg(match submission.start {
-                Start::AtOnce => String::new(),
-                Start::After(delay) => format!("+{}", ms_up(delay)),
-                Start::At(ms) => ms.to_string(),
-            });
-            call.arg(request.deadline());
-            let caller = submission.caller.as_deref().unwrap_or_default();
-            match self.kind {
-                Kind::Stream => {
-                    let entry = entry::encode(submission);
-                    call.arg(entry.bytes()).arg(caller).arg(&plan[..]).arg(entry.options.len());
-                    call.args(entry.values.iter().map(FieldValue::as_bytes));
-                    call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
-                }
-                Kind::List => {
-                    let element = element::encode(submission);
-                    call.arg(element.len()).arg(caller).arg(&plan[..]).arg(0);
-                    // The script puts the head of an element in place of its first brace.
-                    call.arg(element.strip_prefix('{').unwrap_or(&element));
-                }
-            }
+            let once = self.once_of(&request.submission).and_then(|name| once_index.get(&name)).copied();
+            add_job(&mut call, self.kind, request, &for_script(request, once, plan));
         }
         call
     }
@@ -260,6 +241,53 @@ impl RedisBucket {
     fn once_of(&self, submission: &Submission) -> Option<String> {
         let key = submission.idempotency_key.as_ref()?;
         Some(self.keys.once(submission.caller.as_deref(), key.as_str()))
+    }
+}
+
+/// What a job has for the script alone, by name. `once`: the index of its idempotency key.
+fn for_script(request: &AdmissionRequest, once: Option<usize>, plan: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let submission = &request.submission;
+    let mut options = Vec::new();
+    if let Some(index) = once {
+        options.push(("@once", index.to_string().into_bytes()));
+        options.push(("@fingerprint", fingerprint(submission).into_bytes()));
+    }
+    match submission.start {
+        Start::AtOnce => {}
+        Start::After(delay) => options.push(("@start", format!("+{}", ms_up(delay)).into_bytes())),
+        Start::At(ms) => options.push(("@start", ms.to_string().into_bytes())),
+    }
+    let deadline = request.deadline();
+    if !deadline.is_empty() {
+        options.push(("@expires", deadline.into_bytes()));
+    }
+    if !plan.is_empty() {
+        options.push(("@plan", plan.to_vec()));
+    }
+    options
+}
+
+/// Its words, as the script reads them.
+fn add_job(call: &mut Call<'static>, kind: Kind, request: &AdmissionRequest, for_script: &[(&'static str, Vec<u8>)]) {
+    let submission = &request.submission;
+    match kind {
+        Kind::Stream => {
+            let entry = entry::encode(submission);
+            call.arg(entry.bytes()).arg(for_script.len() + entry.options.len());
+            call.args(entry.values.iter().map(FieldValue::as_bytes));
+            call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
+        }
+        Kind::List => {
+            let element = element::encode(submission);
+            let caller = submission.caller.as_deref();
+            call.arg(element.len()).arg(for_script.len() + usize::from(caller.is_some()));
+            // The script puts the head of an element in place of its first brace.
+            call.arg(element.strip_prefix('{').unwrap_or(&element));
+            call.args(caller.iter().flat_map(|caller| ["@caller", caller]));
+        }
+    }
+    for (name, value) in for_script {
+        call.arg(*name).arg(&value[..]);
     }
 }
 
@@ -273,7 +301,7 @@ fn read<T>(
     let number = reply.text()?;
     let batch_plan = number.parse().ok().and_then(|number: usize| batch_plans.get(number.checked_sub(1)?));
     let Some(batch_plan) = batch_plan else { return reply.unknown(&number) };
-    batch_plan.plans.iter().map(|plan| read_one(&mut reply.array()?, plan, capacity)).collect()
+    batch_plan.plans.iter().map(|plan| read_one(&mut reply.one_of_many(OF_ADMITTED)?, plan, capacity)).collect()
 }
 
 fn read_ticked(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Ticked, BucketError> {
@@ -306,6 +334,11 @@ fn read_caller_share(answer: &mut Reply) -> Result<Option<CallerShare>, BucketEr
 
 fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
     let word = answer.text()?;
+    // The short answer begins with the id.
+    if let Ok(id) = word.parse::<JobId>() {
+        let (level, eta) = (answer.count()?, Duration::from_millis(answer.count()?));
+        return Ok(Admission::Admitted(Admitted { id, level, capacity, eta, repeated: false }));
+    }
     if word == "admitted" || word == "repeated" {
         return Ok(Admission::Admitted(Admitted {
             id: answer.parse::<JobId>()?,

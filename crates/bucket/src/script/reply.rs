@@ -46,6 +46,15 @@ impl Reply {
         Self::of_array(self.script, value)
     }
 
+    /// The next member, where that is an array; else the next `members` of them.
+    pub(crate) fn one_of_many(&mut self, members: usize) -> Result<Self, BucketError> {
+        if matches!(self.members.as_slice().first(), Some(Value::Array(_))) {
+            return self.array();
+        }
+        let members: Vec<Value> = self.members.by_ref().take(members).collect();
+        Self::of_array(self.script, Value::Array(members))
+    }
+
     pub(crate) fn bytes(&mut self) -> Result<Bytes, BucketError> {
         match self.next("a string")? {
             Value::BulkString(bytes) => Ok(bytes.into()),
