@@ -33,7 +33,10 @@ local function open_places(keys, holders, text, level, waiting, jobs, pace, boun
   local function is_of_one(group, caller, priority)
     if sole == false then
       sole = nil
-      if not is_bounded then sole = level == 0 and caller or sole_caller(keys, holders, level, pace.is_mixed) end
+      -- Of few, those before this one weren't asked about.
+      if not (is_bounded or is_few) then
+        sole = level == 0 and caller or sole_caller(keys, holders, level, pace.is_mixed)
+      end
       places.sole = sole
     end
     return sole == caller and not (group or priority)
