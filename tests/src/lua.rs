@@ -128,6 +128,9 @@ async fn no_file_needs_what_it_does_not_use() {
         let text = named.map(|(_, text)| *text).find(|text| text.starts_with(file.text)).unwrap_or(file.text);
         let used: BTreeSet<String> =
             compile(&redis, text).await.expect("Lua").globals.into_iter().map(|global| global.name).collect();
+        if let Some((function, _)) = headers::opens(file.text) {
+            assert!(used.contains(function), "{} doesn't call `{function}`", file.path);
+        }
         for need in headers::needs(file.text) {
             let mut given = BTreeSet::new();
             for text in file.tables.iter().filter_map(|tables| fragment(tables, need)) {

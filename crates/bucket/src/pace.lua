@@ -8,6 +8,7 @@
 --          window
 --   weights  a print of those by which turns were last taken; missing, or empty: all were 1 (weights.lua)
 --   flows  whether jobs in flight are counted by caller (flow_state.lua); missing: nobody is throttled alone
+--   mixed  '1' while jobs with a group or a priority may be in the bucket: then those of one caller aren't one flow
 -- needs: now, pace_constants, rules/pace
 
 -- What is in force is given to a script in its ARGV, with the version of the changes (hash `control`) that it takes
@@ -22,11 +23,13 @@ end
 local function pace_read(key)
   -- In how many ms a thousandth grows back: half of the rate in less than a minute.
   local PACE_GROWTH = 100
-  local s = redis.call('HMGET', key, 'hold', 'new', 'speed', 'cut', 'grows', 'why', 'unsent', 'flows', 'weights')
+  local s = redis.call(
+    'HMGET', key, 'hold', 'new', 'speed', 'cut', 'grows', 'why', 'unsent', 'flows', 'weights', 'mixed'
+  )
   local pace = {
     hold = tonumber(s[1]) or 0, new = s[2] == '1',
     speed = PACE_WHOLE, cut = tonumber(s[4]) or 0, grows = tonumber(s[5]) or 0, why = s[6] or '',
-    unsent = tonumber(s[7]) or 0, flows = s[8] or nil, weights = s[9] or '',
+    unsent = tonumber(s[7]) or 0, flows = s[8] or nil, weights = s[9] or '', is_mixed = s[10] == '1',
   }
   -- A clock that was put back since knows nothing of when that was.
   if pace.cut > now_ms then pace.cut = 0 end
@@ -36,6 +39,13 @@ local function pace_read(key)
     pace.speed = math.min(PACE_WHOLE, tonumber(s[3]) + grown)
   end
   return pace
+end
+
+-- A job with a group or a priority, each of which may be nil, comes into the bucket.
+local function note_mixed(key, pace, group, priority)
+  if pace.is_mixed or not (group or priority) then return end
+  redis.call('HSET', key, 'mixed', 1)
+  pace.is_mixed = true
 end
 
 -- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the

@@ -30,8 +30,8 @@ impl Script {
     ///
     /// # Panics
     ///
-    /// Where a fragment is needed that no table has, or that needs itself. In a `static` that is an error of the
-    /// compiler.
+    /// Where a fragment is needed that no table has, that needs itself, or that is opened twice. In a `static` that is an
+    /// error of the compiler.
     #[must_use]
     #[expect(clippy::panic, reason = "it can only be a mistake in the source, which the compiler finds")]
     pub const fn new(name: &'static str, fragments: &[&Fragments], verb: &'static str) -> Self {
@@ -41,6 +41,8 @@ impl Script {
             Err(BrokenNeeds::Unknown(need)) => panic!("{}", need),
             // This one needs itself, through others.
             Err(BrokenNeeds::Circular(need)) => panic!("{}", need),
+            // Two functions would each make their own of this one.
+            Err(BrokenNeeds::OpenedTwice(need)) => panic!("{}", need),
             // This one is more than a script may have.
             Err(BrokenNeeds::TooMany(need)) => panic!("{}", need),
         }

@@ -10,6 +10,11 @@ pub(super) fn needs(text: &str) -> Vec<&str> {
     line.map(|names| names.split(", ").collect()).unwrap_or_default()
 }
 
+/// The function that opens a fragment, and the fragment.
+pub(super) fn opens(text: &str) -> Option<(&str, &str)> {
+    head(text).find_map(|line| line.strip_prefix(" opens: "))?.split_once(" = ")
+}
+
 /// The lines of a section of the head: `KEYS`, `ARGV` or `Result`; none where it has no such section.
 pub(super) fn section<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     let mut lines = head(text).skip_while(|line| !line.starts_with(&format!(" {name}  ")));

@@ -1,7 +1,7 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places, kind/own_wait, ticks
+-- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places, ticks
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in keep.lua  10 notices (zset)  11… once (string), one per idempotency key, then
@@ -16,13 +16,18 @@
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
 --       15 how fast each caller may be called (bounds.lua; '': as its turn comes)
---       16 number of the fields that each entry has, then their names; then per job:
---         index of its once key (0: none), fingerprint, start ('' | '+ms' from now | ms since the epoch),
---         ms until it expires ('' never; '@ms' since the epoch, of a job that was accepted before and isn't refused for
---         its eta), bytes, caller or '', plan of its limits ('': none), how many fields it has besides, the fields'
---         values, and the others' names and values; `due` and `expires` are written here; `element` comes without its
---         first brace
+--       16 number of the fields that each entry has, then their names; then per job: bytes, how many names and values
+--         it has besides, the fields' values, and these. Names that begin with `@` are for this script, and missing
+--         where they say nothing; the others are fields, too:
+--         @once         index of its once key, and @fingerprint
+--         @start        '+ms' from now | ms since the epoch
+--         @expires      ms until then | '@ms' since the epoch, of a job that was accepted before and isn't refused for
+--                       its eta
+--         @plan         that of its limits
+--         caller        of a list's: @caller
+--         `due` and `expires` are written here; `element` comes without its first brace
 -- Result  { 'changed', … } | { 'judged', by which planning, answer… } packed by cmsgpack, the answer to each job one of
+--         id, level, eta in ms: three members, of one that was admitted and is neither limited nor a tick's
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits
 --         or nothing }
 --         { 'repeated', id, level, 0 }
@@ -47,11 +52,15 @@ local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 16, 8
+local NAMES, WORDS = 16, 2
 local fields = tonumber(ARGV[NAMES])
+-- What the names begin with that are for this script.
+local FOR_SCRIPT = string.byte('@')
 -- The names and values of one entry after the other, and how many there are.
 local entry, members = {}, 2 * fields
 for i = 1, fields do entry[2 * i - 1] = ARGV[NAMES + i] end
+-- A job that has only these fields is `plain`.
+local PLAIN = members
 
 local pace = pace_read(PACE)
 local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead')
@@ -62,11 +71,9 @@ local level, pending = count_jobs(keys.jobs)
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, added, refused = 0, 0, {}
-rates.look(METER, 'leak', 'accepted', 'refused')
--- Where its jobs take their places among those that wait; nil: where they come; false: none was accepted yet. And
--- whether one with a priority was.
-local places, is_ranked = false, false
-local own_waits = open_own_waits(ARGV[15])
+rates.look(METER, 'leak', 'accepted', 'refused', 'call')
+local places = open_places(keys, HOLDERS, ARGV[12], level, waiting, tonumber(ARGV[13]), pace, ARGV[15])
+local own_waits = own_waits_by(ARGV[15])
 
 local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
@@ -82,39 +89,46 @@ local function with_holding(answer, holding, verdict)
   return answer
 end
 
--- `before`: the place in ARGV before the first field's value; `besides`: how many fields there are beyond those that
--- each entry has.
-local function write_entry(before, besides, due, expires)
-  local had = members
-  members = 2 * fields
-  for i = 1, fields do entry[2 * i] = ARGV[before + i] end
-  for i = 1, 2 * besides do entry[members + i] = ARGV[before + fields + i] end
-  members = members + 2 * besides
-  if due then
-    entry[members + 1], entry[members + 2] = 'due', whole(due)
-    members = members + 2
-  end
-  if expires then
-    entry[members + 1], entry[members + 2] = 'expires', whole(expires)
-    members = members + 2
-  end
-  for i = members + 1, had do entry[i] = nil end
+-- Writes the fields that each entry has. `first`: the place in ARGV of the first one's value.
+local function write_fields(first)
+  for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
+  for i = PLAIN + 1, members do entry[i] = nil end
+  members = PLAIN
 end
 
-local function put(before, besides, size, due, expires)
-  write_entry(before, besides, due, expires)
+local function write_field(name, value)
+  entry[members + 1], entry[members + 2] = name, value
+  members = members + 2
+end
+
+-- `besides`: how many names and values come behind these fields.
+local function write_entry(first, besides, due, expires)
+  write_fields(first)
+  for i = first + fields, first + fields + 2 * besides - 1, 2 do
+    if string.byte(ARGV[i]) ~= FOR_SCRIPT then write_field(ARGV[i], ARGV[i + 1]) end
+  end
+  if due then write_field('due', whole(due)) end
+  if expires then write_field('expires', whole(expires)) end
+end
+
+-- Appends the entry that was written last, of `size` bytes. Its id.
+local function put(size, due, expires)
   local id = append(keys, entry)
   if places then places.add(id, due, expires) end
-  note_largest(largest, level, size)
+  if level == 0 or largest.bytes and size > largest.bytes then note_largest(largest, level, size) end
   if level == 0 then rates.restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
   accepted, added = accepted + 1, added + size
   return id
 end
 
--- µs until there is room for a job of `size` bytes; nil when there is.
+-- µs until there is room for a job of `size` bytes; nil when there is. Of a full bucket it stays the same.
+local full_for
 local function room_in(size)
-  if level >= capacity then return wait_for_room(METER, pace, look, level, level - capacity + 1) end
+  if level >= capacity then
+    full_for = full_for or wait_for_room(METER, pace, look, level, level - capacity + 1)
+    return full_for
+  end
   if bytes + size <= capacity_bytes then return nil end
   -- How many jobs must leave, were all of the mean size.
   local excess = bytes + size - capacity_bytes
@@ -170,39 +184,57 @@ local function name_job(name, id, fingerprint)
   keys_held = count_keys() + (again == 1 and 0 or 1)
 end
 
--- The value of a field that few jobs have, or nil. `before` and `besides` as for write_entry.
-local function option(before, besides, name)
-  for i = before + fields + 1, before + fields + 2 * besides, 2 do
-    if ARGV[i] == name then return ARGV[i + 1] end
-  end
+-- What a job has besides the fields that each has, by name.
+local function read_options(first, besides)
+  local options = {}
+  for i = first + fields, first + fields + 2 * besides - 1, 2 do options[ARGV[i]] = ARGV[i + 1] end
+  return options
 end
 
--- One with a priority takes its place in any case: what came before it in this batch is sorted in, too.
-local function find_places(priority)
-  if places == false or priority and not is_ranked and not places then
-    is_ranked = priority ~= nil
-    places = open_places(keys, HOLDERS, ARGV[12], waiting, tonumber(ARGV[13]), is_ranked, pace.flows)
-  end
+-- The job that its idempotency key names, where that isn't forgotten; the answer then.
+local function repeated_by(name, fingerprint)
+  local id, other = named_by(name)
+  if not id then return nil end
+  if other ~= fingerprint then return refuse('idempotency_conflict') end
+  return { 'repeated', id, level, 0 }
 end
 
--- `first` and `last`: the places in ARGV of the job's words. `besides` as for write_entry.
-local function admit(first, last, besides)
-  local once, fingerprint, start, lifetime, size, caller, plan = unpack(ARGV, first, last - 1)
-  local deadline = tonumber(string.match(lifetime, '^@(%d+)$'))
-  once, lifetime, size = tonumber(once), tonumber(lifetime), tonumber(size)
-  if once > 0 then
-    local id, other = named_by(KEYS[ONCE + once])
-    if id then
-      if other ~= fingerprint then return refuse('idempotency_conflict') end
-      return { 'repeated', id, level, 0 }
-    end
-  end
+-- ms since the epoch; nil: at once.
+local function due_of(start)
+  local due = string.sub(start, 1, 1) == '+' and now_ms + tonumber(string.sub(start, 2)) or tonumber(start)
+  return due > now_ms and due or nil
+end
+
+-- How many jobs are called before one of this flow; it is added next.
+local function count_before(group, caller, priority)
+  if not places or caller == places.sole and not (group or priority) then return waiting end
+  return places.ahead(group, caller, priority, waiting)
+end
+
+-- A plain job of nobody: most are. What it returns is as for `admit`.
+local function admit_plain(size, first)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
-  local verdict = plan ~= '' and limit_check(plan, { length = level, wait = wait_to_leave })
-  local holding = holding_of(
+  if full then return refuse('bucket_full', full) end
+  local eta = wait_for_turn(METER, pace, look, count_before(nil, '', nil))
+  write_fields(first)
+  return put(size), eta
+end
+
+-- `besides` as for write_entry. An answer; or the id of a job that is neither limited nor one of its caller's share,
+-- and its eta in µs.
+local function admit(size, first, besides)
+  local options = read_options(first, besides)
+  local once = options['@once'] and KEYS[ONCE + options['@once']]
+  local repeated = once and repeated_by(once, options['@fingerprint'])
+  if repeated then return repeated end
+  if size > capacity_bytes then return refuse('never_fits') end
+  local full = room_in(size)
+  local plan, caller = options['@plan'], options.caller or options['@caller'] or ''
+  local verdict = plan and limit_check(plan, { length = level, wait = wait_to_leave })
+  local holding = most_of_one ~= '0' and holding_of(
     most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
-  )
+  ) or nil
   local denied = verdict and not verdict.allowed
   if denied then limit_charge(verdict) end
   -- Of what is free, nobody gets more where nothing is.
@@ -212,40 +244,70 @@ local function admit(first, last, besides)
     return with_holding(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
   end
   if full then return refuse('bucket_full', full) end
-  local keys_full = once > 0 and key_room_in(KEYS[ONCE + once])
+  local keys_full = once and key_room_in(once)
   if keys_full then return refuse('idempotency_keys_full', keys_full) end
-  local due
-  if string.sub(start, 1, 1) == '+' then due = now_ms + tonumber(string.sub(start, 2))
-  elseif start ~= '' then due = tonumber(start) end
-  if due and due <= now_ms then due = nil end
-  local priority = option(last, besides, 'priority')
-  find_places(priority)
-  local group = option(last, besides, 'group')
-  local ahead = places and places.ahead(group, caller, priority, waiting) or waiting
-  local own = own_waits and own_waits.wait(group, caller, priority) or 0
-  local eta = math.max(wait_for_turn(METER, pace, look, ahead), own, due and (due - now_ms) * 1000 or 0)
-  if lifetime and eta > lifetime * 1000 then return refuse('deadline_unreachable', eta - lifetime * 1000) end
-  local id = put(last, besides, size, due, deadline or lifetime and now_ms + lifetime)
+  local due, group, priority = options['@start'] and due_of(options['@start']) or nil, options.group, options.priority
+  local eta = wait_for_turn(METER, pace, look, count_before(group, caller, priority))
+  if own_waits then eta = math.max(eta, own_waits.wait(group, caller, priority)) end
+  if due then eta = math.max(eta, (due - now_ms) * 1000) end
+  local lifetime = options['@expires']
+  local deadline = lifetime and tonumber(string.match(lifetime, '^@(%d+)$'))
+  if lifetime and not deadline then
+    local excess = eta - lifetime * 1000
+    if excess > 0 then return refuse('deadline_unreachable', excess) end
+    deadline = now_ms + lifetime
+  end
+  write_entry(first, besides, due, deadline)
+  local id = put(size, due, deadline)
+  if places then note_mixed(PACE, pace, group, priority) end
   if own_waits then own_waits.add(group, caller, priority) end
-  if once > 0 then name_job(KEYS[ONCE + once], id, fingerprint) end
+  if once then name_job(once, id, options['@fingerprint']) end
   if verdict then limit_charge(verdict) end
   count_held(caller, 1, size)
   if holding then holding.held = holding.held + 1 end
+  if not (holding or verdict) then return id, eta end
   return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
 local ticks = ARGV[14] ~= '' and open_ticks(ARGV[14], KEYED_JOBS)
-local answers = { 'judged', planning }
-local first = NAMES + 1 + fields
+local may_be_plain = not ticks and not own_waits and most_of_one == '0'
+local answers, count, first = { 'judged', planning }, 2, NAMES + 1 + fields
+
+local function answer_admitted(id, eta)
+  local ms = eta / 1000
+  answers[count + 1], answers[count + 2], answers[count + 3] = id, level, ms - ms % 1
+  count = count + 3
+end
+
+local function answer(of)
+  answers[count + 1] = of
+  count = count + 1
+end
+
+-- Of a tick, by its number.
+local function admit_for_tick(job, size, at, besides)
+  local gone = ticks.refuse(job)
+  if gone then return answer(gone) end
+  local judged, eta = admit(size, at, besides)
+  if eta then judged = { 'admitted', judged, level, math.floor(eta / 1000) } end
+  ticks.done(job, judged)
+  answer(judged)
+end
+
 while first <= #ARGV do
-  local last = first + WORDS - 1
-  local besides = tonumber(ARGV[last])
-  local job = #answers - 1
-  local gone = ticks and ticks.refuse(job)
-  local answer = gone or admit(first, last, besides)
-  if ticks and not gone then ticks.done(job, answer) end
-  answers[#answers + 1] = answer
-  first = last + 1 + fields + 2 * besides
+  local size, besides, at = tonumber(ARGV[first]), tonumber(ARGV[first + 1]), first + WORDS
+  if ticks then
+    admit_for_tick(count - 1, size, at, besides)
+  else
+    local judged, eta
+    if besides == 0 and may_be_plain then
+      judged, eta = admit_plain(size, at)
+    else
+      judged, eta = admit(size, at, besides)
+    end
+    if eta then answer_admitted(judged, eta) else answer(judged) end
+  end
+  first = at + fields + 2 * besides
 end
 
 if places then places.close() end

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS, FieldValue};
 use dripfeed_job::fingerprint::fingerprint;
@@ -228,30 +229,8 @@ impl RedisBucket {
         };
         call.arg(names.len()).arg(names);
         for (request, plan) in requests.iter().zip(&plans) {
-            let submission = &request.submission;
-            let once = self.once_of(submission).and_then(|name| once_index.get(&name)).copied();
-            call.arg(once.unwrap_or(0)).arg(once.map(|_| fingerprint(submission)).unwrap_or_default());
-            call.arg(match submission.start {
-                Start::AtOnce => String::new(),
-                Start::After(delay) => format!("+{}", ms_up(delay)),
-                Start::At(ms) => ms.to_string(),
-            });
-            call.arg(request.deadline());
-            let caller = submission.caller.as_deref().unwrap_or_default();
-            match self.kind {
-                Kind::Stream => {
-                    let entry = entry::encode(submission);
-                    call.arg(entry.bytes()).arg(caller).arg(&plan[..]).arg(entry.options.len());
-                    call.args(entry.values.iter().map(FieldValue::as_bytes));
-                    call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
-                }
-                Kind::List => {
-                    let element = element::encode(submission);
-                    call.arg(element.len()).arg(caller).arg(&plan[..]).arg(0);
-                    // The script puts the head of an element in place of its first brace.
-                    call.arg(element.strip_prefix('{').unwrap_or(&element));
-                }
-            }
+            let once = self.once_of(&request.submission).and_then(|name| once_index.get(&name)).copied();
+            add_job(&mut call, self.kind, request, &for_script(request, once, plan));
         }
         call
     }
@@ -260,6 +239,53 @@ impl RedisBucket {
     fn once_of(&self, submission: &Submission) -> Option<String> {
         let key = submission.idempotency_key.as_ref()?;
         Some(self.keys.once(submission.caller.as_deref(), key.as_str()))
+    }
+}
+
+/// What a job has for the script alone, by name. `once`: the index of its idempotency key.
+fn for_script(request: &AdmissionRequest, once: Option<usize>, plan: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let submission = &request.submission;
+    let mut options = Vec::new();
+    if let Some(index) = once {
+        options.push(("@once", index.to_string().into_bytes()));
+        options.push(("@fingerprint", fingerprint(submission).into_bytes()));
+    }
+    match submission.start {
+        Start::AtOnce => {}
+        Start::After(delay) => options.push(("@start", format!("+{}", ms_up(delay)).into_bytes())),
+        Start::At(ms) => options.push(("@start", ms.to_string().into_bytes())),
+    }
+    let deadline = request.deadline();
+    if !deadline.is_empty() {
+        options.push(("@expires", deadline.into_bytes()));
+    }
+    if !plan.is_empty() {
+        options.push(("@plan", plan.to_vec()));
+    }
+    options
+}
+
+/// Its words, as the script reads them.
+fn add_job(call: &mut Call<'static>, kind: Kind, request: &AdmissionRequest, for_script: &[(&'static str, Vec<u8>)]) {
+    let submission = &request.submission;
+    match kind {
+        Kind::Stream => {
+            let entry = entry::encode(submission);
+            call.arg(entry.bytes()).arg(for_script.len() + entry.options.len());
+            call.args(entry.values.iter().map(FieldValue::as_bytes));
+            call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
+        }
+        Kind::List => {
+            let element = element::encode(submission);
+            let caller = submission.caller.as_deref();
+            call.arg(element.len()).arg(for_script.len() + usize::from(caller.is_some()));
+            // The script puts the head of an element in place of its first brace.
+            call.arg(element.strip_prefix('{').unwrap_or(&element));
+            call.args(caller.iter().flat_map(|caller| ["@caller", caller]));
+        }
+    }
+    for (name, value) in for_script {
+        call.arg(*name).arg(&value[..]);
     }
 }
 
@@ -273,7 +299,14 @@ fn read<T>(
     let number = reply.text()?;
     let batch_plan = number.parse().ok().and_then(|number: usize| batch_plans.get(number.checked_sub(1)?));
     let Some(batch_plan) = batch_plan else { return reply.unknown(&number) };
-    batch_plan.plans.iter().map(|plan| read_one(&mut reply.array()?, plan, capacity)).collect()
+    let mut read_next = |plan: &Arc<Plan>| {
+        if reply.begins_with_array() {
+            return read_one(&mut reply.array()?, plan, capacity);
+        }
+        // One that was admitted, and is neither limited nor a tick's.
+        read_one(&mut reply, plan, capacity)
+    };
+    batch_plan.plans.iter().map(&mut read_next).collect()
 }
 
 fn read_ticked(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Ticked, BucketError> {
@@ -284,7 +317,13 @@ fn read_ticked(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Ticked,
 }
 
 fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {
-    let admission = read_admission(answer, capacity)?;
+    let word = answer.bytes()?;
+    // The short answer: an id instead of a word, and nothing behind the eta.
+    if word.first().is_some_and(u8::is_ascii_digit) {
+        let admission = Admission::Admitted(read_admitted(&word, false, answer, capacity)?);
+        return Ok(Judgement { admission, limits: None, caller_share: None });
+    }
+    let admission = read_admission(&word, answer, capacity)?;
     let caller_share = if answer.is_empty() { None } else { read_caller_share(answer)? };
     if answer.is_empty() {
         return Ok(Judgement { admission, limits: None, caller_share });
@@ -304,21 +343,22 @@ fn read_caller_share(answer: &mut Reply) -> Result<Option<CallerShare>, BucketEr
     Ok(u64::try_from(jobs).ok().zip(u64::try_from(most).ok()).map(|(jobs, most)| CallerShare { jobs, most }))
 }
 
-fn read_admission(answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
-    let word = answer.bytes()?;
+fn read_admission(word: &Bytes, answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
     if word == "admitted" || word == "repeated" {
-        return Ok(Admission::Admitted(Admitted {
-            id: answer.parse::<JobId>()?,
-            level: answer.count()?,
-            capacity,
-            eta: Duration::from_millis(answer.count()?),
-            repeated: word == "repeated",
-        }));
+        let id = answer.bytes()?;
+        return Ok(Admission::Admitted(read_admitted(&id, word == "repeated", answer, capacity)?));
     }
     let Some(reason) = RefusalReason::ALL.into_iter().find(|reason| word == reason.word()) else {
-        return answer.unknown(&String::from_utf8_lossy(&word));
+        return answer.unknown(&String::from_utf8_lossy(word));
     };
     // -1: waiting doesn't help.
     let retry_after = u64::try_from(answer.number()?).ok().map(Duration::from_millis);
     Ok(Admission::Refused(Refused { reason, retry_after, level: answer.count()?, capacity }))
+}
+
+/// What comes behind the id.
+fn read_admitted(id: &Bytes, repeated: bool, answer: &mut Reply, capacity: u64) -> Result<Admitted, BucketError> {
+    let parsed = str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok());
+    let Some(id) = parsed else { return answer.unknown(&String::from_utf8_lossy(id)) };
+    Ok(Admitted { id, level: answer.count()?, capacity, eta: Duration::from_millis(answer.count()?), repeated })
 }

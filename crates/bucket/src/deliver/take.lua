@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, keep, outbox, record, kind/bounds, kind/take
+-- needs: at_maxmemory, now, budget, pace, keep, outbox, kind/take
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
@@ -44,9 +44,9 @@ if changed then return changed end
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
-keys.pace, keys.weights_before = PACE, pace.weights
+keys.pace, keys.weights_before, keys.is_mixed = PACE, pace.weights, pace.is_mixed
 local asked = tonumber(ARGV[14])
-local bounds = open_bounds(PACE, pace, ARGV[13], elapsed, asked, undrained)
+local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, undrained)
 
 -- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked
@@ -81,7 +81,7 @@ if tokens < 1 then return idle(math.max(next_token, math.min(BATCHING, refill / 
 want = math.min(want, tokens)
 
 local taken, expired, wait, takes_new = hand_out(keys, consumer, want, ARGV[12], bounds)
-record_exits(keys)
+record_ends(keys)
 if #taken == 0 then return idle(wait, takes_new, expired) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)

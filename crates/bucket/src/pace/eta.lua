@@ -32,7 +32,8 @@ local function wait_for_room(meter, pace, look, level, jobs)
     if measured > wait then wait = measured end
   end
   -- What leaks next has still to be called and settled.
-  wait = wait + (tonumber(redis.call('HGET', meter, 'call') or 0))
+  if rates.texts.call == nil then rates.look(meter, 'call') end
+  wait = wait + (tonumber(rates.texts.call or 0))
   local held = pace.hold * 1000 - now_us
   if held > 0 then wait = wait + held end
   return wait
@@ -42,7 +43,10 @@ end
 local function wait_for_turn(meter, pace, look, ahead)
   local wait = limit_passing(look, ahead + 1)
   local m = ahead > 0 and rates.read(meter, 'leak')
-  if m and m.c > m.c0 then wait = math.max(wait, ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)) end
+  if m and m.c > m.c0 then
+    local measured = ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)
+    if measured > wait then wait = measured end
+  end
   local held = pace.hold * 1000 - now_us
   if held > 0 then wait = wait + held end
   return wait

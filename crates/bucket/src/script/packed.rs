@@ -51,6 +51,11 @@ impl PackedArray {
         self.members > 0 && self.rest.get(head..head + length) == Some(text.as_bytes())
     }
 
+    /// Whether the next member is an array.
+    pub(super) fn begins_with_array(&self) -> bool {
+        self.members > 0 && matches!(Head::read(&self.rest), Some((Head::Array(_), _)))
+    }
+
     pub(super) fn next(&mut self) -> Option<Packed> {
         self.members = self.members.checked_sub(1)?;
         let (kind, head) = Head::read(&self.rest)?;

@@ -176,6 +176,14 @@ impl Reply {
         }
     }
 
+    /// Whether the next member is an array.
+    pub(crate) fn begins_with_array(&self) -> bool {
+        match &self.members {
+            Members::Parsed(members) => matches!(members.as_slice().first(), Some(Value::Array(_))),
+            Members::Packed(members) => members.begins_with_array(),
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.members.len() == 0
     }

@@ -1,15 +1,21 @@
 //! Which fragments of Lua a script is joined from: each names what it needs, in a line `-- needs: now, counts` of the
 //! comment at its head.
 //!
+//! Redis makes all functions of a script again in each call, which takes longer than a small call needs for all else.
+//! So what few calls need is made by a function that they call: a line `-- opens: open_turns = kind/turns` joins the
+//! fragment `kind/turns`, and all that nothing else needs, into `open_turns()`. Such a fragment ends with `return`, and
+//! is to be opened once in a call.
+//!
 //! All of it is worked out while the program is compiled: one with a script that needs what nobody has doesn't compile.
 
 /// Fragments of Lua by the names that others need them by.
 pub type Fragments = [(&'static str, &'static str)];
 
-/// The most fragments of one script.
-const MOST: usize = 64;
+/// The most fragments of one script, and lines around those that are opened.
+const MOST: usize = 80;
 const COMMENT: &[u8] = b"--";
 const NEEDS: &[u8] = b"-- needs: ";
+const OPENS: &[u8] = b"-- opens: ";
 
 /// The texts of one script: what each needs stands before it, each stands there once, and the verb is the last.
 #[derive(Clone, Copy, Debug)]
@@ -26,15 +32,21 @@ pub(super) enum BrokenNeeds {
     /// It needs itself, through others.
     Circular(&'static str),
     TooMany(&'static str),
+    /// Two functions would each make their own of it.
+    OpenedTwice(&'static str),
 }
 
 impl ScriptParts {
     /// The parts of `verb`. Of two tables that have a fragment of one name, the first counts.
     pub(super) const fn of(tables: &[&Fragments], verb: &'static str) -> Result<Self, BrokenNeeds> {
         let parts = Self { texts: [""; MOST], count: 0 };
-        let mut joining = Joining { tables, parts, met: [("", false); MOST], names: 0 };
-        match joining.add("", verb) {
-            Ok(()) => Ok(joining.parts),
+        let needed = match Joining::new(tables, parts, None).join(verb) {
+            Ok(joined) => joined,
+            Err(broken) => return Err(broken),
+        };
+        // What is needed in any case is no part of what is opened.
+        match Joining::new(tables, parts, Some(&needed.met)).join(verb) {
+            Ok(joined) => Ok(joined.parts),
             Err(broken) => Err(broken),
         }
     }
@@ -42,79 +54,208 @@ impl ScriptParts {
     pub(super) fn join(&self) -> String {
         self.texts.split_at(self.count).0.join("\n")
     }
+
+    const fn push_all(&mut self, texts: [&'static str; 3]) -> Result<(), BrokenNeeds> {
+        let mut i = 0;
+        while i < texts.len() {
+            if let Err(broken) = self.push(texts[i]) {
+                return Err(broken);
+            }
+            i += 1;
+        }
+        Ok(())
+    }
+
+    const fn push(&mut self, text: &'static str) -> Result<(), BrokenNeeds> {
+        if self.count == MOST {
+            return Err(BrokenNeeds::TooMany(text));
+        }
+        self.texts[self.count] = text;
+        self.count += 1;
+        Ok(())
+    }
+}
+
+/// The names of fragments.
+#[derive(Clone, Copy)]
+struct Names {
+    names: [Met; MOST],
+    count: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Met {
+    name: &'static str,
+    /// Whether it is among the parts: what isn't yet waits for what it needs.
+    is_joined: bool,
+    /// In which of the functions that open something; 0: in none.
+    opened_by: usize,
+}
+
+impl Names {
+    const NONE: Self = Self { names: [Met { name: "", is_joined: false, opened_by: 0 }; MOST], count: 0 };
+
+    const fn find(&self, name: &[u8]) -> Option<Met> {
+        let mut i = 0;
+        while i < self.count {
+            if same(self.names[i].name.as_bytes(), name) {
+                return Some(self.names[i]);
+            }
+            i += 1;
+        }
+        None
+    }
 }
 
 struct Joining<'t> {
     tables: &'t [&'t Fragments],
     parts: ScriptParts,
-    /// The names so far, and whether what they name is among the parts: what isn't yet waits for what it needs.
-    met: [(&'static str, bool); MOST],
-    names: usize,
+    met: Names,
+    /// What stands in no function; None: nothing is opened yet.
+    needed: Option<&'t Names>,
+    /// The function in which what comes next stands, and how many there are.
+    opened_by: usize,
+    functions: usize,
 }
 
-impl Joining<'_> {
-    /// First what a text needs, then itself.
+impl<'t> Joining<'t> {
+    const fn new(tables: &'t [&'t Fragments], parts: ScriptParts, needed: Option<&'t Names>) -> Self {
+        Self { tables, parts, met: Names::NONE, needed, opened_by: 0, functions: 0 }
+    }
+
+    const fn join(mut self, verb: &'static str) -> Result<Self, BrokenNeeds> {
+        match self.add("", verb) {
+            Ok(()) => Ok(self),
+            Err(broken) => Err(broken),
+        }
+    }
+
+    /// First what a text needs, then what it opens, then itself.
     const fn add(&mut self, name: &'static str, text: &'static str) -> Result<(), BrokenNeeds> {
-        if self.names == MOST {
+        if self.met.count == MOST {
             return Err(BrokenNeeds::TooMany(name));
         }
-        let place = self.names;
-        self.met[place] = (name, false);
-        self.names += 1;
-        let mut needs = needs_of(text);
+        let place = self.met.count;
+        self.met.names[place] = Met { name, is_joined: false, opened_by: self.opened_by };
+        self.met.count += 1;
+        let mut needs = line_of(text, NEEDS);
         while !needs.is_empty() {
             let (need, others) = split(needs, b',');
             if let Err(broken) = self.add_need(need) {
                 return Err(broken);
             }
-            needs = if begins_with(others, b" ") { others.split_at(1).1 } else { others };
+            needs = after_space(others);
         }
-        self.met[place].1 = true;
-        self.parts.texts[self.parts.count] = text;
-        self.parts.count += 1;
-        Ok(())
+        if self.needed.is_some()
+            && let Err(broken) = self.open(line_of(text, OPENS))
+        {
+            return Err(broken);
+        }
+        self.met.names[place].is_joined = true;
+        self.parts.push(text)
     }
 
     const fn add_need(&mut self, need: &'static [u8]) -> Result<(), BrokenNeeds> {
-        let mut i = 0;
-        while i < self.names {
-            let (name, joined) = self.met[i];
-            if same(name.as_bytes(), need) {
-                return if joined { Ok(()) } else { Err(BrokenNeeds::Circular(name)) };
-            }
-            i += 1;
+        if let Some(met) = self.met.find(need) {
+            return match met {
+                Met { is_joined: false, name, .. } => Err(BrokenNeeds::Circular(name)),
+                Met { opened_by, name, .. } if opened_by != 0 && opened_by != self.opened_by => {
+                    Err(BrokenNeeds::OpenedTwice(name))
+                }
+                _ => Ok(()),
+            };
         }
+        match self.fragment(need) {
+            Ok((name, text)) => self.add(name, text),
+            Err(broken) => Err(broken),
+        }
+    }
+
+    /// A line `function = fragment`; nothing where it is empty.
+    const fn open(&mut self, line: &'static [u8]) -> Result<(), BrokenNeeds> {
+        if line.is_empty() {
+            return Ok(());
+        }
+        let (function, fragment) = split(line, b' ');
+        let (name, text) = match self.fragment(after_space(split(fragment, b'=').1)) {
+            Ok(found) => found,
+            Err(broken) => return Err(broken),
+        };
+        if let Err(broken) = self.add_needed_before(text) {
+            return Err(broken);
+        }
+        let Ok(function) = str::from_utf8(function) else { return Err(BrokenNeeds::Unknown(name)) };
+        let outer = self.opened_by;
+        self.functions += 1;
+        self.opened_by = self.functions;
+        let opened = match self.parts.push_all(["local function", function, "()"]) {
+            Ok(()) => self.add(name, text),
+            Err(broken) => Err(broken),
+        };
+        self.opened_by = outer;
+        match opened {
+            Ok(()) => self.parts.push("end"),
+            Err(broken) => Err(broken),
+        }
+    }
+
+    /// What is needed in any case, of all that a text needs: it stands before the function.
+    const fn add_needed_before(&mut self, text: &'static str) -> Result<(), BrokenNeeds> {
+        let Some(needed) = self.needed else { return Ok(()) };
+        let mut needs = line_of(text, NEEDS);
+        while !needs.is_empty() {
+            let (need, others) = split(needs, b',');
+            let added = if needed.find(need).is_some() {
+                self.add_need(need)
+            } else {
+                match self.fragment(need) {
+                    Ok((_, text)) => self.add_needed_before(text),
+                    Err(broken) => Err(broken),
+                }
+            };
+            if let Err(broken) = added {
+                return Err(broken);
+            }
+            needs = after_space(others);
+        }
+        Ok(())
+    }
+
+    const fn fragment(&self, wanted: &'static [u8]) -> Result<(&'static str, &'static str), BrokenNeeds> {
         let mut table = 0;
         while table < self.tables.len() {
             let fragments = self.tables[table];
             let mut row = 0;
             while row < fragments.len() {
-                let (name, text) = fragments[row];
-                if same(name.as_bytes(), need) {
-                    return self.add(name, text);
+                if same(fragments[row].0.as_bytes(), wanted) {
+                    return Ok(fragments[row]);
                 }
                 row += 1;
             }
             table += 1;
         }
-        match str::from_utf8(need) {
+        match str::from_utf8(wanted) {
             Ok(name) => Err(BrokenNeeds::Unknown(name)),
             Err(_) => Err(BrokenNeeds::Unknown("a name that isn't UTF-8")),
         }
     }
 }
 
-/// The names in the line of the needs, in the comment at the head of a text; nothing where it has none.
-const fn needs_of(text: &'static str) -> &'static [u8] {
+/// What a line of the comment at the head of a text says behind `word`; nothing where it has no such line.
+const fn line_of(text: &'static str, word: &[u8]) -> &'static [u8] {
     let mut rest = text.as_bytes();
     while begins_with(rest, COMMENT) {
         let (line, others) = split(rest, b'\n');
-        if begins_with(line, NEEDS) {
-            return line.split_at(NEEDS.len()).1;
+        if begins_with(line, word) {
+            return line.split_at(word.len()).1;
         }
         rest = others;
     }
     &[]
+}
+
+const fn after_space(text: &[u8]) -> &[u8] {
+    if begins_with(text, b" ") { text.split_at(1).1 } else { text }
 }
 
 /// What stands before the first separator, and what behind it.
@@ -158,6 +299,8 @@ mod tests {
         ("egg", "-- needs: hen\n"),
         ("hen", "-- needs: egg\n"),
         ("own", "-- needs: own\n"),
+        ("rare", "-- needs: meter\nreturn meter"),
+        ("also_rare", "-- needs: rare\nreturn rare"),
     ];
 
     fn joined(tables: &[&Fragments], verb: &'static str) -> Result<String, BrokenNeeds> {
@@ -182,6 +325,28 @@ mod tests {
     fn the_first_table_that_has_a_fragment_counts() {
         let own: &Fragments = &[("clock", "local clock = 2")];
         assert_eq!(joined(&[own, TABLE], "-- needs: clock\n"), Ok("local clock = 2\n-- needs: clock\n".to_owned()));
+    }
+
+    #[test]
+    fn what_is_opened_stands_in_a_function_with_all_that_nothing_else_needs() {
+        let [clock, meter, record] = [TABLE[0].1, TABLE[1].1, TABLE[2].1];
+        let rare = TABLE[6].1;
+        let function = ["local function", "open_rare", "()"];
+        let verb = "-- opens: open_rare = rare\n-- needs: clock\nreturn open_rare()";
+        let expected = [&[clock][..], &function, &[meter, rare, "end", verb]].concat().join("\n");
+        assert_eq!(joined(&[TABLE], verb), Ok(expected));
+        // It is needed in any case, later.
+        let other: &Fragments = &[("opener", "-- opens: open_rare = rare\n")];
+        let verb = "-- needs: opener, record\n";
+        let expected = [&[clock, meter][..], &function, &[rare, "end", other[0].1, record, verb]].concat().join("\n");
+        assert_eq!(joined(&[other, TABLE], verb), Ok(expected));
+    }
+
+    #[test]
+    fn what_two_functions_would_make_is_an_error() {
+        let two: &Fragments = &[("one", "-- opens: open_one = rare\n"), ("two", "-- opens: open_two = also_rare\n")];
+        assert_eq!(joined(&[two, TABLE], "-- needs: one, two\n"), Err(BrokenNeeds::OpenedTwice("rare")));
+        assert_eq!(joined(&[], "-- opens: open_it = it\n"), Err(BrokenNeeds::Unknown("it")));
     }
 
     #[test]

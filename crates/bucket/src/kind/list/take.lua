@@ -1,6 +1,16 @@
 -- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
 -- needs: constants, now, budget, record, kind/entry, kind/held, kind/jobs
 
+-- Nobody is throttled alone.
+local function bounds_by()
+  return nil
+end
+
+-- Records the jobs that have ended.
+local function record_ends(keys)
+  record_exits(keys)
+end
+
 local function count_in_flight(jobs)
   local _, held = count_jobs(jobs)
   return held

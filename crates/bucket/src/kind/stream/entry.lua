@@ -7,6 +7,15 @@ local function entry_of(jobs, id)
   return found and found[2] or {}
 end
 
+-- The value of a field that few jobs have; nil when absent or empty. Those come behind the ones that each has, of which
+-- `v` is the last (FIELDS in the job crate).
+local function option(entry, name)
+  for i = entry[7] == 'v' and 9 or 1, #entry, 2 do
+    if entry[i] == name then return entry[i + 1] ~= '' and entry[i + 1] or nil end
+  end
+  return nil
+end
+
 -- The fields of its dead letter.
 local function letter_fields(entry)
   return entry

@@ -1,21 +1,31 @@
 -- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
 -- time has not come is parked on the way.
--- needs: now, budget, keep, outbox, record, kind/entry, kind/held, kind/sort_in, kind/give, kind/weights, kind/by_turns
+-- needs: constants, now, budget, kind/entry, kind/give, kind/read_due, kind/sole_caller
+-- opens: open_rare = kind/turns
 
--- All else stays inside: a script has no room for more than 200 names.
+rare.open = open_rare
+
+-- As open_bounds in bounds.lua.
+local function bounds_by(pace_key, pace, text, elapsed, asked, undrained)
+  if text == '' and not pace.flows then return nil end
+  return opened_rare().open_bounds(pace_key, pace, text, elapsed, asked, undrained)
+end
+
+-- Records the jobs that have ended.
+local function record_ends(keys)
+  if rare.opened then rare.opened.record_exits(keys) end
+end
+
 local count_in_flight, hand_out
 do
-  -- How many jobs that are due may join their flows in one script. Reading what is only sorted leaves half of the bytes
-  -- to what is handed out.
-  local DUE_AT_ONCE, SORTING_BYTES = 500, BATCH_BYTES / 2
-
+  local PARKED, FLOWS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
   -- As the script found them: jobs that aren't pending, and jobs that are parked without a due time, and so wait again.
   local not_pending, waiting_again, consumers
 
   function count_in_flight(jobs)
     local pending = redis.pcall('XPENDING', jobs, GROUP)
     if pending.err then
-      make_group(jobs)
+      opened_rare().make_group(jobs)
       pending = { 0 }
     end
     local parked = 0
@@ -29,71 +39,6 @@ do
     return pending[1] - parked
   end
 
-  -- µs until a parked job is due.
-  local function next_due()
-    local first = redis.call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
-    return first[2] and math.max(0, first[2] * 1000 - now_us) or math.huge
-  end
-
-  local function read_due(most)
-    return redis.call('ZRANGE', PARKED, '-inf', whole(now_ms), 'BYSCORE', 'LIMIT', 0, most)
-  end
-
-  -- Jobs that were to be buried while nothing could be (hash unburied, job id → its record) are parked and due. Buries
-  -- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
-  local function bury_due(keys, due)
-    if #due == 0 or redis.call('HLEN', UNBURIED) == 0 then return due, 0 end
-    local records = redis.call('HMGET', UNBURIED, unpack(due))
-    local others, buried = {}, 0
-    for i, id in ipairs(due) do
-      if not records[i] then
-        others[#others + 1] = id
-      elseif may_read() and #taken + expired + put_aside + buried < outcome_room and not dead_is_full(keys) then
-        local reason = cjson.decode(records[i]).reason
-        local letter = letter_of(id, entry_of(keys.jobs, id), records[i], type(reason) == 'string' and reason or '')
-        count_read(letter.fields)
-        redis.call('ZREM', PARKED, id)
-        bury(keys, letter)
-        buried = buried + 1
-      end
-    end
-    put_aside = put_aside + buried
-    return others, buried
-  end
-
-  local function claim_due(keys, consumer, want, due)
-    local counted = redis.call('HMGET', ATTEMPTS, unpack(due))
-    local first = 1
-    while first <= #due and goes_on(want) do
-      local last, entries = math.min(#due, first + at_once(keys, want) - 1), {}
-      for _, entry in ipairs(redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, unpack(due, first, last))) do
-        if entry then entries[entry[1]] = entry[2] end
-      end
-      for i = first, last do
-        local id = due[i]
-        if entries[id] then
-          give(keys, id, entries[id], counted[i])
-        else
-          forget_gone(keys, id, counted[i])
-        end
-      end
-      first = last + 1
-    end
-    redis.call('ZREM', PARKED, unpack(due, 1, first - 1))
-  end
-
-  local function hand_out_due(keys, consumer, want, due)
-    local most = want
-    while true do
-      local others, buried = bury_due(keys, due)
-      if #others > 0 and goes_on(want) then claim_due(keys, consumer, want, others) end
-      -- What can't be buried now stays where it is.
-      if #due < most or #others + buried < #due or not goes_on(want) then return end
-      most = want - #taken
-      due = read_due(most)
-    end
-  end
-
   -- What was delivered to nobody, in its order. How many that were, and whether these were all.
   local function hand_out_new(keys, consumer, want)
     local read = 0
@@ -103,7 +48,7 @@ do
       local entries = got and got[1][2] or {}
       for _, found in ipairs(entries) do
         local id, entry = found[1], found[2]
-        local due_ms, deadline = tonumber(field(entry, 'due')), tonumber(field(entry, 'expires'))
+        local due_ms, deadline = tonumber(option(entry, 'due')), tonumber(option(entry, 'expires'))
         if due_ms and due_ms > now_ms and not (deadline and deadline <= now_ms) then
           redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'JUSTID')
           redis.call('ZADD', PARKED, whole(due_ms), id)
@@ -119,32 +64,17 @@ do
     return read, false
   end
 
-  -- Joins the jobs that are due to their flows, as many as may be read. `due`: the first `most` of them.
-  local function join_due(keys, due, most)
-    if #due == most then due = read_due(DUE_AT_ONCE) end
-    local joined = {}
-    for _, id in ipairs((bury_due(keys, due))) do
-      if bytes_read >= SORTING_BYTES then break end
-      local found = redis.call('XRANGE', keys.jobs, id, id)[1]
-      if found then
-        count_read(found[2])
-        note_again(id, flow_of_entry(found[2]))
-      else
-        forget_gone(keys, id, redis.call('HGET', ATTEMPTS, id))
-      end
-      joined[#joined + 1] = id
+  -- In the order in which they came. Whether that were all.
+  local function hand_out_in_order(keys, consumer, want, flows, due)
+    if #due > 0 then opened_rare().hand_out_due(keys, consumer, want, due) end
+    local is_all = #flows == 0 or opened_rare().end_flows(keys, consumer, want, flows)
+    local read, is_read = hand_out_new(keys, consumer, want)
+    is_all = is_all and is_read
+    -- With no flow all that waits is new, or was due: somebody deleted the keys.
+    if is_all and #flows == 0 and (not_pending > read or waiting_again > 0) then
+      opened_rare().mark_unsorted(keys)
+      return false
     end
-    if #joined > 0 then redis.call('ZREM', PARKED, unpack(joined)) end
-  end
-
-  -- Sorts in all that waits, as far as it may be read. Whether that was all.
-  local function sort_all(keys, flows, due, most)
-    join_due(keys, due, most)
-    local is_all
-    is_all, flows = sort_new(keys, flows, not_pending, waiting_again, SORTING_BYTES)
-    if flows[1] == UNSORTED then is_all = sort_again(keys, SORTING_BYTES) and is_all end
-    write_runs(flows)
-    bytes_read, largest_read = 0, 0
     return is_all
   end
 
@@ -157,34 +87,24 @@ do
       if not bounds.count(keys.jobs, consumers) then return taken, expired, 0 end
       bounds.bring_back()
     end
-    if flow_state.has_lost then mark_unsorted(keys) end
+    if rare.opened and rare.opened.has_lost() then rare.opened.mark_unsorted(keys) end
+    if keys.is_mixed and level_at_first == 0 then redis.call('HDEL', keys.pace, 'mixed') end
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want
-    local flows, due = first_flows(2), read_due(most_due)
-    local has_flows, is_all = #flows > 0, true
+    local has_flows, due = redis.call('EXISTS', FLOWS) == 1, read_due(most_due)
+    local flows = has_flows and opened_rare().first_flows(2) or {}
     -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
     -- that fewer seem to wait than do.
-    if takes_turns and (has_flows or bounds or #due + not_pending > want) then
-      flow_state.see_weights(keys, weights)
-      is_all = sort_all(keys, flows, due, most_due)
-      is_all = hand_out_by_turns(keys, consumer, want, read_weights(weights), bounds) and is_all
+    local others_wait = #flows > 0 or bounds or #due + not_pending > want
+      and not (waiting_again <= 0 and sole_caller(keys, keys.holders, level_at_first, keys.is_mixed))
+    local is_all
+    if takes_turns and others_wait then
+      is_all = opened_rare().hand_out_by_turns(
+        keys, consumer, want, weights, bounds, flows, due, most_due, not_pending, waiting_again
+      )
     else
-      hand_out_due(keys, consumer, want, due)
-      if has_flows then
-        if flows[1] == UNSORTED then
-          is_all = sort_again(keys, SORTING_BYTES)
-          write_runs(flows)
-        end
-        is_all = hand_out_by_turns(keys, consumer, want, {}) and is_all
-      end
-      local read, is_read = hand_out_new(keys, consumer, want)
-      is_all = is_all and is_read
-      -- With no flow all that waits is new, or was due: somebody deleted the keys.
-      if is_all and not has_flows and (not_pending > read or waiting_again > 0) then
-        mark_unsorted(keys)
-        is_all = false
-      end
+      is_all = hand_out_in_order(keys, consumer, want, flows, due)
     end
     if bounds then bounds.note_there() end
     if not is_all then return taken, expired, 0 end

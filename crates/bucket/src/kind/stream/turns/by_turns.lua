@@ -1,5 +1,5 @@
 -- Stream kind: hands out what waits in flows, in the order of their virtual times.
--- needs: constants, now, kind/held, kind/pending, kind/flow_state, kind/flows, kind/begin_again, kind/divide, kind/give
+-- needs: constants, now, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide, kind/ends, kind/give
 
 -- Up to `want` jobs in all, of each as many as `bounds` let through, where some are given. Whether that was all that
 -- waits in flows. (What it needs stands inside: Redis makes each function of a script again in each call, and a script
@@ -91,6 +91,17 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     end
   end
 
+  -- Whether one of a range that was sorted in unread is to be called later: then it is parked.
+  local function is_early(id, entry, deadline)
+    local due = tonumber(field(entry, 'due'))
+    if not due or due <= now_ms or owner_of(keys.jobs, id) or not park_new(keys.jobs, id, due, deadline) then
+      return false
+    end
+    count_read(entry)
+    put_aside = put_aside + 1
+    return true
+  end
+
   -- Up to `most` of a flow's new jobs.
   local function call_new(flow, most)
     local range = flow.range
@@ -100,7 +111,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       local deadline = tonumber(field(entry, 'expires'))
       -- What somebody has doesn't end here.
       local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
-      if is_ours and is_callable(keys, id, entry, false, false) then
+      if is_ours and not is_early(id, entry, deadline) and is_callable(keys, id, entry, false, false) then
         call(flow, id, entry, 0, false)
       end
     end

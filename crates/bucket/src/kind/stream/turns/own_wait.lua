@@ -1,9 +1,8 @@
 -- Stream kind: how long a job waits for the rates of its caller, or group, whatever the others have queued.
 -- needs: now, kind/debts, kind/flow_state, kind/flows, kind/count_waiting
 
--- { wait, add }; nil where nobody has a rate. `text`: what each may, as open_bounds takes it.
+-- { wait, add }. `text`: what each may, as open_bounds takes it.
 local function open_own_waits(text)
-  if text == '' then return nil end
   local settings, ORDER = cjson.decode(text), { 1, 0, 2 }
   -- By whose they are: { number of the normal flow, rates, debts, added by rank }.
   local known = {}

@@ -1,37 +1,75 @@
--- Stream kind: places among those that wait, for jobs that are admitted.
--- needs: constants, kind/flow_state, kind/flows, kind/sort_in, kind/ahead
+-- Stream kind: places among those that wait, for jobs that are admitted. Most take none: nobody waits, or all that do
+-- are of one caller.
+-- needs: kind/sole_caller
+-- opens: open_placing = kind/placing
 
--- A batch of no more jobs takes no places where nobody waits: a take sorts them in if that matters.
-local FEW = 64
+local placing
+local function opened_placing()
+  placing = placing or open_placing()
+  return placing
+end
 
--- For a batch of `jobs`; nil where they take no places: what waits in no flow yet comes before them. `text`: the
--- weights, '' where nobody takes turns. `is_ranked`: one of them has a priority; where nobody waits it takes a place,
--- too, so that no take reads it behind what comes after it. `is_bounded`: some may be throttled.
-local function open_places(keys, holders, text, waiting, jobs, is_ranked, is_bounded)
-  flow_state.is_in_force = is_bounded
-  if text == '' or waiting == 0 and jobs <= FEW and not is_ranked then return nil end
-  -- Refused at maxmemory, as what comes after a first write that needs no memory isn't; it changes nothing.
-  redis.call('ZADD', FLOWS, 'XX', 0, '')
-  local is_all, flows = sort_new(keys, first_flows(2), waiting, 0, BATCH_BYTES)
-  if not is_all then
-    write_runs(flows)
-    return nil
+-- As open_own_waits in own_wait.lua.
+local function own_waits_by(bounds)
+  return bounds ~= '' and opened_placing().open_own_waits(bounds) or nil
+end
+
+-- For a batch of `jobs` into a bucket with `level` of them, of which `waiting` wait; nil where they take no places.
+-- `text`: the weights, '' where nobody takes turns. `pace`: as pace_read makes it. `bounds`: '' where nobody has a rate
+-- alone.
+local function open_places(keys, holders, text, level, waiting, jobs, pace, bounds)
+  if text == '' then return nil end
+  -- A batch of no more jobs takes no places where nobody waits: a take sorts them in if that matters.
+  local FEW = 64
+  local is_few, is_bounded = waiting == 0 and jobs <= FEW, pace.flows or bounds ~= ''
+  -- Where the others take theirs; false: not all that waits could be sorted in, so what comes is behind it. And whether
+  -- one with a priority has asked.
+  local queue, is_ranked
+  -- The caller of all that there is and was added so far, nil where there are several; false: not looked yet.
+  local sole = false
+  local places = {}
+
+  -- Whether all that there is, and this job, are of one flow.
+  local function is_of_one(group, caller, priority)
+    if sole == false then
+      sole = nil
+      -- Of few, those before this one weren't asked about.
+      if not (is_bounded or is_few) then
+        sole = level == 0 and caller or sole_caller(keys, holders, level, pace.is_mixed)
+      end
+      places.sole = sole
+    end
+    return sole == caller and not (group or priority)
   end
-  local weights, flow, last = read_weights(text), nil, nil
-  return {
-    -- How many calls come before that of another job.
-    ahead = function(group, caller, priority, now_waiting)
-      flow = flow_of(group, caller, priority)
-      return count_ahead(flow, weights[flow.of] or 1, now_waiting, weights, holders)
-    end,
-    -- The job that was asked about last.
-    add = function(id, due, deadline)
-      note_new(keys.jobs, id, flow, due, deadline)
-      last = id
-    end,
-    close = function()
-      if last then redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last) end
-      write_runs(flows)
-    end,
-  }
+
+  -- One with a priority takes a place where nobody waits, too, so that no take reads it behind what comes after it.
+  local function takes_place(group, caller, priority)
+    if queue then return true end
+    local asks_first = priority and not is_ranked
+    if not asks_first and (is_few or queue == false) then return false end
+    return not is_of_one(group, caller, priority)
+  end
+
+  -- How many calls come before that of another job, where `now_waiting` wait. It needn't be asked for a job of the
+  -- caller `sole`, with neither a group nor a priority: that one takes no place.
+  function places.ahead(group, caller, priority, now_waiting)
+    if not takes_place(group, caller, priority) then return now_waiting end
+    if not queue then
+      is_ranked = is_ranked or priority
+      queue = opened_placing().open_queue(keys, holders, text, pace.flows, sole, now_waiting)
+      places.sole = nil
+    end
+    return queue and queue.ahead(group, caller, priority, now_waiting) or now_waiting
+  end
+
+  -- The job that was asked about last.
+  function places.add(id, due, deadline)
+    if queue then queue.add(id, due, deadline) end
+  end
+
+  function places.close()
+    if queue then queue.close() end
+  end
+
+  return places
 end

@@ -1,26 +1,13 @@
 -- Stream kind: sorts jobs in that wait and are in no flow yet.
--- needs: constants, now, budget, kind/pending, kind/flow_state, kind/flows
+-- needs: constants, now, budget, kind/pending, kind/largest, kind/flow_state, kind/flows
 
 -- All else stays inside: a script has no room for more than 200 names.
-local largest_entry, mark_unsorted, sort_new, sort_again
+local mark_unsorted, sort_new, sort_again, sort_sole
 do
   local PARKED = KEYS[#KEYS - 2]
 
   -- How many jobs one script sorts in, and of how many it asks for their consumer.
   local SORTED_AT_ONCE, LOOKED_AT_ONCE = 200, 100
-
-  -- The names of an entry's fields, and the times that the admit script writes into it.
-  local BESIDE = 200
-
-  -- The most bytes that an entry can have; nil where that isn't known, as where somebody else has ever added one, or
-  -- deleted one, behind which an added one would not be seen. `level`: how many jobs there are.
-  function largest_entry(keys, level)
-    local counts = redis.call('HMGET', keys.tally, 'largest', 'accepted', 'delivered', 'dead', 'expired', 'cancelled')
-    for i = 1, 6 do counts[i] = tonumber(counts[i] or nil) end
-    local ours = (counts[2] or 0) - (counts[3] or 0) - (counts[4] or 0) - (counts[5] or 0) - (counts[6] or 0)
-    if not counts[1] or level ~= ours then return nil end
-    return counts[1] + BESIDE
-  end
 
   local function note_entry(keys, id, entry)
     note_new(keys.jobs, id, flow_of_entry(entry), tonumber(field(entry, 'due')), tonumber(field(entry, 'expires')))
@@ -74,6 +61,20 @@ do
     if are_sorted and not flow_state.were_there() then return is_all, flows end
     mark_unsorted(keys)
     return is_all, first_flows(2)
+  end
+
+  -- Sorts in all that was delivered to nobody, as one range and unread: `jobs` of one caller. Where nothing was sorted
+  -- in before.
+  function sort_sole(keys, caller, jobs)
+    local delivered = last_delivered(keys.jobs)
+    -- Before the first replica.
+    if not delivered then redis.call('XGROUP', 'CREATE', keys.jobs, GROUP, '0', 'MKSTREAM') end
+    local first = redis.call('XRANGE', keys.jobs, delivered and '(' .. delivered or '-', '+', 'COUNT', 1)[1]
+    if not first then return end
+    local last, flow = redis.call('XREVRANGE', keys.jobs, '+', '-', 'COUNT', 1)[1], flow_of(nil, caller)
+    redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last[1])
+    redis.call('ZADD', RANGES, whole(2 * flow.number + 1), range_of(first[1], last[1], jobs))
+    redis.call('ZADD', FLOWS, flow_state.begin_of(flow.rank, {}), flow.name)
   end
 
   local function sort_one_again(keys, id, entry)

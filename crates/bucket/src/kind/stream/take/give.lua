@@ -1,5 +1,5 @@
 -- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
--- needs: constants, now, budget, outbox, record, kind/entry, kind/held, kind/sort_in
+-- needs: constants, now, budget, outbox, kind/entry, kind/largest
 
 -- Jobs { id, fields, failed attempts }…; how many expired, and how many were parked or ended otherwise.
 local taken, expired, put_aside = {}, 0, 0
@@ -7,6 +7,13 @@ local taken, expired, put_aside = {}, 0, 0
 local chosen = 0
 -- How many jobs there were at first.
 local level_at_first
+
+-- What few takes need (turns.lua), once it is opened.
+local rare = {}
+local function opened_rare()
+  rare.opened = rare.opened or rare.open()
+  return rare.opened
+end
 
 local function goes_on(want)
   local ended = expired + put_aside
@@ -27,12 +34,6 @@ do
   end
 end
 
-local function remove(keys, id)
-  redis.call('XACK', keys.jobs, GROUP, id)
-  redis.call('XDEL', keys.jobs, id)
-  redis.call('HDEL', ATTEMPTS, id)
-end
-
 local function add_taken(id, entry, failures)
   taken[#taken + 1] = { id, entry, failures }
 end
@@ -43,32 +44,16 @@ end
 local function is_callable(keys, id, entry, counted, is_claimed)
   local size = count_read(entry)
   if size > LARGEST_FOREIGN and counted_bytes(entry) == 0 then
-    remove(keys, id)
-    record_too_large(keys, id, size)
-    put_aside = put_aside + 1
+    opened_rare().end_too_large(keys, id, size)
     return false
   end
-  local deadline = tonumber(field(entry, 'expires'))
+  local deadline = tonumber(option(entry, 'expires'))
   if not deadline or deadline > now_ms or tonumber(counted or 0) > 0 then return true end
-  local handed_out = is_claimed and redis.call('XPENDING', keys.jobs, GROUP, id, id, 1)[1][4] - 1 or 0
-  remove(keys, id)
-  local chain = field(entry, 'chain')
-  record_expired(keys, id, handed_out, counted, counted_bytes(entry), caller_of(entry), chain)
-  expired = expired + 1
+  opened_rare().end_expired(keys, id, entry, counted, is_claimed)
   return false
 end
 
 -- One that was claimed for this take.
 local function give(keys, id, entry, counted)
   if is_callable(keys, id, entry, counted, true) then add_taken(id, entry, tonumber(counted or 0)) end
-end
-
--- One that is due or waits again is gone: deleted by hand, or unknown to a group that was made again; in both cases
--- nothing is pending. What was counted of the one goes with it; the other is new again.
-local function forget_gone(keys, id, counted)
-  redis.call('XACK', keys.jobs, GROUP, id)
-  if counted and not redis.call('XRANGE', keys.jobs, id, id)[1] then
-    redis.call('HDEL', ATTEMPTS, id)
-    forget_failed(id)
-  end
 end

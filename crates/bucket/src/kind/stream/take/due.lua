@@ -1,0 +1,57 @@
+-- Stream kind: parked jobs that are due.
+-- needs: budget, keep, record, kind/entry, kind/held, kind/ends, kind/give, kind/read_due
+
+-- Jobs that were to be buried while nothing could be (hash unburied, job id → its record) are parked and due. Buries
+-- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
+local function bury_due(keys, due)
+  if #due == 0 or redis.call('HLEN', UNBURIED) == 0 then return due, 0 end
+  local records = redis.call('HMGET', UNBURIED, unpack(due))
+  local others, buried = {}, 0
+  for i, id in ipairs(due) do
+    if not records[i] then
+      others[#others + 1] = id
+    elseif may_read() and #taken + expired + put_aside + buried < outcome_room and not dead_is_full(keys) then
+      local reason = cjson.decode(records[i]).reason
+      local letter = letter_of(id, entry_of(keys.jobs, id), records[i], type(reason) == 'string' and reason or '')
+      count_read(letter.fields)
+      redis.call('ZREM', PARKED, id)
+      bury(keys, letter)
+      buried = buried + 1
+    end
+  end
+  put_aside = put_aside + buried
+  return others, buried
+end
+
+local function claim_due(keys, consumer, want, due)
+  local counted = redis.call('HMGET', ATTEMPTS, unpack(due))
+  local first = 1
+  while first <= #due and goes_on(want) do
+    local last, entries = math.min(#due, first + at_once(keys, want) - 1), {}
+    for _, entry in ipairs(redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, unpack(due, first, last))) do
+      if entry then entries[entry[1]] = entry[2] end
+    end
+    for i = first, last do
+      local id = due[i]
+      if entries[id] then
+        give(keys, id, entries[id], counted[i])
+      else
+        forget_gone(keys, id, counted[i])
+      end
+    end
+    first = last + 1
+  end
+  redis.call('ZREM', PARKED, unpack(due, 1, first - 1))
+end
+
+local function hand_out_due(keys, consumer, want, due)
+  local most = want
+  while true do
+    local others, buried = bury_due(keys, due)
+    if #others > 0 and goes_on(want) then claim_due(keys, consumer, want, others) end
+    -- What can't be buried now stays where it is.
+    if #due < most or #others + buried < #due or not goes_on(want) then return end
+    most = want - #taken
+    due = read_due(most)
+  end
+end

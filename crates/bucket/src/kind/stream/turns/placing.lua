@@ -1,0 +1,44 @@
+-- Stream kind: how jobs that are admitted take their places among those that wait (places.lua).
+-- needs: constants, kind/flow_state, kind/flows, kind/sort_in, kind/ahead, kind/own_wait
+
+-- Sorts in what waits in no flow yet. Whether that was all, and the first flows.
+local function sort_in_all(keys, sole, waiting)
+  -- Refused at maxmemory, as what comes after a first write that needs no memory isn't; it changes nothing.
+  redis.call('ZADD', FLOWS, 'XX', 0, '')
+  local first = first_flows(2)
+  if not sole or #first > 0 then return sort_new(keys, first, waiting, 0, BATCH_BYTES) end
+  sort_sole(keys, sole, waiting)
+  return true, first_flows(2)
+end
+
+-- `text`: the weights. `is_bounded`: some may be throttled. `sole`: the caller of all that there is, what came before in
+-- this batch included, where nobody else has a job; of all, `waiting` wait. False where not all of it could be sorted
+-- in: what isn't comes before all others.
+local function open_queue(keys, holders, text, is_bounded, sole, waiting)
+  flow_state.is_in_force = is_bounded
+  local is_all, flows = sort_in_all(keys, sole, waiting)
+  if not is_all then
+    write_runs(flows)
+    return false
+  end
+  local weights, queue, flow, last = read_weights(text), {}, nil, nil
+
+  function queue.ahead(group, caller, priority, now_waiting)
+    flow = flow_of(group, caller, priority)
+    return count_ahead(flow, weights[flow.of] or 1, now_waiting, weights, holders)
+  end
+
+  function queue.add(id, due, deadline)
+    note_new(keys.jobs, id, flow, due, deadline)
+    last = id
+  end
+
+  function queue.close()
+    if last then redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last) end
+    write_runs(flows)
+  end
+
+  return queue
+end
+
+return { open_queue = open_queue, open_own_waits = open_own_waits }
