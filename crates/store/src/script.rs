@@ -30,8 +30,8 @@ impl Script {
     ///
     /// # Panics
     ///
-    /// Where a fragment is needed that no table has, that needs itself, or that is opened twice. In a `static` that is an
-    /// error of the compiler.
+    /// Where a fragment is needed that no table has, that needs itself, or that is opened twice. In a `static` that is
+    /// an error of the compiler.
     #[must_use]
     #[expect(clippy::panic, reason = "it can only be a mistake in the source, which the compiler finds")]
     pub const fn new(name: &'static str, fragments: &[&Fragments], verb: &'static str) -> Self {

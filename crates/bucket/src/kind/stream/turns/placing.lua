@@ -11,9 +11,9 @@ local function sort_in_all(keys, sole, waiting)
   return true, first_flows(2)
 end
 
--- `text`: the weights. `is_bounded`: some may be throttled. `sole`: the caller of all that there is, what came before in
--- this batch included, where nobody else has a job; of all, `waiting` wait. False where not all of it could be sorted
--- in: what isn't comes before all others.
+-- `text`: the weights. `is_bounded`: some may be throttled. `sole`: the caller of all that there is, what came before
+-- in this batch included, where nobody else has a job; of all, `waiting` wait. False where not all of it could be
+-- sorted in: what isn't comes before all others.
 local function open_queue(keys, holders, text, is_bounded, sole, waiting)
   flow_state.is_in_force = is_bounded
   local is_all, flows = sort_in_all(keys, sole, waiting)

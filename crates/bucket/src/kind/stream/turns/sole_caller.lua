@@ -1,9 +1,9 @@
--- Stream kind: whether all jobs are of one flow. Then nobody waits for others, so none takes a place: they are called in
--- the order in which they came, and are sorted in, all at once, when somebody else comes.
+-- Stream kind: whether all jobs are of one flow. Then nobody waits for others, so none takes a place: they are called
+-- in the order in which they came, and are sorted in, all at once, when somebody else comes.
 -- needs: kind/largest
 
--- The caller of all jobs in the bucket, '' for jobs without one; nil where they are of several flows, or may be. `level`:
--- how many jobs there are; `is_mixed`: whether some may have a group or a priority.
+-- The caller of all jobs in the bucket, '' for jobs without one; nil where they are of several flows, or may be.
+-- `level`: how many jobs there are; `is_mixed`: whether some may have a group or a priority.
 local function sole_caller(keys, holders, level, is_mixed)
   -- Of what somebody else has added it isn't known whose it is.
   if is_mixed or not largest_entry(keys, level) then return nil end

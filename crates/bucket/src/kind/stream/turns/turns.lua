@@ -23,8 +23,8 @@ local function join_due(keys, due, most)
   if #joined > 0 then redis.call('ZREM', PARKED, unpack(joined)) end
 end
 
--- Sorts in all that waits, as far as it may be read. Whether that was all. `not_pending`, `waiting_again`: how many jobs
--- aren't pending, and how many are parked without a due time, and so wait again.
+-- Sorts in all that waits, as far as it may be read. Whether that was all. `not_pending`, `waiting_again`: how many
+-- jobs aren't pending, and how many are parked without a due time, and so wait again.
 local function sort_all(keys, flows, due, most, not_pending, waiting_again)
   join_due(keys, due, most)
   local is_all
@@ -45,7 +45,9 @@ local function end_flows(keys, consumer, want, flows)
   return hand_out_by_turns(keys, consumer, want, {}) and is_all
 end
 
-local function hand_out_all_by_turns(keys, consumer, want, weights, bounds, flows, due, most, not_pending, waiting_again)
+local function hand_out_all_by_turns(
+  keys, consumer, want, weights, bounds, flows, due, most, not_pending, waiting_again
+)
   flow_state.see_weights(keys, weights)
   local is_all = sort_all(keys, flows, due, most, not_pending, waiting_again)
   return hand_out_by_turns(keys, consumer, want, read_weights(weights), bounds) and is_all
