@@ -21,11 +21,14 @@ WORDS = {
     r"mend(?:s|ed|ing)?": "repair, fix",
     r"now and (?:again|then)": "periodically, from time to time",
     r"of (?:its|their|our) own(?! \w)": "separate, own",
+    r"puts? it out": "moves it to …",
     r"so many": "this many",
+    r"takes? no more for now": "has no room now",
     r"takes? (?:its|their) leave": "leave, deregister",
     r"tells?|told|telling": "report, return, show, log",
     r"the longest that": "timeout, maximum",
     r"there is none": "none exists, no …",
+    r"without anything of it": "empty",
     r"who(?: has| have|ever)": "the caller that …, anyone who",
 }
 # A part of a path or of a key is a name.

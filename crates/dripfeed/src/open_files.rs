@@ -24,7 +24,7 @@ pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     let room = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
     if room < connections {
         tracing::warn!(
-            "there is room for {room} connections at once, and {key} is {connections}: \
+            "room for {room} connections, but {key} is {connections}: \
              this process may have {limit} files open (ulimit -Hn, LimitNOFILE=)"
         );
     }

@@ -35,7 +35,7 @@ async fn keep_awake(interval: Duration) -> Infallible {
 pub(crate) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => send(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::debug!(%error, "no monotonic clock: the service manager learns of no reload"),
+        Err(error) => tracing::debug!(%error, "no monotonic clock; reloads aren't reported to the service manager"),
     }
 }
 

@@ -144,7 +144,7 @@ fn closed_before_accept(error: &io::Error) -> bool {
 impl<S: Answers> Server<S> {
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _room: OwnedSemaphorePermit) {
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "connection closed before it was served");
+            tracing::debug!(%error, "connection closed before the first request");
             return;
         }
         self.serve(stream, peer).await;

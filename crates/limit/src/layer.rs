@@ -172,7 +172,7 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
 }
 
 fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
-    tracing::warn!(%error, "refused a request unchecked");
+    tracing::warn!(%error, "request refused: its rate limit could not be checked");
     let mut response = problem(
         StatusCode::SERVICE_UNAVAILABLE,
         &json!({

@@ -143,7 +143,7 @@ impl Shared {
                 }
             }
             // The store reports an outage, once.
-            Err(error) => tracing::debug!(error = &error as &dyn Error, "changes of rules can't be seen now"),
+            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read changes of rules"),
         }
     }
 }

@@ -31,7 +31,7 @@ impl SeenCalls {
 pub(crate) async fn keep(bucket: &Bucket, seen: &SeenCalls) -> Infallible {
     let mut ticks = interval(BETWEEN_SAMPLES);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "keep the history");
+    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "write the history");
     let mut quiet = QUIET_TICKS;
     loop {
         ticks.tick().await;

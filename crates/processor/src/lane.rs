@@ -76,7 +76,7 @@ impl Lane {
                     let (bucket, consumer) = (self.bucket().name(), replica.consumer());
                     tracing::warn!(
                         %bucket, %consumer,
-                        "This replica was declared dead, its jobs are with others; it joins again"
+                        "this replica was declared dead and its jobs requeued; rejoining"
                     );
                     self.rest(BETWEEN_LIVES).await;
                 }
@@ -118,7 +118,7 @@ impl Lane {
     /// Where nothing is to be done it joins later: a thousand buckets aren't joined and left at once.
     async fn begin(&self) -> Standby {
         let standby = self.bucket().stand_by(self.name.of_a_new_life());
-        tracing::info!(bucket = %self.bucket().name(), "This replica takes jobs");
+        tracing::info!(bucket = %self.bucket().name(), "this replica has joined the bucket");
         standby::until_needed(&self.context, &standby).await;
         standby
     }
@@ -132,7 +132,7 @@ impl Lane {
                     outage.over();
                     tracing::debug!(
                         bucket = %self.bucket().name(), consumer = %replica.consumer(),
-                        "This replica has joined"
+                        "this replica has joined as a member"
                     );
                     return Some(replica);
                 }
@@ -142,7 +142,7 @@ impl Lane {
         if let Some(standby) = standby {
             // Otherwise it is known for a while.
             let _ = timeout(LEAVE, standby.end()).await;
-            tracing::info!(bucket = %self.bucket().name(), "This replica has left");
+            tracing::info!(bucket = %self.bucket().name(), "this replica has left the bucket");
         }
         None
     }
@@ -161,19 +161,19 @@ impl Lane {
         self.end_history().await;
         match replica.stand_by().await {
             Ok(standby) => {
-                tracing::debug!(%bucket, "This replica stands by: the bucket has no jobs");
+                tracing::debug!(%bucket, "this replica is on standby: the bucket has no jobs");
                 Some(standby)
             }
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::debug!(%bucket, error, "This replica could not leave");
+                tracing::debug!(%bucket, error, "this replica could not leave the bucket");
                 None
             }
         }
     }
 
     async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> TakesEnd {
-        let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "take jobs");
+        let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "claim jobs");
         let mut quiet_since = Instant::now();
         loop {
             self.slot(replica, attempts).await;
@@ -220,7 +220,7 @@ impl Lane {
         if let Err(error) = self.bucket().reopen_abandoned().await {
             let error = &error as &dyn std::error::Error;
             let bucket = self.bucket().name();
-            tracing::debug!(%bucket, error, "It isn't known whether the bucket is to be deleted");
+            tracing::debug!(%bucket, error, "could not read whether the bucket is being deleted");
         }
         self.rest(LOOK).await;
     }
@@ -265,7 +265,7 @@ impl Lane {
             return;
         }
         let (bucket, calls) = (self.bucket().name(), attempts.len());
-        tracing::warn!(%bucket, calls, "The drain is over; open calls are cut and their jobs requeued");
+        tracing::warn!(%bucket, calls, "drain timeout; aborting open calls and requeuing their jobs");
         self.context.end();
         if timeout(REQUEUE, attempts.all_ended()).await.is_err() {
             // Redis doesn't answer. What wasn't returned is recovered by the others.
@@ -277,13 +277,13 @@ impl Lane {
         let bucket = self.bucket().name();
         let (left, ()) = tokio::join!(timeout(LEAVE, replica.leave()), self.end_history());
         match left {
-            Ok(Ok(())) => tracing::info!(%bucket, "This replica has left"),
+            Ok(Ok(())) => tracing::info!(%bucket, "this replica has left the bucket"),
             Ok(Err(error)) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(%bucket, error, "deregistration failed; jobs are recovered after the lease");
             }
             Err(_) => {
-                tracing::warn!(%bucket, "Redis does not answer; the others will notice that this replica is gone");
+                tracing::warn!(%bucket, "no answer from Redis; jobs are recovered after the lease");
             }
         }
     }
@@ -292,7 +292,7 @@ impl Lane {
     async fn end_history(&self) {
         let seen = self.context.metrics().seen().take();
         if !seen.is_empty() && timeout(LEAVE, self.bucket().sample_history(&seen)).await.is_err() {
-            tracing::debug!(bucket = %self.bucket().name(), "The history lacks the last second of this replica");
+            tracing::debug!(bucket = %self.bucket().name(), "the last second is missing in the history");
         }
     }
 }

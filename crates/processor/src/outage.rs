@@ -37,7 +37,7 @@ impl OutageBackoff {
     pub(crate) fn failed(&mut self, error: &(dyn Error + 'static)) -> Duration {
         let (_, waits) = self.begun.get_or_insert_with(|| {
             let (bucket, doing) = (&self.bucket, self.doing);
-            tracing::warn!(%bucket, error, "This replica can't {doing}; it keeps trying");
+            tracing::warn!(%bucket, error, "this replica can't {doing}; retrying");
             (Instant::now(), waits())
         });
         waits.next().unwrap_or(LONGEST_WAIT)
@@ -47,7 +47,7 @@ impl OutageBackoff {
     pub(crate) fn over(&mut self) {
         if let Some((begun, _)) = self.begun.take() {
             let seconds = begun.elapsed().as_secs_f64();
-            tracing::info!(bucket = %self.bucket, seconds, "This replica can {} again", self.doing);
+            tracing::info!(bucket = %self.bucket, seconds, "this replica can {} again", self.doing);
         }
     }
 }

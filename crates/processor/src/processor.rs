@@ -167,7 +167,7 @@ impl Inner {
 /// A lane that panics is a bug; its bucket must not stand still for it.
 async fn keep_running(lane: Lane) {
     while AssertUnwindSafe(lane.run()).catch_unwind().await.is_err() {
-        tracing::error!(bucket = %lane.bucket().name(), "A lane panicked: a bug, please report it; it starts again");
+        tracing::error!(bucket = %lane.bucket().name(), "a lane panicked and restarts: a bug, please report it");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }

@@ -45,7 +45,7 @@ async fn until_seen(bucket: &Bucket, standby: &Standby) {
             Ok(true) => return,
             Ok(false) => standby.until_next_look(),
             Err(error) => {
-                tracing::debug!(bucket = %bucket.name(), %error, "This bucket can't be looked at");
+                tracing::debug!(bucket = %bucket.name(), %error, "could not check this bucket for jobs");
                 BETWEEN_SWEEPS
             }
         };
@@ -56,7 +56,7 @@ async fn until_seen(bucket: &Bucket, standby: &Standby) {
 async fn is_needed(bucket: &Bucket, standby: &Standby, forgets: bool) -> Result<bool, BucketError> {
     let needed = standby.look().await?;
     if forgets && let Err(error) = bucket.enforce_retention().await {
-        tracing::debug!(bucket = %bucket.name(), %error, "Ended work was not forgotten");
+        tracing::debug!(bucket = %bucket.name(), %error, "could not delete expired records");
     }
     Ok(needed)
 }
@@ -76,7 +76,7 @@ pub(crate) async fn keep_sweeping(lanes: impl Fn() -> Vec<Arc<LaneContext>>) -> 
                 found.for_each(|(lane, _)| lane.standby().wake());
             }
             // The next sweep is the next try.
-            Err(error) => tracing::debug!(%error, "Buckets on standby can't be looked at"),
+            Err(error) => tracing::debug!(%error, "could not check the buckets on standby"),
         }
     }
 }

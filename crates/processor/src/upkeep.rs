@@ -30,7 +30,7 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     let mut ticks = interval(replica.beat_interval());
     // After a pause the beats go on as before: catching up on those that were missed would say nothing to the others.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "show that it lives");
+    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "send its heartbeat");
     loop {
         ticks.tick().await;
         match replica.beat().await {
@@ -48,7 +48,7 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
 async fn forget_ended(bucket: &Bucket) -> Infallible {
     let mut ticks = interval(RETENTION);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "forget ended work");
+    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "delete expired records");
     let mut report = DroppedReport::default();
     loop {
         ticks.tick().await;
@@ -76,7 +76,7 @@ impl DroppedReport {
             tracing::warn!(
                 %bucket,
                 dropped = more,
-                "Dead letters were dropped: raise keep.most_dead, keep.dead_bytes or keep.dead, replay or delete \
+                "dead letters were dropped: raise keep.most_dead, keep.dead_bytes or keep.dead, replay or delete \
                  letters, or set when_dead_full = \"hold\""
             );
         }

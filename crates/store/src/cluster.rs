@@ -145,7 +145,7 @@ impl Cluster {
         let found = answer.unwrap_or_else(|| Err(StoreError::unreachable(&self.settings.url)))?;
         self.nodes.write().unwrap_or_else(PoisonError::into_inner).retain(|at, _| found.is_master(at));
         if !known.has_masters_of(&found) {
-            tracing::info!(redis = %self.settings.url, masters = %found, "the Cluster's slots are served");
+            tracing::info!(redis = %self.settings.url, masters = %found, "all slots of the Redis Cluster are served");
         }
         self.topology.send_replace(Arc::new(found));
         Ok(())
@@ -165,7 +165,7 @@ async fn look_again(cluster: Weak<Cluster>) {
     if let Some(cluster) = cluster.upgrade()
         && let Err(error) = cluster.look().await
     {
-        tracing::debug!(error = %error, "no node of the Cluster says who serves which slots");
+        tracing::debug!(error = %error, "no node of the Redis Cluster returned the slot map");
     }
     tokio::time::sleep(BETWEEN_QUESTIONS).await;
     if let Some(cluster) = cluster.upgrade() {

@@ -219,9 +219,9 @@ impl Connection {
             let unsettled = self.count_unsettled(health);
             let redis = self.connector.address();
             match unsettled {
-                0 => tracing::warn!(%redis, %reason, "lost Redis, reconnecting"),
-                1 => tracing::warn!(%redis, %reason, "lost Redis again at once; more of this at debug"),
-                _ => tracing::debug!(%redis, %reason, "lost Redis again at once"),
+                0 => tracing::warn!(%redis, %reason, "Redis connection lost; reconnecting"),
+                1 => tracing::warn!(%redis, %reason, "Redis connection lost again; more at level debug"),
+                _ => tracing::debug!(%redis, %reason, "Redis connection lost again"),
             };
             tokio::spawn(keep_connecting(Arc::downgrade(self), unsettled));
         }
@@ -299,8 +299,8 @@ async fn keep_connecting(connection: Weak<Connection>, unsettled: u32) {
             Ok(handle) => {
                 let redis = connection.connector.address();
                 match unsettled {
-                    0 => tracing::info!(%redis, "connected to Redis again"),
-                    _ => tracing::debug!(%redis, "connected to Redis again"),
+                    0 => tracing::info!(%redis, "reconnected to Redis"),
+                    _ => tracing::debug!(%redis, "reconnected to Redis"),
                 }
                 connection.publish(handle);
                 return;

@@ -242,7 +242,7 @@ async fn limits_are_read_again_at_once_and_wrong_ones_change_nothing() {
         intake.hang_up();
         until(told, async || intake.log().matches(told).count() > before).await;
     };
-    const READ: &str = "settings are read again";
+    const READ: &str = "settings reloaded";
     const KEPT: &str = "buckets.b: limits[1].tiers[0]: there is no limit";
     assert_eq!([submit().await, submit().await, submit().await], [202, 202, 429]);
 
@@ -287,7 +287,7 @@ async fn limits_and_buckets_that_are_gone_leave_the_metrics() {
     let read = async |settings: &str| {
         service.configure(settings);
         for process in [&intake, &processor] {
-            let told = || process.log().matches("settings are read again").count();
+            let told = || process.log().matches("settings reloaded").count();
             let before = told();
             process.hang_up();
             until("the settings are read again", async || told() > before).await;

@@ -23,10 +23,10 @@ async fn the_page_may_have_another_address_or_none() {
 
     let apart = service.role("intake", &["intake.dashboard=127.0.0.1:0"]).await;
     assert!(!Reader::of(&apart).text("/").await.contains("<main"));
-    let named = async || apart.log().contains("the page is at http://");
+    let named = async || apart.log().contains("dashboard on http://");
     dripfeed_tests::service::until("the log names the page's address", named).await;
     let log = apart.log();
-    let page = log.split("the page is at http://").nth(1).and_then(|rest| rest.split('"').next()).expect("an address");
+    let page = log.split("dashboard on http://").nth(1).and_then(|rest| rest.split('"').next()).expect("an address");
     let client = dripfeed_tests::client::Client::to(page.trim().parse().expect("an address"));
     assert_eq!(client.get("/buckets/b").await.expect("an answer").status, 200);
     // The API stays where it is.

@@ -107,7 +107,8 @@ async fn a_change_and_a_deletion_reach_every_process() {
         get(&other, "/v1/buckets").await.json()["items"].as_array().is_some_and(Vec::is_empty)
     })
     .await;
-    until("the processor has left it", async || roles.processor.log().contains("This replica has left")).await;
+    until("the processor has left it", async || roles.processor.log().contains("this replica has left the bucket"))
+        .await;
     let log = roles.processor.log();
     assert!(!log.contains("declared dead") && !log.contains("panicked"), "{log}");
 }

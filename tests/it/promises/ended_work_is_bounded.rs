@@ -265,5 +265,5 @@ async fn dropped_dead_letters_are_reported_in_metrics_state_and_log() {
             && metrics.contains("dripfeed_dead_letters_replayed_total{bucket=\"b\"} 0")
     })
     .await;
-    until("the log reports them", async || processor.log().contains("Dead letters were dropped")).await;
+    until("the log reports them", async || processor.log().contains("dead letters were dropped")).await;
 }

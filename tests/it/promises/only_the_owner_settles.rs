@@ -86,7 +86,7 @@ async fn a_process_that_slept_through_its_death_settles_nothing_when_it_wakes() 
     // It wakes with five answers that say: bury.
     gate.send_replace(true);
     sleeper.resume();
-    until("the sleeper sees that it was declared dead", async || sleeper.log().contains("joins again")).await;
+    until("the sleeper sees that it was declared dead", async || sleeper.log().contains("rejoining")).await;
     assert_eq!(service.counts("b").await.dead, 0);
     let outcomes: std::collections::BTreeMap<String, String> = service.redis("HGETALL dripfeed:{b}:outcomes").await;
     let first: Vec<_> = upstream.calls()[..JOBS].iter().map(|call| call.job.clone()).collect();

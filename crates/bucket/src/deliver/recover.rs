@@ -41,7 +41,7 @@ impl RedisBucket {
                 let bucket = &self.settings().name;
                 tracing::warn!(
                     %bucket, replica = %dead, recovered, poisoned,
-                    "A replica missed its heartbeats; its jobs were requeued"
+                    "a replica missed its heartbeats; its jobs were requeued"
                 );
                 found.recovered += recovered;
                 found.poisoned += poisoned;

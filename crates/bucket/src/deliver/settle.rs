@@ -44,7 +44,7 @@ pub enum Settlement {
     Retry {
         after: Duration,
     },
-    /// The upstream asks everyone to wait: the bucket is throttled, the job is due then, the attempt isn't counted.
+    /// The upstream asks to wait: the bucket is throttled, the job is due then, and the attempt isn't counted.
     /// None: the upstream named no time.
     Throttled {
         wait: Option<Duration>,
@@ -232,7 +232,7 @@ impl RedisBucket {
                         let error = &error as &dyn std::error::Error;
                         tracing::warn!(
                             %bucket, jobs, job, error,
-                            "Settling failed; it is tried again until it succeeds"
+                            "settling failed; retrying until it succeeds"
                         );
                         reported = true;
                     }

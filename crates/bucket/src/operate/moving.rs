@@ -60,7 +60,7 @@ pub struct MoveProgress {
 pub enum MoveStep {
     /// There may be more.
     On,
-    /// The other bucket takes no more for now.
+    /// The target bucket has no room now.
     Refused(Refused),
     /// A replica takes jobs here: nothing was moved in this step.
     Served(String),

@@ -66,7 +66,7 @@ impl Bucket {
                 Some(job) => page.jobs.push(job),
                 None => {
                     let (bucket, entry) = (self.name(), &page.last);
-                    tracing::debug!(%bucket, %entry, "This entry of the outbox is no outcome job; delete it");
+                    tracing::debug!(%bucket, %entry, "this outbox entry isn't an outcome job; delete it");
                 }
             }
         }

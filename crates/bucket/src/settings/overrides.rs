@@ -88,7 +88,7 @@ impl Overrides {
             let read = setting.kind.json_of_text(text).map_err(|error| error.to_string());
             let set = read.and_then(|json| overrides.set(setting, json).map_err(|error| error.to_string()));
             if let Err(error) = set {
-                tracing::error!("{name} that was set at run time can't be read: {error}");
+                tracing::error!("the run-time setting {name} can't be parsed: {error}");
             }
         }
         overrides

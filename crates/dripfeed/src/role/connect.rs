@@ -85,7 +85,7 @@ fn tell(error: &StoreError, told: &mut Option<Instant>) {
     if told.is_none_or(|told| told.elapsed() >= BETWEEN_LINES) {
         *told = Some(Instant::now());
         let error: &dyn std::error::Error = error;
-        tracing::warn!(error, "Redis isn't there yet; trying again for {} s in all", PATIENCE.as_secs());
+        tracing::warn!(error, "Redis isn't reachable yet; retrying for up to {} s", PATIENCE.as_secs());
     }
 }
 

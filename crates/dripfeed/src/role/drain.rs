@@ -76,7 +76,7 @@ impl NotedPlaces {
         self.done.cancel();
         if let Err(error) = release_place(&self.store, drained).await {
             let error = &error as &dyn std::error::Error;
-            tracing::debug!(error, "the drained bucket couldn't be released");
+            tracing::debug!(error, "could not unregister the drained bucket");
         }
     }
 }
@@ -89,7 +89,7 @@ async fn keep_noting(store: Store, places: Vec<BucketPlace>, done: CancellationT
         }
         if let Err(error) = note_places(&store, &places).await {
             let error = &error as &dyn std::error::Error;
-            tracing::debug!(error, "the drained bucket couldn't be noted");
+            tracing::debug!(error, "could not register the drained bucket");
         }
     }
 }
@@ -116,7 +116,7 @@ async fn end_schedules(bucket: &Bucket) -> Result<(), Failure> {
     let schedules = bucket.end_all_schedules().await?;
     if schedules > 0 {
         let bucket = bucket.name();
-        tracing::warn!(%bucket, schedules, "its schedules were ended: nothing serves the bucket any more");
+        tracing::warn!(%bucket, schedules, "the bucket's schedules were ended: no process serves the bucket any more");
     }
     Ok(())
 }

@@ -229,7 +229,7 @@ impl IntakeRole {
         self.services.close().await;
         self.traces.end().await;
         served?;
-        tracing::info!("the intake has ended");
+        tracing::info!("the intake has stopped");
         Ok(())
     }
 
@@ -255,7 +255,7 @@ impl IntakeRole {
         scheme: &str,
         stop: CancellationToken,
     ) -> Result<(), Failure> {
-        tracing::info!("the page is at {scheme}://{}", listener.local_addr()?);
+        tracing::info!("dashboard on {scheme}://{}", listener.local_addr()?);
         let listener = Listener::new(listener, self.tls.clone());
         Ok(self.intake.serve_with(listener, self.intake.page_alone(self.routes().page()), stop).await?)
     }

@@ -94,7 +94,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     traces.end().await;
     drained.cancel();
     telling.await.map_err(anyhow::Error::from)??;
-    tracing::info!("the processor has ended");
+    tracing::info!("the processor has stopped");
     Ok(())
 }
 

@@ -74,7 +74,7 @@ fn follow(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability
     let Some(class) = classes.min() else { return };
     let before = store.durability();
     if before != class {
-        tracing::warn!(%before, now = %class, "what accepted jobs survive has changed with the settings of Redis");
+        tracing::warn!(%before, now = %class, "the durability of accepted jobs changed with the settings of Redis");
         store.gives(class);
     }
 }

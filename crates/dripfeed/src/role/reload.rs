@@ -18,7 +18,7 @@ use crate::telemetry::Log;
 pub(crate) struct Refused(pub(crate) String);
 
 fn kept(why: &dyn Display) {
-    tracing::error!("settings are kept as they were: {why}");
+    tracing::error!("reload failed; settings unchanged: {why}");
 }
 
 /// The settings in force, and where they came from.
@@ -60,6 +60,6 @@ impl Reloading {
         for section in self.settings.restart_needed(settings) {
             tracing::warn!("[{section}] changed; restart to apply");
         }
-        tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings are read again");
+        tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings reloaded");
     }
 }

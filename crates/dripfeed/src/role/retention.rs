@@ -12,6 +12,6 @@ const EVERY: Duration = Duration::from_secs(3);
 pub(super) async fn keep(buckets: &Buckets) -> Infallible {
     loop {
         tokio::time::sleep(EVERY).await;
-        upkeep::for_each(buckets, "Ended work wasn't forgotten", Bucket::enforce_retention).await;
+        upkeep::for_each(buckets, "could not delete expired records", Bucket::enforce_retention).await;
     }
 }

@@ -106,7 +106,7 @@ fn warn(stranded: &StrandedJobs) {
     let (bucket, kind) = (&place.bucket, place.kind.as_str());
     tracing::warn!(
         %bucket, kind, key, jobs,
-        "accepted jobs are stranded: no process has this bucket with this kind and key among its settings: {}",
+        "accepted jobs are stranded: no process is configured with this bucket, kind and key: {}",
         remedy(stranded)
     );
 }

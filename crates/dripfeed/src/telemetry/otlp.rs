@@ -85,13 +85,13 @@ async fn export(otlp: SpanExporter, mut queue: Receiver<Span>, dropped: Arc<Atom
             // Once for all that follow.
             Err(error) if working => {
                 let error = error as &dyn Error;
-                tracing::warn!(error, spans, "spans can't be exported; jobs go on without them");
+                tracing::warn!(error, spans, "span export failed; jobs aren't affected");
             }
             Ok(()) if !working => tracing::info!("spans are exported again"),
             _ => {}
         }
         if lost > 0 {
-            tracing::warn!(spans = lost, "spans were dropped: more came than could be exported");
+            tracing::warn!(spans = lost, "spans were dropped: more were recorded than could be exported");
         }
         working = exported.is_ok();
     }

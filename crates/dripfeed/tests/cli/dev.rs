@@ -58,12 +58,12 @@ fn a_killed_dev_leaves_no_processor_behind() {
     let dev = dev(&folder, &[]);
     dev.address();
     let processor = process(&dev.says("processor 1 is process"));
-    dev.says("This replica takes jobs");
+    dev.says("this replica has joined the bucket");
     let socket = folder.path().join("data/redis.pid");
     let redis = Pid::from_raw(std::fs::read_to_string(socket).unwrap().trim().parse().unwrap());
     dev.signal(Signal::SIGKILL);
     // It shares our standard error with its parent: the pipe stays open until it has ended.
-    dev.says("the processor has ended");
+    dev.says("the processor has stopped");
     drop(dev);
     assert_ne!(processor, redis);
     // Redis outlives a dev that was killed, with all that was accepted.

@@ -7,7 +7,7 @@ use crate::terminal::Terminal;
 const BUCKET: &str = "[buckets.one]\nupstream = \"http://127.0.0.1:9/\"\n";
 
 /// The line that says that a replica has joined its bucket.
-const JOINED: &str = "This replica takes jobs";
+const JOINED: &str = "this replica has joined the bucket";
 
 /// A processor of a folder's settings.
 fn processor(folder: &TempDir, redis: &str, format: Option<&str>) -> std::process::Command {

@@ -31,11 +31,11 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     };
     let buckets = || run(&["buckets", "--server", &server]).out;
 
-    reload(&format!("{ONE}{TWO}").replace("capacity = 10", "capacity = 20"), "settings are read again");
+    reload(&format!("{ONE}{TWO}").replace("capacity = 10", "capacity = 20"), "settings reloaded");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
     processor.says(r#""bucket":"two""#);
 
-    reload("[buckets.one]\ncapacity = 0\n", "settings are kept as they were");
+    reload("[buckets.one]\ncapacity = 0\n", "reload failed; settings unchanged");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
 
     let one_key = format!("{ONE}key = \"jobs\"\n{TWO}key = \"jobs\"\n");
@@ -43,7 +43,7 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
 
     reload(&format!("{ONE}[processor]\nlease = \"20s\"\n"), "[processor] changed; restart to apply");
-    processor.says("This replica has left");
+    processor.says("this replica has left the bucket");
     assert!(!buckets().contains("two"), "{}", buckets());
 
     assert_eq!((intake.end(), processor.end()), (Some(0), Some(0)));
@@ -79,7 +79,7 @@ async fn another_certificate_takes_no_restart() {
     let old = write(folder.path(), "old.pem", &fs::read_to_string(&certificate).unwrap());
     certify(folder.path());
     intake.signal(Signal::SIGHUP);
-    intake.says("settings are read again");
+    intake.says("settings reloaded");
     assert!(buckets(&certificate).out.contains("one"));
     assert_eq!(buckets(&old).code, Some(69), "{}", buckets(&old).err);
 
@@ -106,7 +106,7 @@ async fn an_intake_that_others_reach_keeps_its_keys_when_a_file_has_none() {
     // Sound alone; but the port of the start is still open to others.
     fs::write(&file, format!("[intake]\nlisten = \"127.0.0.1:0\"\n{TWO}")).unwrap();
     intake.signal(Signal::SIGHUP);
-    let line = intake.says("settings are kept as they were");
+    let line = intake.says("reload failed; settings unchanged");
     assert!(line.contains("there are no [[keys]]") && line.contains("0.0.0.0:"), "{line}");
     assert!(needs_a_key());
     assert_eq!(intake.end(), Some(0));

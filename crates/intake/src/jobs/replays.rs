@@ -53,7 +53,7 @@ pub(crate) async fn start(
     // Where this fails, what looks for abandoned replays begins with it.
     let carried_out = bucket.go_on_with_replays().await;
     if let Err(error) = carried_out {
-        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "a replay begins later");
+        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "a replay starts later");
     }
     let started = find(&bucket, id).await?;
     audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}", started.total)).await;

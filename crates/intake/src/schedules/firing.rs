@@ -57,7 +57,7 @@ impl ScheduleWatch {
             Ok(Some(changes)) => self.changes = changes,
             Ok(None) => {}
             // That Redis is away is reported by those who need it.
-            Err(error) => tracing::debug!(error = &error as &dyn Error, "changes of schedules weren't looked for"),
+            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read changes of schedules"),
         }
         let now = Instant::now();
         self.looks.retain(|bucket, _| self.changes.of.contains_key(bucket) && intake.buckets().get(bucket).is_some());
@@ -84,7 +84,7 @@ impl ScheduleWatch {
         let looks = due.into_iter().map(async |bucket: Bucket| {
             let again_in = round::look(intake, &bucket).await.unwrap_or_else(|error| {
                 let bucket = bucket.name();
-                tracing::debug!(%bucket, error = &error as &dyn Error, "due schedules weren't looked for");
+                tracing::debug!(%bucket, error = &error as &dyn Error, "could not read due schedules");
                 AGAIN
             });
             (bucket, again_in)

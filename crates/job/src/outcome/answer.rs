@@ -22,7 +22,7 @@ pub enum Verdict {
     Delivered,
     /// This attempt is spent; the job may have others.
     Failed(String),
-    /// The upstream asks everyone to wait. No attempt is spent.
+    /// The upstream asks to wait: the bucket is throttled. The attempt isn't counted.
     Throttled {
         retry_after: Option<Duration>,
     },

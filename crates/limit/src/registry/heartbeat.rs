@@ -52,7 +52,7 @@ impl Heartbeat {
         let mut forget = redis::cmd("HDEL");
         forget.arg(&keys.intakes).arg(&self.id);
         if let Err(error) = store.command::<u64>(&forget).await {
-            tracing::debug!(%error, "the other intakes find out alone that this one has gone");
+            tracing::debug!(%error, "could not deregister this intake; the other intakes remove it");
         }
     }
 }

@@ -26,18 +26,18 @@ pub(super) async fn settle(
     let ending = match &settlement {
         Settlement::Complete { .. } => Some(Ending::Delivered),
         Settlement::Bury { reason, .. } => {
-            tracing::warn!(%bucket, %job, attempt, reason, trace_id, "A job is dead");
+            tracing::warn!(%bucket, %job, attempt, reason, trace_id, "job dead-lettered");
             Some(Ending::Dead)
         }
         Settlement::Retry { after } => {
             tracing::debug!(
                 %bucket, %job, attempt, ?after, trace_id,
-                "An attempt failed; the job is parked until the next"
+                "attempt failed; the job is parked until the next one"
             );
             None
         }
         Settlement::Throttled { wait } => {
-            tracing::debug!(%bucket, %job, ?wait, trace_id, "The upstream asks everyone to wait");
+            tracing::debug!(%bucket, %job, ?wait, trace_id, "the upstream asked to wait; the bucket is throttled");
             None
         }
         Settlement::Requeue => None,
@@ -54,14 +54,14 @@ pub(super) async fn settle(
         Ok(Settled::Fenced) => {
             fail(span.as_mut(), "another replica has the job");
             // The lane reports it once for all of them.
-            tracing::debug!(%bucket, %job, trace_id, "This replica had been declared dead; another one has the job");
+            tracing::debug!(%bucket, %job, trace_id, "this replica was declared dead; the job was requeued");
         }
         Err(error) => {
             fail(span.as_mut(), &error.to_string());
             let error = &error as &dyn Error;
             tracing::error!(
                 %bucket, %job, error, trace_id,
-                "An attempt's end could not be recorded; the job comes back"
+                "could not record the end of an attempt; the job will be requeued"
             );
         }
     }

@@ -179,7 +179,7 @@ async fn keep_listening(subscriptions: Weak<Subscriptions>, connector: impl Fn()
             let (changed, begun) = (Arc::clone(&own), Instant::now());
             drop(own);
             if let Err(error) = listen(connection, &changed).await {
-                tracing::debug!(%error, "lost the connection that listens to Redis, connecting again");
+                tracing::debug!(%error, "lost the pub/sub connection to Redis; reconnecting");
             }
             // One that Redis lets nobody subscribe on is asked for less and less often.
             if begun.elapsed() >= SETTLED {

@@ -120,7 +120,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
                 self.entries.remove(name);
                 if !text.is_empty() {
                     self.unreadable += 1;
-                    tracing::error!(name, "this {} in Redis can't be read, and is left aside", E::WHAT);
+                    tracing::error!(name, "this {} in Redis can't be parsed; ignoring it", E::WHAT);
                 }
             }
         }

@@ -190,7 +190,7 @@ async fn a_full_bucket_is_waited_for() {
     let mut command = service.command(&[]);
     command.args(["drain", "mail", "--into", "post"]);
     let mut moving = Process::spawn("drain", command);
-    until("it is full", async || moving.log().contains("takes no more for now")).await;
+    until("it is full", async || moving.log().contains("has no room now")).await;
     assert_eq!((service.level("post").await, level(&mail).await), (3, 17));
     let _processor = service.processor().await;
     assert!(moving.ended().await.success());

@@ -17,7 +17,8 @@ async fn what_is_allowed_is_read_again_at_sighup_and_holds_for_what_is_defined()
     for client in [&one, &other] {
         until("it is served no more", async || submit(client, "b").await.status == 404).await;
     }
-    until("the processor has left it", async || roles.processor.log().contains("This replica has left")).await;
+    until("the processor has left it", async || roles.processor.log().contains("this replica has left the bucket"))
+        .await;
     let refused = put(&one, "c", &calling(&upstream)).await;
     assert_eq!((refused.status, refused.text("member").as_str()), (422, "upstream"), "{refused:?}");
     let many = put(&one, "c", &json!({ "upstream": "https://other.example/" })).await;

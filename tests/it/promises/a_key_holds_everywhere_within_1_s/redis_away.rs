@@ -77,7 +77,7 @@ async fn what_others_wrote_under_our_keys_is_left_aside() {
         intakes.service.redis::<u64>(&format!("ZADD dripfeed:{{@keys}}:changed 9000000000000000 {id}")).await;
     }
     intakes.service.redis::<u64>("HSET dripfeed:{@keys}:state version 9000000000000000").await;
-    until("it is reported", async || intakes.other.log().contains("left aside")).await;
+    until("it is reported", async || intakes.other.log().contains("ignoring")).await;
     assert_eq!(submit(&intakes.other.client().with_key(&key), "mail").await, 202);
     let next = made(&intakes.platform(), "next", &["submit"], &["mail"]).await;
     assert_eq!(submit(&intakes.other.client().with_key(&next), "mail").await, 202);

@@ -83,7 +83,7 @@ impl ServedDefinitions {
         let configured = read.inspect_err(|faults| {
             let faults: Vec<String> =
                 faults.iter().map(|fault| format!("{}: {}", fault.place, fault.message)).collect();
-            tracing::error!(%bucket, "the definition of this bucket isn't served here: {}", faults.join("; "));
+            tracing::error!(%bucket, "invalid definition; bucket not served here: {}", faults.join("; "));
         });
         Some(Arc::new(DefinedBucket { definition: Arc::clone(definition), configured: configured.ok()? }))
     }

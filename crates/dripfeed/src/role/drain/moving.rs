@@ -145,7 +145,7 @@ async fn go(
                     return Err(BucketError::Store(error).into());
                 }
                 let error = error.as_ref() as &dyn std::error::Error;
-                tracing::warn!(bucket = %place.bucket, error, "jobs couldn't be moved; trying again");
+                tracing::warn!(bucket = %place.bucket, error, "moving jobs failed; retrying");
                 Duration::from_secs(1)
             }
             Err(error) => return Err(error.into()),
@@ -167,7 +167,7 @@ fn full(place: &BucketPlace, refused: &Refused) -> Duration {
     let reason = refused.reason.code();
     tracing::info!(
         bucket = %place.bucket, reason, wait_ms = wait.as_millis(),
-        "the other bucket takes no more for now"
+        "the target bucket has no room now"
     );
     wait
 }
@@ -201,7 +201,7 @@ async fn report(
     };
     print(arguments.output, &document, &sentence)?;
     if *doubled > 0 {
-        tracing::warn!(%bucket, jobs = doubled, "a replica took jobs while they were moved: they are called twice");
+        tracing::warn!(%bucket, jobs = doubled, "a replica claimed jobs during the move; they are called twice");
     }
     if unmovable.is_empty() {
         return Ok(());

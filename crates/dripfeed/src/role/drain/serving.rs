@@ -68,7 +68,7 @@ async fn drain(
     bucket.resume().await?;
     for found in bucket.repair_jobs().await? {
         let (bucket, count, what) = (bucket.name(), found.count, found.kind.what());
-        tracing::warn!(%bucket, count, "repaired before draining: {what}");
+        tracing::warn!(%bucket, count, "repaired before the drain: {what}");
     }
     let concurrency = bucket.settings().leak.concurrency;
     open_files::raise_for("the concurrency of the bucket", usize::try_from(concurrency).unwrap_or(usize::MAX));
@@ -126,14 +126,14 @@ fn progress(bucket: &Bucket, census: &Census) {
     match census.pace.reason {
         "dead_full" => tracing::warn!(
             %bucket, level,
-            "no dead letter may go for another: raise keep.most_dead or keep.dead_bytes in the file that is drained \
-             with, or set keep.when_dead_full = \"drop_oldest\" there, and drain again"
+            "dead letters are at their maximum: raise keep.most_dead or keep.dead_bytes in the drain's configuration, \
+             or set keep.when_dead_full = \"drop_oldest\" there, and drain again"
         ),
         "outbox_full" => tracing::warn!(
             %bucket, level,
-            "its outcomes wait until the buckets of its on_outcome have room: see whether these are served"
+            "outcome jobs wait until the targets of on_outcome have room; check that these buckets are served"
         ),
-        "paused" => tracing::warn!(%bucket, level, "the bucket is paused: drain again with --resume"),
+        "paused" => tracing::warn!(%bucket, level, "the bucket is paused; drain it with --resume"),
         _ => tracing::info!(%bucket, level, in_flight, parked, "draining"),
     }
 }

@@ -74,7 +74,7 @@ impl KeyDocument {
             return Ok((hash, None));
         }
         let made = new_key().map_err(|error| {
-            tracing::error!(%error, "no random bytes from the system");
+            tracing::error!(%error, "the system's random number generator failed");
             Problem::internal()
         })?;
         Ok((hash_of_key(made.as_bytes()), Some(made)))
