@@ -8,7 +8,8 @@
 --          window
 --   weights  a print of those by which turns were last taken; missing, or empty: all were 1 (weights.lua)
 --   flows  whether jobs in flight are counted by caller (flow_state.lua); missing: nobody is throttled alone
---   mixed  '1' while jobs with a group or a priority may be in the bucket: then those of one caller aren't one flow
+--   mixed  '1' while jobs with a delay, a group or a priority may be in the bucket: then those of one caller don't all
+--          wait in one flow
 -- needs: now, pace_constants, rules/pace
 
 -- What is in force is given to a script in its ARGV, with the version of the changes (hash `control`) that it takes
@@ -41,9 +42,9 @@ local function pace_read(key)
   return pace
 end
 
--- A job with a group or a priority, each of which may be nil, comes into the bucket.
-local function note_mixed(key, pace, group, priority)
-  if pace.is_mixed or not (group or priority) then return end
+-- A job comes into the bucket that may have a delay, a group or a priority: each may be nil.
+local function note_mixed(key, pace, due, group, priority)
+  if pace.is_mixed or not (due or group or priority) then return end
   redis.call('HSET', key, 'mixed', 1)
   pace.is_mixed = true
 end

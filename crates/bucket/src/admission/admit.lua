@@ -259,7 +259,7 @@ local function admit(size, first, besides)
   end
   write_entry(first, besides, due, deadline)
   local id = put(size, due, deadline)
-  if places then note_mixed(PACE, pace, group, priority) end
+  if places then note_mixed(PACE, pace, due, group, priority) end
   if own_waits then own_waits.add(group, caller, priority) end
   if once then name_job(once, id, options['@fingerprint']) end
   if verdict then limit_charge(verdict) end

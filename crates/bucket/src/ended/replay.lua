@@ -62,7 +62,7 @@ local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, d
 local id = append(keys, entry)
 -- What has nothing in it can't come back.
 if not id then return { 'absent' } end
-note_mixed(PACE, pace, field(entry, 'group'), field(entry, 'priority'))
+note_mixed(PACE, pace, field(entry, 'due'), field(entry, 'group'), field(entry, 'priority'))
 note_largest(largest, level, size)
 write_largest(TALLY, largest)
 if level == 0 then rates.restart(METER, 'leak') end

@@ -91,17 +91,6 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     end
   end
 
-  -- Whether one of a range that was sorted in unread is to be called later: then it is parked.
-  local function is_early(id, entry, deadline)
-    local due = tonumber(field(entry, 'due'))
-    if not due or due <= now_ms or owner_of(keys.jobs, id) or not park_new(keys.jobs, id, due, deadline) then
-      return false
-    end
-    count_read(entry)
-    put_aside = put_aside + 1
-    return true
-  end
-
   -- Up to `most` of a flow's new jobs.
   local function call_new(flow, most)
     local range = flow.range
@@ -111,7 +100,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       local deadline = tonumber(field(entry, 'expires'))
       -- What somebody has doesn't end here.
       local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
-      if is_ours and not is_early(id, entry, deadline) and is_callable(keys, id, entry, false, false) then
+      if is_ours and is_callable(keys, id, entry, false, false) then
         call(flow, id, entry, 0, false)
       end
     end

@@ -80,7 +80,7 @@ local function read_range(range)
   return string.match(range, '^(%S+) (%S+) (%d+)$')
 end
 
-local end_run, note_again, note_new, park_new, forget_runs, first_flows, write_runs
+local end_run, note_again, note_new, forget_runs, first_flows, write_runs
 do
   -- By how much less than a call a newcomer comes behind the one before it.
   local LATER = 0.000001
@@ -112,17 +112,11 @@ do
     runs[#runs + 1] = { first = id, last = id, jobs = 1, flow = flow, again = true }
   end
 
-  -- Parks one that nobody has, where its time has not come; whether it has not. `due` and `deadline` in ms, or nil.
-  function park_new(jobs, id, due, deadline)
-    if not due or due <= now_ms or deadline and deadline <= now_ms then return false end
-    redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
-    redis.call('ZADD', KEYS[#KEYS - 2], whole(due), id)
-    return true
-  end
-
-  -- One that nobody has: it waits, or its time has not come.
+  -- One that nobody has: it waits, or its time has not come. `due` and `deadline` in ms, or nil.
   function note_new(jobs, id, flow, due, deadline)
-    if park_new(jobs, id, due, deadline) then
+    if due and due > now_ms and not (deadline and deadline <= now_ms) then
+      redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
+      redis.call('ZADD', KEYS[#KEYS - 2], whole(due), id)
       end_run()
     else
       note_waiting(id, flow)

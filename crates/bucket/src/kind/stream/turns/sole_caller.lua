@@ -3,7 +3,7 @@
 -- needs: kind/largest
 
 -- The caller of all jobs in the bucket, '' for jobs without one; nil where they are of several flows, or may be.
--- `level`: how many jobs there are; `is_mixed`: whether some may have a group or a priority.
+-- `level`: how many jobs there are; `is_mixed`: whether some may have a delay, a group or a priority.
 local function sole_caller(keys, holders, level, is_mixed)
   -- Of what somebody else has added it isn't known whose it is.
   if is_mixed or not largest_entry(keys, level) then return nil end

@@ -63,8 +63,8 @@ do
     return is_all, first_flows(2)
   end
 
-  -- Sorts in all that was delivered to nobody, as one range and unread: `jobs` of one caller. Where nothing was sorted
-  -- in before.
+  -- Sorts in all that was delivered to nobody, as one range and unread: `jobs` of one caller, none of which has a
+  -- delay. Where nothing was sorted in before.
   function sort_sole(keys, caller, jobs)
     local delivered = last_delivered(keys.jobs)
     -- Before the first replica.
