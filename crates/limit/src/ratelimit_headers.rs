@@ -23,7 +23,7 @@ impl Decision {
             name,
             most: tier.limit,
             window: window(tier),
-            left: tier.remaining,
+            left: left(tier),
             reset_s: Some(seconds_up(tier.reset)),
         }));
         if let Some(wait) = self.retry_after() {
@@ -34,19 +34,19 @@ impl Decision {
 
     /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier that has the least left.
     pub fn older_fields(&self) -> Vec<Field> {
-        let Some((_, tier)) = self.named_tiers().into_iter().min_by_key(|(_, tier)| tier.remaining) else {
+        let Some((_, tier)) = self.named_tiers().into_iter().min_by_key(|(_, tier)| left(tier)) else {
             return Vec::new();
         };
         vec![
             field(HeaderName::from_static("x-ratelimit-limit"), &tier.limit.to_string()),
-            field(HeaderName::from_static("x-ratelimit-remaining"), &tier.remaining.to_string()),
+            field(HeaderName::from_static("x-ratelimit-remaining"), &left(tier).to_string()),
             field(HeaderName::from_static("x-ratelimit-reset"), &seconds_up(tier.reset).to_string()),
         ]
     }
 
     /// What is left of the tier that has the least left; `None` without enforced tiers.
     pub fn least_remaining(&self) -> Option<u64> {
-        self.named_tiers().into_iter().map(|(_, tier)| tier.remaining).min()
+        self.named_tiers().into_iter().map(|(_, tier)| left(tier)).min()
     }
 
     /// Tiers by the name of their policy, and their number when it has several.
@@ -61,6 +61,11 @@ impl Decision {
         }
         named
     }
+}
+
+/// What the fields show as left. A burst may be larger than the quota of a window, of which no more than all can be left.
+fn left(tier: &TierVerdict) -> u64 {
+    tier.remaining.min(tier.limit)
 }
 
 /// Seconds, where the window has a whole number of them; leases have none.
@@ -99,7 +104,7 @@ mod tests {
             limit: tier.limit(),
             period: tier.period(),
             wait,
-            remaining: 3,
+            remaining: tier.most().min(3),
             reset: Duration::from_micros(1_000_001),
         };
         PolicyVerdict {
@@ -128,14 +133,23 @@ mod tests {
             [
                 "ratelimit-policy: \"put-product\";q=10;w=1, \"a.b_c:1\";q=1, \
                  \"a.b_c:2\";q=4;qu=\"concurrent-requests\"",
-                "ratelimit: \"put-product\";r=3;t=2, \"a.b_c:1\";r=3;t=2, \"a.b_c:2\";r=3;t=2",
+                "ratelimit: \"put-product\";r=3;t=2, \"a.b_c:1\";r=1;t=2, \"a.b_c:2\";r=3;t=2",
                 "retry-after: 3",
             ]
         );
         assert_eq!(
             shown(&decision(Wait::Ready).older_fields()),
-            ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 3", "x-ratelimit-reset: 2"]
+            ["x-ratelimit-limit: 1", "x-ratelimit-remaining: 1", "x-ratelimit-reset: 2"]
         );
+    }
+
+    #[test]
+    fn no_more_is_left_than_the_quota() {
+        let burst = [Tier::bucket(2, Duration::from_secs(1), 10).unwrap()];
+        let decision = Decision::of(vec![verdict("burst", &burst, Wait::Ready)]);
+        assert_eq!(shown(&decision.fields()), ["ratelimit-policy: \"burst\";q=2;w=1", "ratelimit: \"burst\";r=2;t=2"]);
+        assert_eq!(shown(&decision.older_fields())[1], "x-ratelimit-remaining: 2");
+        assert_eq!(decision.least_remaining(), Some(2));
     }
 
     #[test]
