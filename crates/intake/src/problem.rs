@@ -129,6 +129,22 @@ impl Problem {
         self
     }
 
+    /// Of a read: nothing was to be stored, so nothing is said about that.
+    pub(crate) fn of_read(mut self) -> Self {
+        if self.more.outcome.take().is_some() {
+            self.detail = Cow::Borrowed("Redis can't be read now; retry later");
+        }
+        self
+    }
+
+    /// The response to a read. A problem itself doesn't know what request it answers.
+    pub(crate) fn response_to_read(mut response: Response) -> Response {
+        match response.extensions_mut().remove::<Self>() {
+            Some(problem) => problem.of_read().into_response(),
+            None => response,
+        }
+    }
+
     /// Adds header fields to the response.
     pub(crate) fn with(mut self, fields: impl IntoIterator<Item = (HeaderName, HeaderValue)>) -> Self {
         self.fields.extend(fields);
@@ -197,6 +213,9 @@ impl IntoResponse for Problem {
         }
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = self.code.status();
+        if self.more.outcome.is_some() {
+            response.extensions_mut().insert(self.clone());
+        }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after_s() {

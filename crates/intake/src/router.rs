@@ -55,11 +55,14 @@ impl Intake {
     }
 
     fn routes(&self) -> Router {
-        let calls = calls::routes()
+        let proxied = Router::new()
             .route("/v1/buckets/{bucket}/proxy", any(proxy::proxy))
             .route("/v1/buckets/{bucket}/proxy/", any(proxy::proxy))
             .route("/v1/buckets/{bucket}/proxy/{*path}", any(proxy::proxy))
-            .route_layer(from_fn_with_state(self.health().clone(), refuse_while_draining))
+            .route_layer(from_fn_with_state(self.health().clone(), refuse_while_draining));
+        let calls = calls::routes()
+            .route_layer(from_fn_with_state(self.health().clone(), answer_call))
+            .merge(proxied)
             .with_state(self.clone());
         let docs = Router::from(SwaggerUi::new("/docs").config(Config::from("/openapi.json")))
             .route("/openapi.json", get(|| published::serve(openapi)));
@@ -153,6 +156,13 @@ pub(crate) fn check_host<B>(intake: &Intake, request: &Request<B>) -> Result<(),
 
 async fn refuse_while_draining(State(health): State<Health>, request: Request<Body>, next: Next) -> Response {
     if health.is_draining() { Problem::draining().into_response() } else { next.run(request).await }
+}
+
+/// As [`refuse_while_draining`]. Safe methods of the API read; a proxied request is a submission whatever its method.
+async fn answer_call(health: State<Health>, request: Request<Body>, next: Next) -> Response {
+    let is_read = request.method().is_safe();
+    let response = refuse_while_draining(health, request, next).await;
+    if is_read { Problem::response_to_read(response) } else { response }
 }
 
 /// All that every request and response gets, in one layer: each costs an allocation and a copy of the request.

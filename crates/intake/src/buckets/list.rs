@@ -51,7 +51,7 @@ impl ListedBucket {
             Ok(state) => Self::State(Box::new(state)),
             Err(error) => {
                 let kind = bucket.settings().kind.as_str();
-                Self::Unavailable(UnavailableBucket { name: bucket.name().clone(), kind, error })
+                Self::Unavailable(UnavailableBucket { name: bucket.name().clone(), kind, error: error.of_read() })
             }
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct ProblemMembers {
     /// False: the same request will be refused every time; don't retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retryable: Option<bool>,
-    /// Whether Redis stored the request: `not_stored`, or `unknown`.
+    /// Whether Redis stored the request: `not_stored`, or `unknown`. Not of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<&'static str>,
     /// The ids of the violated limits.

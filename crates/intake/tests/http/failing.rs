@@ -21,7 +21,8 @@ async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
     assert_eq!(batch.json()["items"][0]["problem"]["code"], "store_unavailable");
     for path in ["/v1/buckets", "/v1/buckets/b", "/v1/buckets/b/jobs", "/v1/buckets/b/jobs/1-1", "/v1/buckets/b/report"]
     {
-        stage.get(path).await.refuses(503, "store_unavailable");
+        let problem = stage.get(path).await.refuses(503, "store_unavailable");
+        assert_eq!(problem.get("outcome"), None, "a read stores nothing: {problem}");
     }
     stage.get("/readyz").await.refuses(503, "store_unavailable");
     assert_eq!(stage.get("/livez").await.status, 200);
@@ -64,6 +65,10 @@ async fn a_hanging_redis_blocks_nobody() {
     let problem = stage.ask(JOBS, &[], "y").await.refuses(503, "store_unavailable");
     assert_eq!(problem["outcome"], "unknown");
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let problem = stage.get("/v1/buckets/b").await.refuses(503, "store_unavailable");
+    assert_eq!((problem.get("outcome"), &problem["detail"]), (None, &"Redis can't be read now; retry later".into()));
+    let proxied = stage.get("/v1/buckets/b/proxy/x").await.refuses(503, "store_unavailable");
+    assert!(proxied["outcome"].is_string(), "a proxied GET is a submission: {proxied}");
     stage.get("/readyz").await.refuses(503, "store_unavailable");
     stage.redis.resume().unwrap();
 }

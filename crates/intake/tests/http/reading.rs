@@ -163,6 +163,7 @@ async fn a_bucket_that_cant_be_read_hides_no_other() {
     assert_eq!((&items[0]["name"], &items[0]["level"]), (&json!("b"), &json!(1)));
     assert_eq!((&items[1]["name"], &items[1]["kind"]), (&json!("other"), &json!("stream")));
     assert_eq!((&items[1]["error"]["code"], items[1].get("level")), (&json!("store_unavailable"), None));
+    assert_eq!(items[1]["error"].get("outcome"), None, "{items}");
     let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
     assert!(metrics.contains(r#"dripfeed_bucket_level{bucket="b"} 1"#), "{metrics}");
     assert!(!metrics.contains(r#"dripfeed_bucket_level{bucket="other"}"#), "{metrics}");

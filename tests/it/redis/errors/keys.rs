@@ -49,7 +49,7 @@ async fn who_makes_a_key_is_answered_truly() {
             proxy.plan(name, fault, 1);
             let answer = ErrorAnswer::by(&call(&client, method.clone(), READER).await);
             assert!(proxy.has_done(name), "{fault:?}");
-            if answer != ErrorAnswer::expected(name, fault) {
+            if answer != ErrorAnswer::expected(name, fault, &method) {
                 wrong.push(format!("{name} {fault:?}: {answer:?}"));
             }
         }
