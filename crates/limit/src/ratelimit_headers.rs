@@ -63,7 +63,7 @@ impl Decision {
     }
 }
 
-/// What the fields show as left. A burst may be larger than the quota of a window, of which no more than all can be left.
+/// What the fields show as left: never more than the quota of a window, which a burst may be larger than.
 fn left(tier: &TierVerdict) -> u64 {
     tier.remaining.min(tier.limit)
 }
