@@ -5,7 +5,7 @@
 //! `Origin` agree. An IP address or `localhost` can't be rebound like that.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use http::uri::Authority;
@@ -48,9 +48,10 @@ impl Hosts {
     /// counts like `Host`.
     #[must_use]
     pub fn allow(&self, keys: &ApiKeys, uri: &Uri, headers: &HeaderMap) -> bool {
-        let fields = headers.get_all(header::HOST).iter().map(|host| Authority::try_from(host.as_bytes()).ok());
-        let mut names = fields.chain(uri.authority().cloned().map(Some));
-        !keys.is_empty() || names.all(|host| host.is_some_and(|host| self.has(host.host())))
+        let has = |host: &Authority| self.has(host.host());
+        let has_field =
+            |host: &HeaderValue| is_socket(host) || Authority::try_from(host.as_bytes()).is_ok_and(|host| has(&host));
+        !keys.is_empty() || (headers.get_all(header::HOST).iter().all(has_field) && uri.authority().is_none_or(has))
     }
 
     fn has(&self, host: &str) -> bool {
@@ -59,6 +60,11 @@ impl Hosts {
         let is_address = bracketed.map_or_else(|| host.parse::<IpAddr>().is_ok(), |v6| v6.parse::<Ipv6Addr>().is_ok());
         is_address || host == "localhost" || host.ends_with(".localhost") || self.0.contains(&host)
     }
+}
+
+/// Whether it is an address with a port, which needs no further look.
+fn is_socket(host: &HeaderValue) -> bool {
+    text(host).is_some_and(|host| host.parse::<SocketAddr>().is_ok())
 }
 
 fn plain(name: &str) -> String {
