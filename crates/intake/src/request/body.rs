@@ -1,6 +1,8 @@
 //! Reads a request's body within limits of size, time and memory.
 
 use std::borrow::Cow;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
@@ -46,7 +48,12 @@ async fn read_within(body: Body, settings: &IntakeSettings, budget: &BodyBudget)
     if body.size_hint().lower() > settings.max_body {
         return Err(too_large(settings.max_body));
     }
-    let read = tokio::time::timeout(settings.body_timeout, collect(body, settings.max_body, budget)).await;
+    let mut read = pin!(collect(body, settings.max_body, budget));
+    // Most bodies have come with their head: they need no timer.
+    if let Poll::Ready(read) = futures::poll!(read.as_mut()) {
+        return read;
+    }
+    let read = tokio::time::timeout(settings.body_timeout, read).await;
     read.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
 }
 

@@ -1,16 +1,21 @@
 //! The 202 response for an admitted job.
 
-use axum::Json;
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use dripfeed_bucket::{Admitted, Bucket};
+use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::{BucketName, JobId};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::settings::IntakeSettings;
 use crate::submit::ratelimit_fields::FreeCapacity;
+
+/// Of most receipts as JSON, or more.
+const USUAL_BYTES: usize = 256;
+/// Of its response, with those that every response has.
+const USUAL_FIELDS: usize = 8;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -40,10 +45,17 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
         durability: bucket.durability().as_str(),
         eta_ms: ms_up(admitted.eta),
     };
-    let mut response = Json(receipt).into_response();
+    let mut text = Vec::with_capacity(USUAL_BYTES);
+    if serde_json::to_writer(&mut text, &receipt).is_err() {
+        // Strings and numbers always serialize.
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    }
+    let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::ACCEPTED;
     let headers = response.headers_mut();
-    headers.extend(location(bucket.name(), admitted.id));
+    headers.reserve(USUAL_FIELDS);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.extend(location(bucket.name(), &id));
     headers.extend(FreeCapacity::from(admitted).fields(settings));
     if admitted.repeated {
         headers.insert(REPLAYED, HeaderValue::from_static("true"));
@@ -51,7 +63,7 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
     response
 }
 
-pub(crate) fn location(bucket: &BucketName, id: JobId) -> Option<(HeaderName, HeaderValue)> {
-    let job = HeaderValue::try_from(format!("/v1/buckets/{bucket}/jobs/{id}"));
+pub(crate) fn location(bucket: &BucketName, id: &str) -> Option<(HeaderName, HeaderValue)> {
+    let job = HeaderValue::try_from(["/v1/buckets/", bucket.as_str(), "/jobs/", id].concat());
     job.ok().map(|job| (header::LOCATION, job))
 }

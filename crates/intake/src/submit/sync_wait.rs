@@ -93,7 +93,7 @@ pub(crate) async fn answer(
             let fields: HeaderMap = FreeCapacity::from(admitted)
                 .fields(intake.settings())
                 .into_iter()
-                .chain(receipt::location(bucket.name(), admitted.id))
+                .chain(receipt::location(bucket.name(), &admitted.id.to_string()))
                 .collect();
             (fields, upstream_response(delivered)).into_response()
         }
