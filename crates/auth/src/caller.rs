@@ -54,7 +54,8 @@ impl ApiKeys {
         if caller.is_some() || !has_key() {
             return Ok(caller);
         }
-        self.ask().await?;
+        // Apart, as it is rare: so each request takes less memory.
+        Box::pin(self.ask()).await?;
         Ok(self.caller(headers))
     }
 }

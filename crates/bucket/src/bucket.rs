@@ -104,10 +104,18 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time: then
     /// [`StoreError::certainty`](dripfeed_store::StoreError::certainty) says whether the job may be stored. For a
     /// submission that this kind of bucket can't do, and while the process ends.
-    pub async fn judge(&self, submission: Submission, origin: Arc<Origin>) -> Result<Judgement, BucketError> {
-        self.refuse(&submission)?;
-        let request = self.redis_bucket.admission_request(submission, origin).await?;
-        self.admissions.put(request).await.unwrap_or(Err(BucketError::Closing))
+    pub fn judge(
+        &self,
+        submission: impl Into<Box<Submission>>,
+        origin: Arc<Origin>,
+    ) -> impl Future<Output = Result<Judgement, BucketError>> {
+        // In a box from here on: what waits for an answer is small.
+        let submission = submission.into();
+        async move {
+            self.refuse(&submission)?;
+            let request = self.redis_bucket.admission_request(submission, origin).await?;
+            self.admissions.put(request).await.unwrap_or(Err(BucketError::Closing))
+        }
     }
 
     /// Each judged on its own, appended and answered in order.
@@ -122,7 +130,7 @@ impl Bucket {
             let place = match self.refuse(&submission) {
                 Ok(()) => self
                     .redis_bucket
-                    .admission_request(submission, origin.clone())
+                    .admission_request(Box::new(submission), origin.clone())
                     .await
                     .map(|request| requests.push(request)),
                 Err(unsupported) => Err(unsupported),

@@ -29,7 +29,7 @@ pub(crate) struct AdmissionRequest {
     /// In a box, because it is moved from queue to batch and on.
     pub(crate) submission: Box<Submission>,
     /// What it is for, where a schedule submits it.
-    pub(crate) tick: Option<Tick>,
+    pub(crate) tick: Option<Box<Tick>>,
     terms: Terms,
 }
 
@@ -74,16 +74,12 @@ impl BatchPlan {
 impl RedisBucket {
     pub(crate) async fn admission_request(
         &self,
-        submission: Submission,
+        submission: Box<Submission>,
         origin: Arc<Origin>,
     ) -> Result<AdmissionRequest, BucketError> {
         let limits = self.effective_settings().limits.clone();
         let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);
-        Ok(AdmissionRequest {
-            submission: Box::new(submission),
-            tick: None,
-            terms: Terms::Limits { origin, limits, plan },
-        })
+        Ok(AdmissionRequest { submission, tick: None, terms: Terms::Limits { origin, limits, plan } })
     }
 
     /// Where the limits are still those of a request, its plan holds.
@@ -111,7 +107,7 @@ impl RedisBucket {
             return Ok(Plan::empty());
         }
         let policies = limits.policies();
-        let body = if policies.see_bodies() { parsed_body(submission).await? } else { None };
+        let body = if policies.see_bodies() { Box::pin(parsed_body(submission)).await? } else { None };
         let request = Request {
             // What a bucket's own method is, its callers don't see.
             method: submission.method.as_ref().unwrap_or(&Method::POST).as_str(),

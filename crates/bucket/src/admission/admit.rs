@@ -208,7 +208,7 @@ impl RedisBucket {
                 next
             });
         }
-        let ticks = requests.iter().filter_map(|request| request.tick.as_ref());
+        let ticks = requests.iter().filter_map(|request| request.tick.as_deref());
         let ticks = tick::pack(ticks, &self.keys, &mut keys);
         let (keys, paced) = effective.pack_pace(keys);
         let mut keys = KeyIndex::after(keys);

@@ -83,8 +83,8 @@ impl Bucket {
                     missed: job.step.missed,
                     may_overlap: job.may_overlap,
                 };
-                let mut request = self.redis_bucket.admission_request(job.submission, Arc::default()).await?;
-                request.tick = Some(tick);
+                let mut request = self.redis_bucket.admission_request(Box::new(job.submission), Arc::default()).await?;
+                request.tick = Some(Box::new(tick));
                 batch.push(request);
             }
             ends.extend(self.redis_bucket.admit_for_ticks(batch).await?.into_iter().map(TickEnd::from));

@@ -59,8 +59,7 @@ impl Service<Request<Body>> for Front {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         if is_submission(&request) {
-            let front = Arc::clone(&self.0);
-            Box::pin(async move { Ok(submit(&front.intake, request).await) })
+            Box::pin(submit(self.0.intake.clone(), request).map(Ok))
         } else {
             Box::pin(Router::clone(&self.0.router).oneshot(request))
         }
@@ -77,8 +76,8 @@ fn bucket_of(path: &str) -> Option<&str> {
     (!name.is_empty() && !name.contains(['/', '%'])).then_some(name)
 }
 
-async fn submit(intake: &Intake, request: Request<Body>) -> Response {
-    let submitted = AssertUnwindSafe(check_and_submit(intake, request)).catch_unwind().await;
+async fn submit(intake: Intake, request: Request<Body>) -> Response {
+    let submitted = AssertUnwindSafe(check_and_submit(&intake, request)).catch_unwind().await;
     // The panic hook has logged the panic.
     let mut response = submitted.unwrap_or_else(|_| Err(Problem::internal())).into_response();
     complete(intake.health(), &mut response);

@@ -1,9 +1,10 @@
 //! `POST …/schedules/{id}/run`: submits the job of a schedule now.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::Origin;
 
 use super::owned;
 use crate::buckets::audit;
@@ -41,7 +42,7 @@ pub(crate) async fn run_schedule(
         return Err(Problem::new(Code::Forbidden, detail));
     };
     let job = lowered(highest, &bucket, definition.job_for(now_ms));
-    let response = admit(&intake, &bucket, job, Origin::default(), None).await?;
+    let response = admit(&intake, &bucket, Box::new(job), Arc::default(), None).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} run")).await;
     Ok(response)
 }

@@ -1,6 +1,7 @@
 //! Submits to the bucket, counts the result and builds the response.
 
 use std::slice;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::response::Response;
@@ -21,14 +22,14 @@ use crate::submit::sync_wait::{self, SyncWait};
 pub(crate) async fn admit(
     intake: &Intake,
     bucket: &Bucket,
-    mut submission: Submission,
-    origin: Origin,
+    mut submission: Box<Submission>,
+    origin: Arc<Origin>,
     wait: Option<SyncWait>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
     let caller = Waiter::new(submission.caller.as_deref(), origin.address);
     let wait = wait.map(|wait| (wait, caller.clone()));
-    let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut submission));
+    let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
     let turn = intake.turns().take(caller, 1, submission.body.len()).await;
     let (other, judged) = current_bucket::judge(intake, bucket, submission, origin).await;
     let bucket = other.as_ref().unwrap_or(bucket);
@@ -38,7 +39,8 @@ pub(crate) async fn admit(
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
-        Some((wait, caller)) => sync_wait::answer(intake, bucket, &admitted, wait, caller).await,
+        // Apart, as it is rare: so each submission takes less memory.
+        Some((wait, caller)) => Box::pin(sync_wait::answer(intake, bucket, &admitted, wait, caller)).await,
         None => receipt::answer(intake.settings(), bucket, &admitted),
     };
     add_of_caller(response.headers_mut(), limits);

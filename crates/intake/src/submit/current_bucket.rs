@@ -12,16 +12,16 @@ use crate::intake::Intake;
 pub(super) async fn judge(
     intake: &Intake,
     bucket: &Bucket,
-    submission: Submission,
-    origin: Origin,
+    submission: Box<Submission>,
+    origin: Arc<Origin>,
 ) -> (Option<Bucket>, Result<Judgement, BucketError>) {
-    let origin = Arc::new(origin);
     let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
     let judged = bucket.judge(submission, origin).await;
     match (&judged, again) {
-        (Err(BucketError::Gone), Some((submission, origin))) => match intake.reopened(bucket).await {
+        // Apart, as it is rare: so each submission takes less memory.
+        (Err(BucketError::Gone), Some((submission, origin))) => match Box::pin(intake.reopened(bucket)).await {
             Ok(Some(bucket)) => {
-                let judged = bucket.judge(submission, origin).await;
+                let judged = Box::pin(bucket.judge(submission, origin)).await;
                 (Some(bucket), judged)
             }
             Ok(None) => (None, judged),

@@ -1,5 +1,7 @@
 //! `ANY …/proxy/…`: submits this request itself. Method, path, query, headers and body are forwarded unchanged.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
@@ -58,7 +60,7 @@ pub(crate) async fn proxy(
     let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
     let submission = counted(&intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
-    admit(&intake, &bucket, submission, Origin { headers, address }, wait).await
+    admit(&intake, &bucket, Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
 
 /// The head of a request that is forwarded unchanged.

@@ -1,6 +1,7 @@
 //! `POST …/jobs`: submits one job.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -63,7 +64,7 @@ pub(crate) async fn put(
     let read = read(intake, &caller, &headers, body).await;
     let submission = counted(intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
-    admit(intake, &bucket, submission, Origin { headers, address }, wait).await
+    admit(intake, &bucket, Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
 
 async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {
