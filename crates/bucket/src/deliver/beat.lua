@@ -1,6 +1,6 @@
 -- A heartbeat, and a look at the others.
 --
--- needs: at_maxmemory, kind/held
+-- needs: at_maxmemory, kind/consumers
 -- KEYS  1 jobs  2 replicas (hash), then where a list's takers are counted
 -- ARGV  1 consumer
 -- Result  { 'fenced' }

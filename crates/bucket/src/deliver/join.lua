@@ -1,6 +1,6 @@
 -- Makes a replica a member: its heartbeat begins, and it may take.
 --
--- needs: at_maxmemory, now, kind/held
+-- needs: at_maxmemory, now, kind/consumers
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash), then where a list's
 --       takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)

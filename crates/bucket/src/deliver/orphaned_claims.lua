@@ -1,6 +1,6 @@
 -- Returns what a replica holds without knowing it: due at once for any replica, that delivery isn't counted.
 --
--- needs: at_maxmemory, kind/held, kind/leave_flows
+-- needs: at_maxmemory, kind/consumers, kind/leave_flows
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash)  4 takes (hash: consumer → number of a take or of such a question)
 --       5 batches (hash: consumer → number of its last settled batch)  6 notices (zset), then the kind's, as in
 --       settle.lua

@@ -1,6 +1,7 @@
 //! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership
 //! fences the whole batch.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -147,6 +148,14 @@ impl EndedAttempt {
         attempt.to_line(keep.failed_answer_bytes)
     }
 
+    /// Status and body, where that completes the job.
+    fn answer(&self) -> Option<(u16, Option<&AnswerBody>)> {
+        match &self.settlement {
+            Settlement::Complete { status, answer } => Some((*status, answer.as_ref())),
+            _ => None,
+        }
+    }
+
     fn was_called(&self) -> bool {
         !matches!(self.settlement, Settlement::Requeue | Settlement::Bury { called: false, .. })
     }
@@ -271,18 +280,67 @@ impl RedisBucket {
         let common = keys.and_outbox(common, &settings.on_outcome);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
-        call.arg(packed_ends(settings, batch));
-        call.arg(mean_us(batch)).arg(u8::from(settings.leak.adaptive && effective.pace.is_some()));
-        for ended in batch {
-            match &ended.claim.element {
-                None => call.arg(ended.claim.id.to_string()),
-                Some(element) => call.arg(&element[..]),
-            };
+        call.arg(packed_ends(settings, batch)).arg(mean_us(batch));
+        call.arg(batch.iter().map(|ended| ended.throttle_ms(&settings.leak)).max().unwrap_or(0));
+        let is_adaptive = settings.leak.adaptive && effective.pace.is_some();
+        call.arg(if is_adaptive { packed_calls(batch) } else { String::new() });
+        complete(&mut call, batch);
+        for ended in batch.iter().filter(|ended| ended.answer().is_none()) {
+            job(&mut call, &ended.claim);
             verb(&mut call, ended, &settings.leak, &ended.failed_line(consumer, &settings.keep));
-            call.arg(ended.throttle_ms(&settings.leak)).arg(ended.reaction()).arg(ended.claim.taken_ms);
         }
         call
     }
+}
+
+/// How the upstream took each call, and when its job was taken.
+fn packed_calls(batch: &[EndedAttempt]) -> String {
+    let called = batch.iter().filter(|ended| ended.was_called());
+    called.map(|ended| format!("{} {} ", ended.reaction(), ended.claim.taken_ms)).collect()
+}
+
+/// As its kind names it.
+fn job(call: &mut Call<'_>, claim: &Claim) {
+    match &claim.element {
+        None => call.arg(claim.id.to_string()),
+        Some(element) => call.arg(&element[..]),
+    };
+}
+
+/// The completed jobs of a batch: their bytes, in all and by caller, and the record of each.
+fn complete(call: &mut Call<'_>, batch: &[EndedAttempt]) {
+    let completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
+    let (mut freed, mut callers) = (0, BTreeMap::<_, (u64, u64)>::new());
+    // What somebody else has added counts no bytes, and is no caller's.
+    for (claim, _) in completed.iter().filter(|(claim, _)| claim.bytes > 0) {
+        freed += claim.bytes;
+        if let Some(caller) = claim.caller.as_deref().filter(|caller| !caller.is_empty()) {
+            let (jobs, bytes) = callers.entry(caller).or_default();
+            (*jobs, *bytes) = (*jobs + 1, *bytes + claim.bytes);
+        }
+    }
+    call.arg(freed).arg(callers.len()).arg(completed.len());
+    for (claim, _) in &completed {
+        job(call, claim);
+    }
+    for (claim, (status, answer)) in &completed {
+        call.arg(record(claim, Ending::Delivered, None, Some(*status), claim.failures + 1, *answer));
+    }
+    for (caller, (jobs, bytes)) in callers {
+        call.arg(caller).arg(jobs).arg(bytes);
+    }
+}
+
+fn record(
+    claim: &Claim,
+    result: Ending,
+    reason: Option<&str>,
+    status: Option<u16>,
+    attempts: u32,
+    answer: Option<&AnswerBody>,
+) -> String {
+    let (reason, caller) = (reason.map(str::to_owned), claim.caller.clone());
+    Outcome { result, reason, status, attempts, caller, answer: answer.cloned() }.to_record()
 }
 
 /// What is kept and which ends go elsewhere; where some do, also what each job says about that.
@@ -298,21 +356,15 @@ fn packed_ends(settings: &BucketSettings, batch: &[EndedAttempt]) -> String {
 
 /// `failed`: the attempt as it is kept.
 fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
-    let failures = ended.claim.failures;
-    let record = |result, reason: Option<&str>, status, attempts, answer: Option<&AnswerBody>| {
-        let (reason, caller) = (reason.map(str::to_owned), ended.claim.caller.clone());
-        Outcome { result, reason, status, attempts, caller, answer: answer.cloned() }.to_record()
-    };
-    match &ended.settlement {
-        Settlement::Complete { status, answer } => {
-            let record = record(Ending::Delivered, None, Some(*status), failures + 1, answer.as_ref());
-            let caller = ended.claim.caller.as_deref().unwrap_or_default();
-            call.arg("complete").arg(record).arg(ended.claim.bytes).arg(caller);
-        }
+    let EndedAttempt { claim, settlement, .. } = ended;
+    match settlement {
+        // See `complete`.
+        Settlement::Complete { .. } => {}
         // An element: this is a list.
-        Settlement::Retry { .. } if ended.claim.element.is_some() => {
+        Settlement::Retry { .. } if claim.element.is_some() => {
             let reason = "the attempt failed, and a list has no second one";
-            call.arg("bury").arg(record(Ending::Dead, Some(reason), None, failures + 1, None)).arg(reason).arg(failed);
+            let record = record(claim, Ending::Dead, Some(reason), None, claim.failures + 1, None);
+            call.arg("bury").arg(record).arg(reason).arg(failed);
         }
         Settlement::Retry { after } => {
             call.arg("park").arg(ms_up(*after)).arg("1").arg(failed);
@@ -324,8 +376,8 @@ fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
             call.arg("park").arg(0).arg("").arg("");
         }
         Settlement::Bury { reason, status, answer, called } => {
-            let attempts = failures + u32::from(*called);
-            let record = record(Ending::Dead, Some(reason), *status, attempts, answer.as_ref());
+            let attempts = claim.failures + u32::from(*called);
+            let record = record(claim, Ending::Dead, Some(reason), *status, attempts, answer.as_ref());
             call.arg("bury").arg(record).arg(reason).arg(failed);
         }
     }

@@ -1,6 +1,6 @@
 -- Deletes dead letters for good, as many as a script may read.
 --
--- needs: at_maxmemory, budget, keep
+-- needs: at_maxmemory, budget, letters
 -- KEYS  1 dead (stream)  2 letters (hash)  3 sizes (zset)  4 tally (hash)
 -- ARGV  1… ids of the jobs that died
 -- Result  { how many letters there were, how many of the ids were looked at }

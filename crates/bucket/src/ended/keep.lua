@@ -1,15 +1,14 @@
 -- What is kept of ended work: the outcomes of jobs, dead letters, and idempotency keys. Each is bounded by time, the
 -- first two by number and bytes too, which the tally counts.
--- needs: constants, now, letters
+-- needs: now
 
 -- The bounds, as settings.rs packs them.
 local function read_keep(text)
-  local n = {}
-  for number in string.gmatch(text, '%d+') do n[#n + 1] = tonumber(number) end
+  local n = { string.match(text, '^' .. string.rep('(%d+) ', 9) .. '(%d+)') }
   return {
-    outcomes_ms = n[1], most_outcomes = n[2], outcomes_bytes = n[3],
-    dead_ms = n[4], most_dead = n[5], dead_bytes = n[6], keys_ms = n[7], holds = n[8] == 1,
-    failed = n[9], most_failed = n[10],
+    outcomes_ms = tonumber(n[1]), most_outcomes = tonumber(n[2]), outcomes_bytes = tonumber(n[3]),
+    dead_ms = tonumber(n[4]), most_dead = tonumber(n[5]), dead_bytes = tonumber(n[6]), keys_ms = tonumber(n[7]),
+    holds = n[8] == '1', failed = tonumber(n[9]), most_failed = tonumber(n[10]),
   }
 end
 
@@ -77,44 +76,9 @@ local function forget_outcomes(keys, recorded, count, bytes, oldest)
   return #old, held - bytes
 end
 
--- One that was read.
-local function remove_letter(keys, letter, fields)
-  local bytes = letter_bytes(fields)
-  delete_letter(keys, letter, bytes, field(fields, 'job') or letter)
-  count_bytes(keys, 'dead_bytes', -bytes)
-end
-
 -- Whether nothing may be buried until letters are deleted or replayed, or the bound is raised.
 local function dead_is_full(keys)
   local keep = keys.keep
   return keep.holds and (redis.call('XLEN', keys.dead) >= keep.most_dead
     or tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0) >= keep.dead_bytes)
-end
-
--- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age: in one script no
--- more than BATCH_JOBS, nor many more bytes than it adds. A letter that is larger than all letters may be is kept
--- alone. How many there were.
-local function drop_letters(keys, more, bytes)
-  local keep = keys.keep
-  local count = redis.call('XLEN', keys.dead)
-  local held = tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0)
-  local dropped, freed = 0, 0
-  local function is_beyond(letter)
-    local too_many = count + more > keep.most_dead or held + bytes > keep.dead_bytes
-    return too_many and not keep.holds or died_ms(letter) <= now_ms - keep.dead_ms
-  end
-  for _ = 1, BATCH_JOBS do
-    if freed >= math.max(bytes, BATCH_BYTES / 2) then break end
-    local letter, size, job = oldest_letter(keys)
-    if not letter or not is_beyond(letter) then break end
-    if delete_letter(keys, letter, size, job) then
-      count, held = count - 1, held - size
-      dropped, freed = dropped + 1, freed + size
-    end
-  end
-  if dropped > 0 then
-    count_bytes(keys, 'dead_bytes', -freed)
-    redis.call('HINCRBY', keys.tally, 'dead_dropped', dropped)
-  end
-  return dropped
 end

@@ -1,7 +1,7 @@
 -- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job
 -- id → letter's id; zset sizes, "<letter's id> <bytes> <job id>" by ms of its death. By that the oldest ones are
 -- deleted without being read: handing 1 MiB to a script takes Redis a millisecond.
--- needs: now
+-- needs: constants, now, keep
 
 -- The bytes of a letter's names and values.
 local function letter_bytes(fields)
@@ -40,4 +40,39 @@ local function oldest_letter(keys)
   if not member then return nil end
   local letter, bytes, job = string.match(member, '^(%S+) (%d+) (.*)$')
   return letter, tonumber(bytes), job
+end
+
+-- One that was read.
+local function remove_letter(keys, letter, fields)
+  local bytes = letter_bytes(fields)
+  delete_letter(keys, letter, bytes, field(fields, 'job') or letter)
+  count_bytes(keys, 'dead_bytes', -bytes)
+end
+
+-- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age: in one script no
+-- more than BATCH_JOBS, nor many more bytes than it adds. A letter that is larger than all letters may be is kept
+-- alone. How many there were.
+local function drop_letters(keys, more, bytes)
+  local keep = keys.keep
+  local count = redis.call('XLEN', keys.dead)
+  local held = tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0)
+  local dropped, freed = 0, 0
+  local function is_beyond(letter)
+    local too_many = count + more > keep.most_dead or held + bytes > keep.dead_bytes
+    return too_many and not keep.holds or died_ms(letter) <= now_ms - keep.dead_ms
+  end
+  for _ = 1, BATCH_JOBS do
+    if freed >= math.max(bytes, BATCH_BYTES / 2) then break end
+    local letter, size, job = oldest_letter(keys)
+    if not letter or not is_beyond(letter) then break end
+    if delete_letter(keys, letter, size, job) then
+      count, held = count - 1, held - size
+      dropped, freed = dropped + 1, freed + size
+    end
+  end
+  if dropped > 0 then
+    count_bytes(keys, 'dead_bytes', -freed)
+    redis.call('HINCRBY', keys.tally, 'dead_dropped', dropped)
+  end
+  return dropped
 end

@@ -1,36 +1,24 @@
 -- How jobs end: what is recorded of each, and burying one as a dead letter. Hash outcomes, job id → 'ms record'; zset
 -- ended, ids of jobs by ms (order.lua); both bounded by time, number and bytes, which the tally counts.
--- needs: now, counts, keep, notices, kind/entry, kind/held
+-- needs: now, counts, keep, notices, kind/held
 
 -- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
 -- there were; `oldest`, of those; `rare`, whether any of the keys is there that few buckets have.
 local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ' }
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
-local note_end, publish_ends
-do
-  local ended_now = {}
-
-  function note_end(id)
-    ended_now[#ended_now + 1] = id
-  end
-
-  -- To be called last.
-  function publish_ends(notices)
-    local MOST = 1000
-    if #ended_now > 0 and recorded.rare ~= false and redis.call('EXISTS', notices) == 1 then
-      for from = 1, #ended_now, MOST do
-        local ids, waited = { unpack(ended_now, from, math.min(#ended_now, from + MOST - 1)) }, {}
-        for i, until_ms in ipairs(redis.call('ZMSCORE', notices, unpack(ids))) do
-          if until_ms then waited[#waited + 1] = ids[i] end
-        end
-        if #waited > 0 then
-          redis.call('ZREM', notices, unpack(waited))
-          publish(notices, 'ended ' .. table.concat(waited, ' '))
-        end
-      end
+local function publish_ends(notices)
+  local MOST = 1000
+  if recorded.rare == false or redis.call('EXISTS', notices) == 0 then return end
+  for from = 1, recorded.jobs, MOST do
+    local ids, waited = { unpack(recorded.ids, from, math.min(recorded.jobs, from + MOST - 1)) }, {}
+    for i, until_ms in ipairs(redis.call('ZMSCORE', notices, unpack(ids))) do
+      if until_ms then waited[#waited + 1] = ids[i] end
     end
-    ended_now = {}
+    if #waited > 0 then
+      redis.call('ZREM', notices, unpack(waited))
+      publish(notices, 'ended ' .. table.concat(waited, ' '))
+    end
   end
 end
 
@@ -59,21 +47,41 @@ do
   end
 end
 
+-- `text`: all that is kept of its end.
+local function note_outcome(id, text)
+  local jobs = recorded.jobs + 1
+  recorded.outcomes[2 * jobs - 1], recorded.outcomes[2 * jobs], recorded.ids[jobs] = id, text, id
+  recorded.jobs, recorded.bytes = jobs, recorded.bytes + #text
+end
+
+local function count_results(result, jobs)
+  recorded.results[result] = (recorded.results[result] or 0) + jobs
+end
+
 -- Call it after the job has left the bucket, which gets back its bytes and its caller's place; `record_exits` writes
 -- it. `caller`, `attempt`, the failed one that ended the job, and `chain`, as its entry has it, may be nil.
 local function record(keys, id, outcome, result, size, caller, attempt, chain)
-  local text, n = recorded.ms .. outcome .. failed_lines(keys, id, attempt), 2 * recorded.jobs
-  recorded.outcomes[n + 1], recorded.outcomes[n + 2] = id, text
-  recorded.ids[recorded.jobs + 1] = id
-  recorded.results[result] = (recorded.results[result] or 0) + 1
-  recorded.jobs, recorded.bytes = recorded.jobs + 1, recorded.bytes + #text
-  note_end(id)
+  note_outcome(id, recorded.ms .. outcome .. failed_lines(keys, id, attempt))
+  count_results(result, 1)
   end_key(keys, id)
   if keys.outbox then keys.outbox.note(id, outcome, result, chain) end
   if size > 0 then
     recorded.freed = recorded.freed + size
     count_held(caller, -1, -size)
   end
+end
+
+-- The same for jobs that were delivered. `outcomes`: the record of each; `freed`: their bytes. Of their callers the
+-- script counts.
+local function record_delivered(keys, jobs, outcomes, freed)
+  if recorded.rare == false and not keys.outbox then
+    -- Then nothing else is kept of any job.
+    for i = 1, #jobs do note_outcome(job_id(jobs[i]), recorded.ms .. outcomes[i]) end
+    count_results('delivered', #jobs)
+  else
+    for i = 1, #jobs do record(keys, job_id(jobs[i]), outcomes[i], 'delivered', 0) end
+  end
+  recorded.freed = recorded.freed + freed
 end
 
 -- The record of a job that ends without its upstream. `caller` and `reason` may be nil.
@@ -99,10 +107,14 @@ local function record_too_large(keys, id, bytes)
   record(keys, id, outcome_of('dead', reason, 0, nil), 'dead', 0, nil)
 end
 
+local RESULTS = { 'delivered', 'dead', 'expired', 'cancelled' }
+local function read_tally(keys)
+  return redis.call('HMGET', keys.tally, 'bytes', 'outcomes_bytes', unpack(RESULTS))
+end
+
 -- To be called once, when all jobs that leave in this script are recorded: writes their outcomes, what the bucket and
 -- their callers get back, and the measured leak, and forgets old outcomes for them.
 local function record_exits(keys)
-  local RESULTS = { 'delivered', 'dead', 'expired', 'cancelled' }
   local jobs = recorded.jobs
   if jobs == 0 then return end
   local added = redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
@@ -120,7 +132,7 @@ local function record_exits(keys)
   rates.flush(keys.meter)
   if keys.outbox then keys.outbox.write(keys) end
   publish_ends(keys.notices)
-  local tally = redis.call('HMGET', keys.tally, 'bytes', 'outcomes_bytes', unpack(RESULTS))
+  local tally = recorded.tally or read_tally(keys)
   local bytes, outcomes_bytes = tonumber(tally[1] or 0), tonumber(tally[2] or 0) + recorded.bytes
   local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.oldest)
   -- Of a job that Redis lost, nothing was counted any more.
@@ -137,64 +149,16 @@ local function record_exits(keys)
   redis.call('HSET', keys.tally, unpack(words))
 end
 
--- Burying a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
--- room.
-
--- Reads all that burying takes and writes nothing, so that what fails here has changed nothing. `attempt`: the failed
--- one, '' or nil where the job dies of none.
-local function letter_of(job, entry, outcome, reason, attempt)
-  -- A foreign entry may have any number of fields: the letter has the first of them.
-  local MOST_FIELDS = 100
-  local id = job_id(job)
-  local fields, own = { 'job', id, 'reason', reason, 'outcome', outcome }, letter_fields(entry)
-  for i = 1, math.min(#own, 2 * MOST_FIELDS) do fields[#fields + 1] = own[i] end
-  return {
-    job = job, id = id, outcome = outcome, fields = fields, bytes = letter_bytes(fields),
-    is_whole = #entry > 0, counted = counted_bytes(entry), caller = caller_of(entry), chain = field(entry, 'chain'),
-    attempt = attempt ~= '' and attempt or nil,
-  }
-end
-
-local function bury(keys, letter)
-  withdraw(keys, { letter.job })
-  -- Of a job that somebody deleted by hand nothing is left but how it ended.
-  if letter.is_whole then
-    drop_letters(keys, 1, letter.bytes)
-    local buried = redis.call('XADD', keys.dead, '*', unpack(letter.fields))
-    index_letter(keys, buried, letter.bytes, letter.id)
-    count_bytes(keys, 'dead_bytes', letter.bytes)
-  end
-  record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller, letter.attempt, letter.chain)
-end
-
--- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether
--- it has left.
-local function bury_or_keep(keys, letter)
-  if dead_is_full(keys) then
-    local is_there = keep_unburied(keys, letter.job, letter.outcome)
-    if is_there and letter.attempt then keep_failed(keys, letter.id, letter.attempt) end
-    return false
-  end
-  bury(keys, letter)
-  return true
-end
-
--- Both raise the error of a key that holds another type before anything is written: scripts don't roll back.
-local function check_letters(keys)
-  redis.call('XLEN', keys.dead)
-  redis.call('HLEN', keys.letters)
-  redis.call('ZCARD', keys.sizes)
-end
-
--- What it reads needn't be read again. Keys that few buckets have are looked for by one command.
+-- Raises the error of a key that holds another type before anything is written: scripts don't roll back. What it reads
+-- needn't be read again. Keys that few buckets have are looked for by one command.
 local function check_types(keys)
-  redis.call('HLEN', keys.tally)
+  recorded.tally = read_tally(keys)
   rates.look(keys.meter, 'settled', 'leak', 'call')
   recorded.before = redis.call('HLEN', keys.outcomes)
   recorded.oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
   redis.call('HLEN', keys.holders)
   if keys.outbox then keys.outbox.check() end
-  recorded.rare = redis.call('EXISTS', keys.keyed_jobs, keys.key_ends, keys.notices, unpack(held_keys())) > 0
+  recorded.rare = redis.call('EXISTS', keys.keyed_jobs, keys.key_ends, keys.notices, held_keys()) > 0
   if recorded.rare then
     redis.call('HLEN', keys.keyed_jobs)
     redis.call('ZCARD', keys.key_ends)

@@ -2,7 +2,7 @@
 -- A bounded number at a time. And lets the time of idempotency keys begin whose jobs left without an end: somebody
 -- deleted them.
 --
--- needs: now, keep, kind/gone
+-- needs: now, keep, letters, kind/gone
 -- KEYS  1 tally (hash)  2 outcomes (hash)  3 ended (zset)  4 dead (stream)  5 letters (hash)  6 sizes (zset)
 --       7 key ends (zset)  8 keyed jobs (hash)  9 jobs, then idempotency keys (string) that are to be forgotten where
 --       their time has come, then where a list's takers are counted (hash)

@@ -1,7 +1,7 @@
 -- Reads jobs that are to be moved into another bucket, oldest first, as many as a script may read; and who takes jobs
 -- here.
 --
--- needs: at_maxmemory, constants, now, kind/held, kind/leaving
+-- needs: at_maxmemory, constants, now, kind/consumers, kind/leaving
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash), then a stream's attempts (hash), unburied (hash),
 --       failed (hash), throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) |
 --       where a list's takers are counted (hash)

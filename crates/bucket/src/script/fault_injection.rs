@@ -118,7 +118,7 @@ mod tests {
     fn each_bug_has_its_place_in_the_scripts() {
         let scripts = [
             include_str!("../pace.lua"),
-            include_str!("../kind/stream/turns/give.lua"),
+            include_str!("../kind/stream/take/give.lua"),
             include_str!("../kind/stream/turns/by_turns.lua"),
             include_str!("../kind/stream/turns/sort_in.lua"),
             include_str!("../kind/stream/turns/bound_states.lua"),
@@ -126,7 +126,7 @@ mod tests {
             include_str!("../outbox/outbox.lua"),
             include_str!("../kind/stream/turns/bounds.lua"),
             include_str!("../kind/stream/turns/leave_flows.lua"),
-            include_str!("../kind/stream/turns/places.lua"),
+            include_str!("../kind/stream/turns/placing.lua"),
             include_str!("../kind/stream/jobs.lua"),
             include_str!("../kind/stream/held.lua"),
             include_str!("../deliver/settle.lua"),

@@ -36,8 +36,10 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
 }
 
 const FRAGMENTS: &Fragments = &[
+    ("adapt", include_str!("../pace/adapt.lua")),
     ("at_maxmemory", include_str!("at_maxmemory.lua")),
     ("budget", include_str!("budget.lua")),
+    ("bury", include_str!("../deliver/bury.lua")),
     ("caller_share", include_str!("../admission/caller_share.lua")),
     ("closed", include_str!("../define/closed.lua")),
     ("constants", CONSTANTS),
@@ -57,6 +59,7 @@ const FRAGMENTS: &Fragments = &[
     ("pace_constants", PACE_CONSTANTS),
     ("record", include_str!("../ended/record.lua")),
     ("schedule_state", include_str!("../schedule/schedule_state.lua")),
+    ("settle_rare", include_str!("../deliver/settle_rare.lua")),
     ("slots", include_str!("../history/slots.lua")),
     ("there", include_str!("../inspect/doctor/there.lua")),
     ("ticks", include_str!("../schedule/ticks.lua")),
@@ -71,6 +74,7 @@ const OF_STREAMS: &Fragments = &[
     ("kind/bounds", include_str!("../kind/stream/turns/bounds.lua")),
     ("kind/by_turns", include_str!("../kind/stream/turns/by_turns.lua")),
     ("kind/census", include_str!("../kind/stream/census.lua")),
+    ("kind/consumers", include_str!("../kind/stream/consumers.lua")),
     ("kind/count_waiting", include_str!("../kind/stream/turns/count_waiting.lua")),
     ("kind/debts", include_str!("../kind/stream/turns/debts.lua")),
     ("kind/divide", include_str!("../kind/stream/turns/divide.lua")),
@@ -105,6 +109,7 @@ const OF_STREAMS: &Fragments = &[
 
 const OF_LISTS: &Fragments = &[
     ("kind/census", include_str!("../kind/list/census.lua")),
+    ("kind/consumers", include_str!("../kind/list/consumers.lua")),
     ("kind/entry", include_str!("../kind/list/entry.lua")),
     ("kind/gone", include_str!("../kind/list/gone.lua")),
     ("kind/held", include_str!("../kind/list/held.lua")),

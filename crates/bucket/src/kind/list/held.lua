@@ -1,29 +1,15 @@
--- List kind: those who take jobs, and what they hold. The hash `takers` has how many each holds; a job that one holds
--- is an element of its own list, the latest at its head. Scripts are given the element.
+-- List kind: jobs that are claimed. The hash `takers` has how many each replica holds; a job that one holds is an
+-- element of its own list, the latest at its head. Scripts are given the element.
 --
 -- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something
 -- that needs no memory. That is why nothing here is an LMOVE.
--- needs: budget, notices, kind/entry, kind/jobs
+-- needs: notices, kind/entry, kind/jobs
 
 -- Before `takers` in KEYS, and the first of ARGV, where a script is given what a replica holds.
 local TAKEN, HOLDER = KEYS[#KEYS - 1], ARGV[1]
 
-local function enroll(_, consumer)
-  redis.call('HSETNX', TAKERS, consumer, 0)
-end
-
-local function enrolled(_)
-  return redis.call('HKEYS', TAKERS)
-end
-
-local function dismiss(_, consumer)
-  redis.call('HDEL', TAKERS, consumer)
-end
-
 -- As of a stream: there is nothing.
-local function held_keys()
-  return {}
-end
+local function held_keys() end
 
 -- As check_types in record.lua.
 local function check_held()
@@ -53,10 +39,6 @@ local function requeue(keys, element, deliveries, throttled)
   return removed > 0
 end
 
-local function release(keys, element, deliveries)
-  return requeue(keys, element, deliveries, false)
-end
-
 -- A list can't park: what is put back is next. No failure is counted; `counts` as of a stream.
 local function put_back(keys, element, _, counts)
   return requeue(keys, element, 0, counts == 0)
@@ -74,31 +56,4 @@ local function forget_failed(_) end
 -- A list can't park: its letters never hold it.
 local function keep_unburied(keys, element)
   return put_back(keys, element)
-end
-
--- Up to `most` of what a consumer holds, as many as a script may read, latest first, so that the oldest is put back
--- last and taken first; and where to go on, '' at the end. Others may go meanwhile, none is added before that.
-local function held_by(keys, _, most, place)
-  local at, length = string.match(place, '^(%d+) (%d+)$')
-  local there = redis.call('LLEN', TAKEN)
-  at = at and math.max(0, at - (length - there)) or 0
-  local held = {}
-  while #held < most and may_read() do
-    local element = redis.call('LINDEX', TAKEN, at)
-    if not element then return held, '' end
-    count_read(element)
-    local head = read_head(element)
-    if not head then
-      -- Somebody else has put it there.
-      head, element = adopt(keys.tally, element)
-      redis.call('LSET', TAKEN, at, element)
-    end
-    held[#held + 1], at = { element, head.deliveries + 1 }, at + 1
-  end
-  return held, at .. ' ' .. there
-end
-
--- A list knows no second attempt.
-local function failures_of(_)
-  return 0
 end

@@ -1,5 +1,5 @@
 -- Stream kind: what a take needs where jobs are due, callers have to wait for others, or jobs end on their way.
--- needs: budget, record, kind/due, kind/ends, kind/bounds, kind/sort_in, kind/weights, kind/by_turns
+-- needs: budget, record, kind/consumers, kind/due, kind/ends, kind/bounds, kind/sort_in, kind/weights, kind/by_turns
 
 -- How many jobs that are due may join their flows in one script. Reading what is only sorted leaves half of the bytes
 -- to what is handed out.

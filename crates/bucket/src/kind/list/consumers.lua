@@ -1,0 +1,45 @@
+-- List kind: those who take jobs, the fields of the hash `takers`, and what they hold.
+-- needs: budget, kind/entry, kind/held, kind/jobs
+
+local function enroll(_, consumer)
+  redis.call('HSETNX', TAKERS, consumer, 0)
+end
+
+local function enrolled(_)
+  return redis.call('HKEYS', TAKERS)
+end
+
+local function dismiss(_, consumer)
+  redis.call('HDEL', TAKERS, consumer)
+end
+
+local function release(keys, element, deliveries)
+  return requeue(keys, element, deliveries, false)
+end
+
+-- Up to `most` of what a consumer holds, as many as a script may read, latest first, so that the oldest is put back
+-- last and taken first; and where to go on, '' at the end. Others may go meanwhile, none is added before that.
+local function held_by(keys, _, most, place)
+  local at, length = string.match(place, '^(%d+) (%d+)$')
+  local there = redis.call('LLEN', TAKEN)
+  at = at and math.max(0, at - (length - there)) or 0
+  local held = {}
+  while #held < most and may_read() do
+    local element = redis.call('LINDEX', TAKEN, at)
+    if not element then return held, '' end
+    count_read(element)
+    local head = read_head(element)
+    if not head then
+      -- Somebody else has put it there.
+      head, element = adopt(keys.tally, element)
+      redis.call('LSET', TAKEN, at, element)
+    end
+    held[#held + 1], at = { element, head.deliveries + 1 }, at + 1
+  end
+  return held, at .. ' ' .. there
+end
+
+-- A list knows no second attempt.
+local function failures_of(_)
+  return 0
+end
