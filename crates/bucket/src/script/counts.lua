@@ -23,9 +23,13 @@ function rates.read(key, series)
   return rates.series[series] or nil
 end
 
+-- `m`: as `text`; nil: it is read where it is needed.
+function rates.change(series, text, m)
+  rates.texts[series], rates.changed[series], rates.series[series] = text, text, m
+end
+
 function rates.write(series, m)
-  rates.changed[series] = string.format('%.0f %.0f %.0f %.0f %.0f', m.t0, m.c0, m.t1, m.c1, m.c)
-  rates.series[series] = m
+  rates.change(series, string.format('%.0f %.0f %.0f %.0f %.0f', m.t0, m.c0, m.t1, m.c1, m.c), m)
 end
 
 -- To be called last.
@@ -38,6 +42,13 @@ end
 
 function rates.count(key, series, events)
   local METER_WINDOW = 5000000
+  if rates.texts[series] == nil then rates.look(key, series) end
+  -- Mostly the checkpoints stay as they are.
+  local checkpoints, t1, c = string.match(rates.texts[series] or '', '^(%d+ %d+ (%d+) %d+) (%d+)$')
+  local age = checkpoints and now_us - t1
+  if age and age >= 0 and age < METER_WINDOW then
+    return rates.change(series, checkpoints .. ' ' .. whole(c + events))
+  end
   local m = rates.read(key, series) or { t0 = now_us, c0 = 0, t1 = now_us, c1 = 0, c = 0 }
   -- A clock that was set back starts the measurement again.
   if now_us < m.t1 then m.t0, m.c0, m.t1, m.c1 = now_us, m.c, now_us, m.c end
