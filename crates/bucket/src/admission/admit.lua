@@ -63,14 +63,14 @@ for i = 1, fields do entry[2 * i - 1] = ARGV[NAMES + i] end
 local PLAIN = members
 
 local pace = pace_read(PACE)
-local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead')
+local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead', 'accepted')
 -- Where no job was ever called no replica has joined yet, and nothing of a pace was lost (join.lua).
 pace.new = pace.new or not (counted[3] or counted[4])
 local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs)
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
-local accepted, added, refused = 0, 0, {}
+local accepted, refused = 0, {}
 rates.look(METER, 'leak', 'accepted', 'refused', 'call')
 local places = open_places(keys, HOLDERS, ARGV[12], level, waiting, tonumber(ARGV[13]), pace, ARGV[15])
 local own_waits = own_waits_by(ARGV[15])
@@ -80,35 +80,11 @@ local function refuse(reason, retry_us)
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
 end
 
--- An answer with what its caller has here, and the report of its limits. One that has its share of bytes has no room
--- for a job.
-local function with_holding(answer, holding, verdict)
-  answer[#answer + 1] = holding and (answer[1] == 'max_share' and holding.most or holding.held) or -1
-  answer[#answer + 1] = holding and holding.most or -1
-  if verdict then answer[#answer + 1] = limit_report(verdict) end
-  return answer
-end
-
 -- Writes the fields that each entry has. `first`: the place in ARGV of the first one's value.
 local function write_fields(first)
   for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
   for i = PLAIN + 1, members do entry[i] = nil end
   members = PLAIN
-end
-
-local function write_field(name, value)
-  entry[members + 1], entry[members + 2] = name, value
-  members = members + 2
-end
-
--- `besides`: how many names and values come behind these fields.
-local function write_entry(first, besides, due, expires)
-  write_fields(first)
-  for i = first + fields, first + fields + 2 * besides - 1, 2 do
-    if string.byte(ARGV[i]) ~= FOR_SCRIPT then write_field(ARGV[i], ARGV[i + 1]) end
-  end
-  if due then write_field('due', whole(due)) end
-  if expires then write_field('expires', whole(expires)) end
 end
 
 -- Appends the entry that was written last, of `size` bytes. Its id.
@@ -118,7 +94,7 @@ local function put(size, due, expires)
   if level == 0 or largest.bytes and size > largest.bytes then note_largest(largest, level, size) end
   if level == 0 then rates.restart(METER, 'leak') end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
-  accepted, added = accepted + 1, added + size
+  accepted = accepted + 1
   return id
 end
 
@@ -134,75 +110,6 @@ local function room_in(size)
   local excess = bytes + size - capacity_bytes
   local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
   return wait_for_room(METER, pace, look, level, math.max(1, leaving))
-end
-
--- For limits on the backlog: µs until this many jobs have left.
-local function wait_to_leave(jobs)
-  return wait_for_room(METER, pace, look, level, jobs)
-end
-
--- µs until all limits and the share let pass, at least `full`; nil: never.
-local function wait_for_all(verdict, holding, full, size)
-  local wait = full or 0
-  if verdict and not verdict.allowed then
-    if verdict.retry < 0 then return nil end
-    wait = math.max(wait, verdict.retry)
-  end
-  if has_its_share(holding, size) then
-    wait = math.max(wait, wait_for_share(METER, pace, look, level, holding, size))
-  end
-  return wait
-end
-
--- Keys that are past their end are forgotten by and by (retention.lua): until then they count, and name nothing.
-local FORGETTING = 5000
-local keys_held
-local function count_keys()
-  keys_held = keys_held or redis.call('HLEN', KEYED_JOBS) + redis.call('ZCARD', KEY_ENDS)
-  return keys_held
-end
-
--- The job and fingerprint that a key names; nil where it names none. An earlier version wrote keys with a TTL.
-local function named_by(name)
-  local seen = redis.call('GET', name)
-  local ends = seen and tonumber(redis.call('ZSCORE', KEY_ENDS, name) or nil)
-  if seen and not (ends and ends <= now_ms) then return string.match(seen, '^(%S+) (%S+)$') end
-end
-
--- µs until there is room for one more key; nil when there is.
-local function key_room_in(name)
-  if count_keys() < most_keys or redis.call('ZSCORE', KEY_ENDS, name) then return nil end
-  local first = redis.call('ZRANGE', KEY_ENDS, 0, 0, 'WITHSCORES')
-  if first[2] then return math.max(FORGETTING, tonumber(first[2]) - now_ms + FORGETTING) * 1000 end
-  return wait_for_room(METER, pace, look, level, 1) + (key_ms + FORGETTING) * 1000
-end
-
-local function name_job(name, id, fingerprint)
-  local again = redis.call('ZREM', KEY_ENDS, name)
-  redis.call('SET', name, id .. ' ' .. fingerprint)
-  redis.call('HSET', KEYED_JOBS, id, name)
-  keys_held = count_keys() + (again == 1 and 0 or 1)
-end
-
--- What a job has besides the fields that each has, by name.
-local function read_options(first, besides)
-  local options = {}
-  for i = first + fields, first + fields + 2 * besides - 1, 2 do options[ARGV[i]] = ARGV[i + 1] end
-  return options
-end
-
--- The job that its idempotency key names, where that isn't forgotten; the answer then.
-local function repeated_by(name, fingerprint)
-  local id, other = named_by(name)
-  if not id then return nil end
-  if other ~= fingerprint then return refuse('idempotency_conflict') end
-  return { 'repeated', id, level, 0 }
-end
-
--- ms since the epoch; nil: at once.
-local function due_of(start)
-  local due = string.sub(start, 1, 1) == '+' and now_ms + tonumber(string.sub(start, 2)) or tonumber(start)
-  return due > now_ms and due or nil
 end
 
 -- How many jobs are called before one of this flow; it is added next.
@@ -221,56 +128,153 @@ local function admit_plain(size, first)
   return put(size), eta
 end
 
--- `besides` as for write_entry. An answer; or the id of a job that is neither limited nor one of its caller's share,
--- and its eta in µs.
-local function admit(size, first, besides)
-  local options = read_options(first, besides)
-  local once = options['@once'] and KEYS[ONCE + options['@once']]
-  local repeated = once and repeated_by(once, options['@fingerprint'])
-  if repeated then return repeated end
-  if size > capacity_bytes then return refuse('never_fits') end
-  local full = room_in(size)
-  local plan, caller = options['@plan'], options.caller or options['@caller'] or ''
-  local verdict = plan and limit_check(plan, { length = level, wait = wait_to_leave })
-  local holding = most_of_one ~= '0' and holding_of(
-    most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
-  ) or nil
-  local denied = verdict and not verdict.allowed
-  if denied then limit_charge(verdict) end
-  -- Of what is free, nobody gets more where nothing is.
-  local is_over = has_its_share(holding, size) and not (full and holding.free)
-  if denied or is_over then
-    local reason = denied and 'caller_limit' or 'max_share'
-    return with_holding(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
+-- For what a plain job doesn't need. Redis makes the functions of a script again in each call.
+local function open_admit()
+  -- An answer with what its caller has here, and the report of its limits. One that has its share of bytes has no room
+  -- for a job.
+  local function with_holding(answer, holding, verdict)
+    answer[#answer + 1] = holding and (answer[1] == 'max_share' and holding.most or holding.held) or -1
+    answer[#answer + 1] = holding and holding.most or -1
+    if verdict then answer[#answer + 1] = limit_report(verdict) end
+    return answer
   end
-  if full then return refuse('bucket_full', full) end
-  local keys_full = once and key_room_in(once)
-  if keys_full then return refuse('idempotency_keys_full', keys_full) end
-  local due, group, priority = options['@start'] and due_of(options['@start']) or nil, options.group, options.priority
-  local eta = wait_for_turn(METER, pace, look, count_before(group, caller, priority))
-  if own_waits then eta = math.max(eta, own_waits.wait(group, caller, priority)) end
-  if due then eta = math.max(eta, (due - now_ms) * 1000) end
-  local lifetime = options['@expires']
-  local deadline = lifetime and tonumber(string.match(lifetime, '^@(%d+)$'))
-  if lifetime and not deadline then
-    local excess = eta - lifetime * 1000
-    if excess > 0 then return refuse('deadline_unreachable', excess) end
-    deadline = now_ms + lifetime
+
+  local function write_field(name, value)
+    entry[members + 1], entry[members + 2] = name, value
+    members = members + 2
   end
-  write_entry(first, besides, due, deadline)
-  local id = put(size, due, deadline)
-  if places then note_mixed(PACE, pace, due, group, priority) end
-  if own_waits then own_waits.add(group, caller, priority) end
-  if once then name_job(once, id, options['@fingerprint']) end
-  if verdict then limit_charge(verdict) end
-  count_held(caller, 1, size)
-  if holding then holding.held = holding.held + 1 end
-  if not (holding or verdict) then return id, eta end
-  return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
+
+  -- `besides`: how many names and values come behind these fields.
+  local function write_entry(first, besides, due, expires)
+    write_fields(first)
+    for i = first + fields, first + fields + 2 * besides - 1, 2 do
+      if string.byte(ARGV[i]) ~= FOR_SCRIPT then write_field(ARGV[i], ARGV[i + 1]) end
+    end
+    if due then write_field('due', whole(due)) end
+    if expires then write_field('expires', whole(expires)) end
+  end
+
+  -- For limits on the backlog: µs until this many jobs have left.
+  local function wait_to_leave(jobs)
+    return wait_for_room(METER, pace, look, level, jobs)
+  end
+
+  -- µs until all limits and the share let pass, at least `full`; nil: never.
+  local function wait_for_all(verdict, holding, full, size)
+    local wait = full or 0
+    if verdict and not verdict.allowed then
+      if verdict.retry < 0 then return nil end
+      wait = math.max(wait, verdict.retry)
+    end
+    if has_its_share(holding, size) then
+      wait = math.max(wait, wait_for_share(METER, pace, look, level, holding, size))
+    end
+    return wait
+  end
+
+  -- Keys that are past their end are forgotten by and by (retention.lua): until then they count, and name nothing.
+  local FORGETTING = 5000
+  local keys_held
+  local function count_keys()
+    keys_held = keys_held or redis.call('HLEN', KEYED_JOBS) + redis.call('ZCARD', KEY_ENDS)
+    return keys_held
+  end
+
+  -- The job and fingerprint that a key names; nil where it names none. An earlier version wrote keys with a TTL.
+  local function named_by(name)
+    local seen = redis.call('GET', name)
+    local ends = seen and tonumber(redis.call('ZSCORE', KEY_ENDS, name) or nil)
+    if seen and not (ends and ends <= now_ms) then return string.match(seen, '^(%S+) (%S+)$') end
+  end
+
+  -- µs until there is room for one more key; nil when there is.
+  local function key_room_in(name)
+    if count_keys() < most_keys or redis.call('ZSCORE', KEY_ENDS, name) then return nil end
+    local first = redis.call('ZRANGE', KEY_ENDS, 0, 0, 'WITHSCORES')
+    if first[2] then return math.max(FORGETTING, tonumber(first[2]) - now_ms + FORGETTING) * 1000 end
+    return wait_for_room(METER, pace, look, level, 1) + (key_ms + FORGETTING) * 1000
+  end
+
+  local function name_job(name, id, fingerprint)
+    local again = redis.call('ZREM', KEY_ENDS, name)
+    redis.call('SET', name, id .. ' ' .. fingerprint)
+    redis.call('HSET', KEYED_JOBS, id, name)
+    keys_held = count_keys() + (again == 1 and 0 or 1)
+  end
+
+  -- What a job has besides the fields that each has, by name.
+  local function read_options(first, besides)
+    local options = {}
+    for i = first + fields, first + fields + 2 * besides - 1, 2 do options[ARGV[i]] = ARGV[i + 1] end
+    return options
+  end
+
+  -- The job that its idempotency key names, where that isn't forgotten; the answer then.
+  local function repeated_by(name, fingerprint)
+    local id, other = named_by(name)
+    if not id then return nil end
+    if other ~= fingerprint then return refuse('idempotency_conflict') end
+    return { 'repeated', id, level, 0 }
+  end
+
+  -- ms since the epoch; nil: at once.
+  local function due_of(start)
+    local due = string.sub(start, 1, 1) == '+' and now_ms + tonumber(string.sub(start, 2)) or tonumber(start)
+    return due > now_ms and due or nil
+  end
+
+  -- `besides` as for write_entry. An answer; or the id of a job that is neither limited nor one of its caller's share,
+  -- and its eta in µs.
+  return function(size, first, besides)
+    local options = read_options(first, besides)
+    local once = options['@once'] and KEYS[ONCE + options['@once']]
+    local repeated = once and repeated_by(once, options['@fingerprint'])
+    if repeated then return repeated end
+    if size > capacity_bytes then return refuse('never_fits') end
+    local full = room_in(size)
+    local plan, caller = options['@plan'], options.caller or options['@caller'] or ''
+    local verdict = plan and limit_check(plan, { length = level, wait = wait_to_leave })
+    local holding = most_of_one ~= '0' and holding_of(
+      most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
+    ) or nil
+    local denied = verdict and not verdict.allowed
+    if denied then limit_charge(verdict) end
+    -- Of what is free, nobody gets more where nothing is.
+    local is_over = has_its_share(holding, size) and not (full and holding.free)
+    if denied or is_over then
+      local reason = denied and 'caller_limit' or 'max_share'
+      return with_holding(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
+    end
+    if full then return refuse('bucket_full', full) end
+    local keys_full = once and key_room_in(once)
+    if keys_full then return refuse('idempotency_keys_full', keys_full) end
+    local due, group, priority = options['@start'] and due_of(options['@start']) or nil, options.group, options.priority
+    local eta = wait_for_turn(METER, pace, look, count_before(group, caller, priority))
+    if own_waits then eta = math.max(eta, own_waits.wait(group, caller, priority)) end
+    if due then eta = math.max(eta, (due - now_ms) * 1000) end
+    local lifetime = options['@expires']
+    local deadline = lifetime and tonumber(string.match(lifetime, '^@(%d+)$'))
+    if lifetime and not deadline then
+      local excess = eta - lifetime * 1000
+      if excess > 0 then return refuse('deadline_unreachable', excess) end
+      deadline = now_ms + lifetime
+    end
+    write_entry(first, besides, due, deadline)
+    local id = put(size, due, deadline)
+    if places then note_mixed(PACE, pace, due, group, priority) end
+    if own_waits then own_waits.add(group, caller, priority) end
+    if once then name_job(once, id, options['@fingerprint']) end
+    if verdict then limit_charge(verdict) end
+    count_held(caller, 1, size)
+    if holding then holding.held = holding.held + 1 end
+    if not (holding or verdict) then return id, eta end
+    return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
+  end
 end
 
 local ticks = ARGV[14] ~= '' and open_ticks(ARGV[14], KEYED_JOBS)
 local may_be_plain = not ticks and not own_waits and most_of_one == '0'
+local admit
 local answers, count, first = { 'judged', planning }, 2, NAMES + 1 + fields
 
 local function answer_admitted(id, eta)
@@ -296,15 +300,13 @@ end
 
 while first <= #ARGV do
   local size, besides, at = tonumber(ARGV[first]), tonumber(ARGV[first + 1]), first + WORDS
+  local is_plain = besides == 0 and may_be_plain
+  if not is_plain then admit = admit or open_admit() end
   if ticks then
     admit_for_tick(count - 1, size, at, besides)
   else
     local judged, eta
-    if besides == 0 and may_be_plain then
-      judged, eta = admit_plain(size, at)
-    else
-      judged, eta = admit(size, at, besides)
-    end
+    if is_plain then judged, eta = admit_plain(size, at) else judged, eta = admit(size, at, besides) end
     if eta then answer_admitted(judged, eta) else answer(judged) end
   end
   first = at + fields + 2 * besides
@@ -312,8 +314,7 @@ end
 
 if places then places.close() end
 if accepted > 0 then
-  redis.call('HINCRBY', TALLY, 'accepted', accepted)
-  redis.call('HINCRBY', TALLY, 'bytes', whole(added))
+  redis.call('HSET', TALLY, 'accepted', whole((counted[5] or 0) + accepted), 'bytes', whole(bytes))
   rates.count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
   -- While some wait, those who take jobs know of them.
