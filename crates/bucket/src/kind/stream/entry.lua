@@ -16,6 +16,12 @@ local function option(entry, name)
   return nil
 end
 
+-- Whether it has none of these but a caller: neither times, nor what decides whose turn it is.
+local function is_plain(entry)
+  local members = #entry
+  return entry[7] == 'v' and (members == 8 or members == 10 and entry[9] == 'caller')
+end
+
 -- The fields of its dead letter.
 local function letter_fields(entry)
   return entry

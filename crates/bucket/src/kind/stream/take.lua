@@ -39,6 +39,16 @@ do
     return pending[1] - parked
   end
 
+  -- A new job that may have a delay.
+  local function park_or_give(keys, id, entry)
+    local due_ms, deadline = tonumber(option(entry, 'due')), tonumber(option(entry, 'expires'))
+    if not due_ms or due_ms <= now_ms or deadline and deadline <= now_ms then return give(keys, id, entry, false) end
+    redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'JUSTID')
+    redis.call('ZADD', PARKED, whole(due_ms), id)
+    count_read(entry)
+    put_aside = put_aside + 1
+  end
+
   -- What was delivered to nobody, in its order. How many that were, and whether these were all.
   local function hand_out_new(keys, consumer, want)
     local read = 0
@@ -48,14 +58,11 @@ do
       local entries = got and got[1][2] or {}
       for _, found in ipairs(entries) do
         local id, entry = found[1], found[2]
-        local due_ms, deadline = tonumber(option(entry, 'due')), tonumber(option(entry, 'expires'))
-        if due_ms and due_ms > now_ms and not (deadline and deadline <= now_ms) then
-          redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'JUSTID')
-          redis.call('ZADD', PARKED, whole(due_ms), id)
+        if is_plain(entry) then
           count_read(entry)
-          put_aside = put_aside + 1
+          add_taken(id, entry, 0)
         else
-          give(keys, id, entry, false)
+          park_or_give(keys, id, entry)
         end
       end
       read = read + #entries
