@@ -19,8 +19,9 @@ end
 local count_in_flight, hand_out
 do
   local PARKED, FLOWS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
-  -- As the script found them: jobs that aren't pending, and jobs that are parked without a due time, and so wait again.
-  local not_pending, waiting_again, consumers
+  -- As the script found them: jobs that aren't pending, and jobs that are parked without a due time, and so wait again;
+  -- and those with one.
+  local not_pending, waiting_again, with_due_time, consumers
 
   function count_in_flight(jobs)
     local pending = redis.pcall('XPENDING', jobs, GROUP)
@@ -34,7 +35,8 @@ do
     end
     level_at_first = redis.call('XLEN', jobs)
     not_pending = level_at_first - pending[1]
-    waiting_again = parked - redis.call('ZCARD', PARKED)
+    with_due_time = redis.call('ZCARD', PARKED)
+    waiting_again = parked - with_due_time
     consumers = pending[4] or {}
     return pending[1] - parked
   end
@@ -99,7 +101,7 @@ do
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want
-    local has_flows, due = redis.call('EXISTS', FLOWS) == 1, read_due(most_due)
+    local has_flows, due = redis.call('EXISTS', FLOWS) == 1, with_due_time > 0 and read_due(most_due) or {}
     local flows = has_flows and opened_rare().first_flows(2) or {}
     -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
     -- that fewer seem to wait than do.
@@ -115,6 +117,9 @@ do
     end
     if bounds then bounds.note_there() end
     if not is_all then return taken, expired, 0 end
-    return taken, expired, math.min(next_due(), bounds and bounds.next_us() or math.huge), true
+    -- Otherwise none was parked, nor is now.
+    local may_be_parked = with_due_time > 0 or put_aside > 0 or rare.opened
+    local wait = may_be_parked and next_due() or math.huge
+    return taken, expired, bounds and math.min(wait, bounds.next_us()) or wait, true
   end
 end
