@@ -8,7 +8,7 @@ use std::fs;
 
 use dripfeed_auth::KEY_FRAGMENTS;
 use dripfeed_bucket::{Kind, fragments, fragments_without_rules};
-use dripfeed_store::{Fragments, Script, Store};
+use dripfeed_store::{Fragment, Fragments, Script, Store};
 
 use crate::redis_server::TestRedis;
 use crate::sources;
@@ -73,7 +73,7 @@ fn files() -> Vec<File> {
 }
 
 fn fragment(tables: &[&Fragments], need: &str) -> Option<&'static str> {
-    tables.iter().flat_map(|table| table.iter()).find(|(name, _)| *name == need).map(|(_, text)| *text)
+    tables.iter().flat_map(|table| table.iter()).find(|fragment| fragment.name() == need).map(Fragment::text)
 }
 
 /// What Redis makes of a text, or what it says against it.
@@ -125,7 +125,7 @@ async fn no_file_needs_what_it_does_not_use() {
     for file in files() {
         // What it is joined as, where that isn't the file alone.
         let named = file.tables.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter()));
-        let text = named.map(|(_, text)| *text).find(|text| text.starts_with(file.text)).unwrap_or(file.text);
+        let text = named.map(Fragment::text).find(|text| text.starts_with(file.text)).unwrap_or(file.text);
         let used: BTreeSet<String> =
             compile(&redis, text).await.expect("Lua").globals.into_iter().map(|global| global.name).collect();
         if let Some((function, _)) = headers::opens(file.text) {
@@ -148,8 +148,8 @@ async fn no_file_needs_what_it_does_not_use() {
 #[test]
 fn every_file_is_a_verb_or_a_fragment_by_its_name() {
     let kinds = [fragments(Kind::Stream), fragments_without_rules(Kind::List), KEY_FRAGMENTS];
-    let all: BTreeSet<(&str, &str)> =
-        kinds.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter())).copied().collect();
+    let fragments = kinds.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter()));
+    let all: BTreeSet<(&str, &str)> = fragments.map(|fragment| (fragment.name(), fragment.text())).collect();
     for file in files().iter().filter(|file| !file.is_verb()) {
         let own = all.iter().find(|(name, text)| {
             let is_whole = text.trim_end() == file.text.trim_end();

@@ -2,7 +2,7 @@
 //!
 //! A script names what it calls in a line `-- needs: rules/check`; each request's [`crate::Plan`] is one of its `ARGV`.
 
-use dripfeed_store::Fragments;
+use dripfeed_store::{Fragment, Fragments};
 
 use crate::kinds::RULES;
 
@@ -15,22 +15,22 @@ use crate::kinds::RULES;
 /// - `rules/pace`: `limit_room` and `limit_spend`.
 /// - `rules/eta`: `limit_look` and `limit_passing`: when what waits for a pace will have passed.
 pub const FRAGMENTS: &Fragments = &[
-    ("now", include_str!("now.lua")),
-    ("rules/arithmetic", include_str!("rules/arithmetic.lua")),
-    ("rules/kinds", RULES),
-    ("rules/migrate", include_str!("rules/migrate.lua")),
-    ("rules/scope", include_str!("rules/scope.lua")),
-    ("rules/plan", include_str!("rules/plan.lua")),
-    ("rules/check", include_str!("rules/check.lua")),
-    ("rules/refund", include_str!("rules/refund.lua")),
-    ("rules/pace", include_str!("rules/pace.lua")),
-    ("rules/eta", include_str!("rules/eta.lua")),
+    Fragment::new("now", include_str!("now.lua")),
+    Fragment::new("rules/arithmetic", include_str!("rules/arithmetic.lua")),
+    Fragment::new("rules/kinds", RULES),
+    Fragment::new("rules/migrate", include_str!("rules/migrate.lua")),
+    Fragment::new("rules/scope", include_str!("rules/scope.lua")),
+    Fragment::new("rules/plan", include_str!("rules/plan.lua")),
+    Fragment::new("rules/check", include_str!("rules/check.lua")),
+    Fragment::new("rules/refund", include_str!("rules/refund.lua")),
+    Fragment::new("rules/pace", include_str!("rules/pace.lua")),
+    Fragment::new("rules/eta", include_str!("rules/eta.lua")),
 ];
 
 /// The same functions for a script whose plans are all empty: a fraction of the Lua. To come before [`FRAGMENTS`].
 pub const NO_RULES: &Fragments = &[
-    ("rules/none", include_str!("rules/none.lua")),
-    ("rules/check", "-- needs: rules/none\n"),
-    ("rules/pace", "-- needs: rules/none\n"),
-    ("rules/eta", "-- needs: rules/none\n"),
+    Fragment::new("rules/none", include_str!("rules/none.lua")),
+    Fragment::new("rules/check", "-- needs: rules/none\n"),
+    Fragment::new("rules/pace", "-- needs: rules/none\n"),
+    Fragment::new("rules/eta", "-- needs: rules/none\n"),
 ];

@@ -5,12 +5,12 @@
 
 pub(crate) mod known_entries;
 
-use crate::script::{Fragments, Script};
+use crate::script::{Fragment, Fragments, Script};
 
 /// By their names.
 pub const REGISTRY_FRAGMENTS: &Fragments = &[
-    ("changes_since", include_str!("registry/changes_since.lua")),
-    ("registry_changes", include_str!("registry/registry_changes.lua")),
+    Fragment::new("changes_since", include_str!("registry/changes_since.lua")),
+    Fragment::new("registry_changes", include_str!("registry/registry_changes.lua")),
 ];
 
 /// In one answer; more are asked for at once.

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use redis::{Cmd, ToRedisArgs};
 
-pub use parts::Fragments;
 use parts::{BrokenNeeds, ScriptParts};
+pub use parts::{Fragment, Fragments};
 
 /// A Lua script with a name for errors. Best a `static`: it is joined at its first use, and then kept.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn both_forms_of_a_call_differ_in_the_script_alone() {
-        let script = Script::new("join", &[&[("a", "local a = 1")]], "-- needs: a\nreturn a");
+        let script = Script::new("join", &[&[Fragment::new("a", "local a = 1")]], "-- needs: a\nreturn a");
         let mut call = script.on(&["k1", "k2"]);
         call.arg(7).arg(&b"\xff\x00"[..]);
         let sha1 = redis::Script::new("local a = 1\n-- needs: a\nreturn a");

@@ -1,8 +1,8 @@
 //! What the scripts of keys are joined from.
 
 use dripfeed_limit::lua;
-use dripfeed_store::{Fragments, REGISTRY_FRAGMENTS};
+use dripfeed_store::{Fragment, Fragments, REGISTRY_FRAGMENTS};
 
 /// By their names.
 pub const KEY_FRAGMENTS: &[&Fragments] =
-    &[&[("key_changes", include_str!("key_changes.lua"))], REGISTRY_FRAGMENTS, lua::FRAGMENTS];
+    &[&[Fragment::new("key_changes", include_str!("key_changes.lua"))], REGISTRY_FRAGMENTS, lua::FRAGMENTS];

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_store::{AppendFsync, Durability, Fragments, PrivateServer, RedisSettings, Script, ServerOptions, Store};
+use dripfeed_store::{
+    AppendFsync, Durability, Fragment, Fragments, PrivateServer, RedisSettings, Script, ServerOptions, Store,
+};
 use tempfile::TempDir;
 
 use crate::decide::clock::Clock;
@@ -68,7 +70,7 @@ impl Bench {
 
     /// Runs what is to be done, each step at its time; reports are there for those that judge.
     pub(crate) async fn run(&self, steps: &[(u64, Step<'_>)]) -> Vec<Vec<i64>> {
-        const CLOCK: &Fragments = &[("now", "local now_us = 0")];
+        const CLOCK: &Fragments = &[Fragment::new("now", "local now_us = 0")];
         static STEPS: Script = Script::new("steps", &[CLOCK, FRAGMENTS], include_str!("steps.lua"));
         let mut keys = KeyIndex::default();
         let packed: Vec<Vec<u8>> = steps.iter().map(|(now, step)| step.plan().pack(&mut keys, *now)).collect();

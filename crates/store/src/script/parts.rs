@@ -8,8 +8,60 @@
 //!
 //! All of it is worked out while the program is compiled: one with a script that needs what nobody has doesn't compile.
 
-/// Fragments of Lua by the names that others need them by.
-pub type Fragments = [(&'static str, &'static str)];
+/// Fragments of Lua, each with another name.
+pub type Fragments = [Fragment];
+
+/// A part of a script, by the name that others need it by.
+#[derive(Clone, Copy, Debug)]
+pub struct Fragment {
+    name: &'static str,
+    text: &'static str,
+    head: Head,
+}
+
+impl Fragment {
+    /// Best in a `const` table: its head is read once then, and not again for each script.
+    #[must_use]
+    pub const fn new(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, head: Head::of(text) }
+    }
+
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    #[must_use]
+    pub const fn text(&self) -> &'static str {
+        self.text
+    }
+}
+
+/// What the comment at the head of a text says.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// `now, counts`
+    needs: &'static [u8],
+    /// `open_turns = kind/turns`
+    opens: &'static [u8],
+}
+
+impl Head {
+    const fn of(text: &'static str) -> Self {
+        let mut head = Self { needs: &[], opens: &[] };
+        let mut rest = text.as_bytes();
+        while begins_with(rest, COMMENT) {
+            let (line, others) = split(rest, b'\n');
+            if begins_with(line, NEEDS) {
+                head.needs = line.split_at(NEEDS.len()).1;
+            } else if begins_with(line, OPENS) {
+                head.opens = line.split_at(OPENS.len()).1;
+            }
+            rest = others;
+        }
+        head
+    }
+}
 
 /// The most fragments of one script, and lines around those that are opened.
 const MOST: usize = 80;
@@ -40,6 +92,7 @@ impl ScriptParts {
     /// The parts of `verb`. Of two tables that have a fragment of one name, the first counts.
     pub(super) const fn of(tables: &[&Fragments], verb: &'static str) -> Result<Self, BrokenNeeds> {
         let parts = Self { texts: [""; MOST], count: 0 };
+        let verb = Fragment::new("", verb);
         let needed = match Joining::new(tables, parts, None).join(verb) {
             Ok(joined) => joined,
             Err(broken) => return Err(broken),
@@ -123,22 +176,22 @@ impl<'t> Joining<'t> {
         Self { tables, parts, met: Names::NONE, needed, opened_by: 0, functions: 0 }
     }
 
-    const fn join(mut self, verb: &'static str) -> Result<Self, BrokenNeeds> {
-        match self.add("", verb) {
+    const fn join(mut self, verb: Fragment) -> Result<Self, BrokenNeeds> {
+        match self.add(verb) {
             Ok(()) => Ok(self),
             Err(broken) => Err(broken),
         }
     }
 
-    /// First what a text needs, then what it opens, then itself.
-    const fn add(&mut self, name: &'static str, text: &'static str) -> Result<(), BrokenNeeds> {
+    /// First what it needs, then what it opens, then itself.
+    const fn add(&mut self, Fragment { name, text, head }: Fragment) -> Result<(), BrokenNeeds> {
         if self.met.count == MOST {
             return Err(BrokenNeeds::TooMany(name));
         }
         let place = self.met.count;
         self.met.names[place] = Met { name, is_joined: false, opened_by: self.opened_by };
         self.met.count += 1;
-        let mut needs = line_of(text, NEEDS);
+        let mut needs = head.needs;
         while !needs.is_empty() {
             let (need, others) = split(needs, b',');
             if let Err(broken) = self.add_need(need) {
@@ -147,7 +200,7 @@ impl<'t> Joining<'t> {
             needs = after_space(others);
         }
         if self.needed.is_some()
-            && let Err(broken) = self.open(line_of(text, OPENS))
+            && let Err(broken) = self.open(head.opens)
         {
             return Err(broken);
         }
@@ -166,7 +219,7 @@ impl<'t> Joining<'t> {
             };
         }
         match self.fragment(need) {
-            Ok((name, text)) => self.add(name, text),
+            Ok(fragment) => self.add(fragment),
             Err(broken) => Err(broken),
         }
     }
@@ -177,19 +230,19 @@ impl<'t> Joining<'t> {
             return Ok(());
         }
         let (function, fragment) = split(line, b' ');
-        let (name, text) = match self.fragment(after_space(split(fragment, b'=').1)) {
+        let fragment = match self.fragment(after_space(split(fragment, b'=').1)) {
             Ok(found) => found,
             Err(broken) => return Err(broken),
         };
-        if let Err(broken) = self.add_needed_before(text) {
+        if let Err(broken) = self.add_needed_before(fragment.head) {
             return Err(broken);
         }
-        let Ok(function) = str::from_utf8(function) else { return Err(BrokenNeeds::Unknown(name)) };
+        let Ok(function) = str::from_utf8(function) else { return Err(BrokenNeeds::Unknown(fragment.name)) };
         let outer = self.opened_by;
         self.functions += 1;
         self.opened_by = self.functions;
         let opened = match self.parts.push_all(["local function", function, "()"]) {
-            Ok(()) => self.add(name, text),
+            Ok(()) => self.add(fragment),
             Err(broken) => Err(broken),
         };
         self.opened_by = outer;
@@ -199,17 +252,17 @@ impl<'t> Joining<'t> {
         }
     }
 
-    /// What is needed in any case, of all that a text needs: it stands before the function.
-    const fn add_needed_before(&mut self, text: &'static str) -> Result<(), BrokenNeeds> {
+    /// What is needed in any case, of all that a fragment needs: it stands before the function.
+    const fn add_needed_before(&mut self, head: Head) -> Result<(), BrokenNeeds> {
         let Some(needed) = self.needed else { return Ok(()) };
-        let mut needs = line_of(text, NEEDS);
+        let mut needs = head.needs;
         while !needs.is_empty() {
             let (need, others) = split(needs, b',');
             let added = if needed.find(need).is_some() {
                 self.add_need(need)
             } else {
                 match self.fragment(need) {
-                    Ok((_, text)) => self.add_needed_before(text),
+                    Ok(fragment) => self.add_needed_before(fragment.head),
                     Err(broken) => Err(broken),
                 }
             };
@@ -221,13 +274,13 @@ impl<'t> Joining<'t> {
         Ok(())
     }
 
-    const fn fragment(&self, wanted: &'static [u8]) -> Result<(&'static str, &'static str), BrokenNeeds> {
+    const fn fragment(&self, wanted: &'static [u8]) -> Result<Fragment, BrokenNeeds> {
         let mut table = 0;
         while table < self.tables.len() {
             let fragments = self.tables[table];
             let mut row = 0;
             while row < fragments.len() {
-                if same(fragments[row].0.as_bytes(), wanted) {
+                if same(fragments[row].name.as_bytes(), wanted) {
                     return Ok(fragments[row]);
                 }
                 row += 1;
@@ -239,19 +292,6 @@ impl<'t> Joining<'t> {
             Err(_) => Err(BrokenNeeds::Unknown("a name that isn't UTF-8")),
         }
     }
-}
-
-/// What a line of the comment at the head of a text says behind `word`; nothing where it has no such line.
-const fn line_of(text: &'static str, word: &[u8]) -> &'static [u8] {
-    let mut rest = text.as_bytes();
-    while begins_with(rest, COMMENT) {
-        let (line, others) = split(rest, b'\n');
-        if begins_with(line, word) {
-            return line.split_at(word.len()).1;
-        }
-        rest = others;
-    }
-    &[]
 }
 
 const fn after_space(text: &[u8]) -> &[u8] {
@@ -293,14 +333,14 @@ mod tests {
     use super::*;
 
     const TABLE: &Fragments = &[
-        ("clock", "local clock = 1"),
-        ("meter", "-- Rates.\n-- needs: clock\nlocal meter = clock"),
-        ("record", "-- Ends.\n-- needs: meter, clock\nlocal record = meter"),
-        ("egg", "-- needs: hen\n"),
-        ("hen", "-- needs: egg\n"),
-        ("own", "-- needs: own\n"),
-        ("rare", "-- needs: meter\nreturn meter"),
-        ("also_rare", "-- needs: rare\nreturn rare"),
+        Fragment::new("clock", "local clock = 1"),
+        Fragment::new("meter", "-- Rates.\n-- needs: clock\nlocal meter = clock"),
+        Fragment::new("record", "-- Ends.\n-- needs: meter, clock\nlocal record = meter"),
+        Fragment::new("egg", "-- needs: hen\n"),
+        Fragment::new("hen", "-- needs: egg\n"),
+        Fragment::new("own", "-- needs: own\n"),
+        Fragment::new("rare", "-- needs: meter\nreturn meter"),
+        Fragment::new("also_rare", "-- needs: rare\nreturn rare"),
     ];
 
     fn joined(tables: &[&Fragments], verb: &'static str) -> Result<String, BrokenNeeds> {
@@ -309,7 +349,7 @@ mod tests {
 
     #[test]
     fn what_a_part_needs_stands_before_it_and_once() {
-        let [clock, meter, record] = [TABLE[0].1, TABLE[1].1, TABLE[2].1];
+        let [clock, meter, record] = [TABLE[0].text, TABLE[1].text, TABLE[2].text];
         let verb = "-- Settles.\n--\n-- needs: record, meter\n-- KEYS  1 jobs\nreturn record";
         assert_eq!(joined(&[TABLE], verb), Ok([clock, meter, record, verb].join("\n")));
     }
@@ -323,28 +363,32 @@ mod tests {
 
     #[test]
     fn the_first_table_that_has_a_fragment_counts() {
-        let own: &Fragments = &[("clock", "local clock = 2")];
+        let own: &Fragments = &[Fragment::new("clock", "local clock = 2")];
         assert_eq!(joined(&[own, TABLE], "-- needs: clock\n"), Ok("local clock = 2\n-- needs: clock\n".to_owned()));
     }
 
     #[test]
     fn what_is_opened_stands_in_a_function_with_all_that_nothing_else_needs() {
-        let [clock, meter, record] = [TABLE[0].1, TABLE[1].1, TABLE[2].1];
-        let rare = TABLE[6].1;
+        let [clock, meter, record] = [TABLE[0].text, TABLE[1].text, TABLE[2].text];
+        let rare = TABLE[6].text;
         let function = ["local function", "open_rare", "()"];
         let verb = "-- opens: open_rare = rare\n-- needs: clock\nreturn open_rare()";
         let expected = [&[clock][..], &function, &[meter, rare, "end", verb]].concat().join("\n");
         assert_eq!(joined(&[TABLE], verb), Ok(expected));
         // It is needed in any case, later.
-        let other: &Fragments = &[("opener", "-- opens: open_rare = rare\n")];
+        let other: &Fragments = &[Fragment::new("opener", "-- opens: open_rare = rare\n")];
         let verb = "-- needs: opener, record\n";
-        let expected = [&[clock, meter][..], &function, &[rare, "end", other[0].1, record, verb]].concat().join("\n");
+        let expected =
+            [&[clock, meter][..], &function, &[rare, "end", other[0].text, record, verb]].concat().join("\n");
         assert_eq!(joined(&[other, TABLE], verb), Ok(expected));
     }
 
     #[test]
     fn what_two_functions_would_make_is_an_error() {
-        let two: &Fragments = &[("one", "-- opens: open_one = rare\n"), ("two", "-- opens: open_two = also_rare\n")];
+        let two: &Fragments = &[
+            Fragment::new("one", "-- opens: open_one = rare\n"),
+            Fragment::new("two", "-- opens: open_two = also_rare\n"),
+        ];
         assert_eq!(joined(&[two, TABLE], "-- needs: one, two\n"), Err(BrokenNeeds::OpenedTwice("rare")));
         assert_eq!(joined(&[], "-- opens: open_it = it\n"), Err(BrokenNeeds::Unknown("it")));
     }

@@ -1,10 +1,10 @@
-use dripfeed_store::{Certainty, ErrorKind, Script};
+use dripfeed_store::{Certainty, ErrorKind, Fragment, Script};
 use redis::cmd;
 
 use crate::bench::{Bench, arguments};
 
 fn append() -> Script {
-    let add: (&str, &str) = ("add", "local function add(key, value) return redis.call('RPUSH', key, value) end");
+    let add = Fragment::new("add", "local function add(key, value) return redis.call('RPUSH', key, value) end");
     Script::new("append", &[&[add]], "-- needs: add\nreturn add(KEYS[1], ARGV[1])")
 }
 

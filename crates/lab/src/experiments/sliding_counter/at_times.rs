@@ -2,14 +2,14 @@
 
 use dripfeed_limit::lua::FRAGMENTS;
 use dripfeed_limit::{Decision, KeyIndex, Plan, Policies, ScopeKeys, load};
-use dripfeed_store::{Fragments, Script};
+use dripfeed_store::{Fragment, Fragments, Script};
 
 use super::LIMIT;
 use crate::error::LabError;
 use crate::load::call;
 use crate::testbed::Testbed;
 
-const CLOCK: &Fragments = &[("now", "local now_us = tonumber(ARGV[2])")];
+const CLOCK: &Fragments = &[Fragment::new("now", "local now_us = tonumber(ARGV[2])")];
 static DECIDE_AT: Script = Script::new("decide at", &[CLOCK, FRAGMENTS], include_str!("decide_at.lua"));
 
 const POLICIES: &str = "policies: [{ id: example, tiers: [{ kind: sliding, limit: 40, period: 1m }] }]";
