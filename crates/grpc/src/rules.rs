@@ -1,5 +1,6 @@
 //! A registration as the rules of a service.
 
+use dripfeed_job::unique_members;
 use dripfeed_limit::Rules;
 use serde_json::{Value, json};
 use tonic::Status;
@@ -23,7 +24,7 @@ pub(crate) fn read(request: &RegisterServiceRequest) -> Result<Rules, Status> {
     let document = match (&request.rule, request.rules.as_str()) {
         (Some(rule), "") => of_rule(rule)?,
         (None, "") => return Err(Status::invalid_argument("missing rules: give `rule` or `rules`")),
-        (None, text) => serde_json::from_str(text).map_err(|error| bad("rules", &error))?,
+        (None, text) => unique_members::from_str(text).map_err(|error| bad("rules", &error))?,
         _ => return Err(Status::invalid_argument("rule and rules are both given; remove one of them")),
     };
     Rules::of(document).map_err(|error| bad(if request.rule.is_some() { "rule" } else { "rules" }, &error))

@@ -17,6 +17,7 @@ pub mod priority;
 pub mod redaction;
 pub mod schedule;
 pub mod submission;
+pub mod unique_members;
 mod units;
 mod wire;
 

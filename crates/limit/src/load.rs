@@ -10,7 +10,7 @@ pub use crate::policy::calendar::CALENDAR_PERIODS;
 
 use std::fmt;
 
-use dripfeed_job::expected;
+use dripfeed_job::{expected, unique_members};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use thiserror::Error;
@@ -92,7 +92,7 @@ pub fn toml(text: &str) -> Result<Policies, LoadError> {
 /// # Errors
 /// As [`yaml`].
 pub fn json(text: &str) -> Result<Policies, LoadError> {
-    document(serde_json::from_str(text).map_err(|error| whole(&error))?)
+    document(unique_members::from_str(text).map_err(|error| whole(&error))?)
 }
 
 /// Reads a document that was parsed: `{"policies": […]}` or `{"slas": […]}`.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::{Environment, FileFormat, Format as _, Map, Source, Value};
+use dripfeed_job::unique_members::{self, UniqueMembers};
 use dripfeed_limit::load;
 
 use super::config_error::{ConfigError, ConfigErrors};
@@ -61,6 +62,12 @@ impl Layer {
         parsed.map(Self).map_err(|error| unreadable(origin, &error.to_string()))
     }
 
+    /// Of two members of one name the reader would take the last.
+    fn read_json(origin: &str, text: &str) -> Result<Self, ConfigError> {
+        unique_members::from_str::<UniqueMembers>(text).map_err(|error| unreadable(origin, &error.to_string()))?;
+        Self::read(origin, FileFormat::Json, text)
+    }
+
     /// By the YAML reader that reads limits, so that there is one.
     fn read_yaml(origin: &str, text: &str) -> Result<Self, ConfigError> {
         let document = load::parse_yaml(text).map_err(|error| unreadable(origin, &error.to_string()))?;
@@ -87,7 +94,7 @@ fn file(path: &Path) -> Result<Layer, ConfigError> {
     let wrong = |message| ConfigError { origin: Some(origin.clone()), key: None, message };
     let read = match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Toml, text),
-        Some("json") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Json, text),
+        Some("json") => Layer::read_json,
         Some("yaml" | "yml") => Layer::read_yaml,
         _ => return Err(wrong("has no known format: name it .toml, .yaml or .json".to_owned())),
     };

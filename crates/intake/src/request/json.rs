@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use dripfeed_job::expected;
+use dripfeed_job::unique_members::UniqueMembers;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -11,16 +12,34 @@ use serde_json::error::Category;
 
 use crate::problem::{Code, FaultPlace, Problem};
 
-/// Parses a body that is one object.
+/// Parses a body that is one object, in which no object has two members of one name.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    parse::<UniqueMembers>(body)?;
+    read_with_payload(body)
+}
+
+/// The same, of a type that has a payload: whatever is in that belongs to its upstream.
+pub(crate) fn read_with_payload<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    parse(body).map(|Object(read)| read)
+}
+
+fn parse<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(body);
     let mut track = serde_path_to_error::Track::new();
-    let read = object(serde_path_to_error::Deserializer::new(&mut json, &mut track)).map_err(|error| {
+    let read = T::deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track)).map_err(|error| {
         let member = track.path().to_string();
         problem(&error, (member != ".").then_some(member))
     })?;
     json.end().map_err(|error| problem(&error, None))?;
     Ok(read)
+}
+
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        object(deserializer).map(Self)
+    }
 }
 
 /// For `#[serde(deserialize_with)]`: an object only. Serde would also accept an array for a struct.

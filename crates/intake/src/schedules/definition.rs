@@ -100,7 +100,7 @@ pub(super) struct Definition {
 
 impl Definition {
     pub(super) fn of_request(body: &Bytes, caller: Option<&str>) -> Result<Self, Problem> {
-        let written: ScheduleDefinition = json::read(body)?;
+        let written: ScheduleDefinition = json::read_with_payload(body)?;
         let unreadable = |_| Problem::new(Code::BadJson, "the body can't be read");
         let JobText { job: job_text } = serde_json::from_slice(body).map_err(unreadable)?;
         let schedule: &RawValue = serde_json::from_slice(body).map_err(unreadable)?;

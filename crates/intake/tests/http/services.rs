@@ -98,6 +98,10 @@ async fn rules_are_accepted_as_a_whole_or_not_at_all() {
     put(&stage, &json!([])).await.refuses(422, "bad_member");
     put(&stage, &json!({})).await.refuses(422, "bad_member");
     put(&stage, &json!({ "policies": [], "more": 1 })).await.refuses(422, "bad_member");
+    let twice = r#"{"policies": [{"id": "a", "key": {"by": 1, "by": 2}}]}"#;
+    stage.ask(RULES, &[], twice).await.refuses(422, "bad_member");
+    let problem = stage.ask(RULES, &[], r#"{"policies": [], "policies": []}"#).await.refuses(422, "bad_member");
+    assert_eq!(problem["detail"], "duplicate field `policies`");
     assert_eq!(stage.ask(RULES, &[], "{\"policies\": [").await.refuses(400, "bad_json")["line"], 1);
     let yaml = [("content-type", "application/yaml")];
     stage.ask(RULES, &yaml, "policies: [").await.refuses(400, "bad_yaml");

@@ -62,6 +62,7 @@ fn what_cannot_be_read_is_told_before_anything_else() {
         folder.file("cut.yaml", "redis: {url: [\n"),
         folder.file("twice.yaml", "redis:\n  prefix: a\n  prefix: b\n"),
         folder.file("cut.json", "{\"redis\": "),
+        folder.file("twice.json", r#"{"redis": {"prefix": "a", "prefix": "b"}}"#),
         folder.file("config.ini", ""),
         folder.0.path().join("missing.toml"),
     ];

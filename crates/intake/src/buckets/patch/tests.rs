@@ -37,6 +37,24 @@ fn omitted_settings_stay_and_null_restores() {
 }
 
 #[test]
+fn no_setting_is_given_twice() {
+    for (text, field, member) in [
+        (r#"{"capacity": 1, "capacity": 2}"#, "capacity", "capacity"),
+        (r#"{"leak": {"rate": "1/s"}, "leak": {"burst": 2}}"#, "leak", "leak"),
+        (r#"{"leak": {"rate": "1/s", "rate": "2/s"}}"#, "rate", "leak.rate"),
+        (r#"{"limits": {"policies": [], "policies": []}}"#, "policies", "limits.policies"),
+        (r#"{"fair": {"weights": {"a": 1, "a": 2}}}"#, "a", "fair.weights.a"),
+    ] {
+        let problem = changes(text).unwrap_err();
+        assert_eq!(problem["code"], "bad_member", "{text}: {problem}");
+        assert_eq!(
+            (&problem["detail"], &problem["member"]),
+            (&json!(format!("duplicate field `{field}`")), &json!(member))
+        );
+    }
+}
+
+#[test]
 fn limits_are_accepted_as_a_whole_or_not_at_all() {
     let gate = r#"{"id": "each", "tiers": [{"kind": "gate", "period": "1s"}]}"#;
     let ids = |text: String| {
