@@ -100,6 +100,11 @@ impl Connection {
         }
     }
 
+    /// Disconnects, and makes no new connection: a server that stops after that isn't reported as lost.
+    pub(crate) fn close(&self) {
+        self.state.send_replace(ConnectionState::Down(StoreError::unreachable(self.connector.address())));
+    }
+
     pub(crate) fn connector(&self) -> &Connector {
         &self.connector
     }

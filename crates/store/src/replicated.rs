@@ -54,6 +54,10 @@ impl Replicated {
         Ok(())
     }
 
+    pub(crate) fn close(&self) {
+        self.connections.iter().for_each(|connection| connection.close());
+    }
+
     /// The same for all calls of a script for a bucket.
     fn connection_of(&self, call: &Call<'_>) -> &Arc<Connection> {
         let mut hasher = DefaultHasher::new();

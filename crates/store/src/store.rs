@@ -158,6 +158,13 @@ impl Store {
         }
     }
 
+    /// Closes the connections of this store and its clones; later calls fail. A Redis that stops after that isn't
+    /// reported as lost.
+    pub fn close(&self) {
+        self.inner.subscriptions.close();
+        self.nodes().iter().for_each(|node| node.close());
+    }
+
     /// Asks Redis whether it serves commands: in a Cluster each master.
     ///
     /// # Errors

@@ -227,6 +227,7 @@ impl IntakeRole {
             never = self.keys.keep_following() => match never {},
         };
         self.services.close().await;
+        self.connected.store.close();
         self.traces.end().await;
         served?;
         tracing::info!("the intake has stopped");
