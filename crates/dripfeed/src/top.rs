@@ -27,10 +27,10 @@ use crate::output::Format;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Show these buckets alone, at most 64
+    /// Show only these buckets, at most 64
     #[arg(value_name = "BUCKET")]
     buckets: Vec<BucketName>,
-    /// Print one frame as text and end; also where standard output is no terminal
+    /// Print one frame as text and exit; works without a terminal
     #[arg(long)]
     once: bool,
     #[command(flatten)]

@@ -17,7 +17,7 @@ const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Also check Redis: version, memory policy, persistence and ACL
+    /// Also connect to Redis and check its version, memory policy, persistence and ACL
     #[arg(long)]
     connect: bool,
 }

@@ -14,9 +14,9 @@ use crate::settings::{Layers, Settings};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Only this bucket
+    /// Bucket to check [default: all]
     bucket: Option<BucketName>,
-    /// Repair what can be repaired
+    /// Repair what can be repaired automatically
     #[arg(long)]
     repair: bool,
     /// Output format

@@ -18,7 +18,7 @@ pub(super) use self::csv::CsvColumn;
 
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct ExportArgs {
-    /// One JSON document per line, or rows under a line of names
+    /// NDJSON: one JSON document per line; CSV: with a header line
     #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
     format: ExportFormat,
 }

@@ -11,7 +11,7 @@ use crate::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Where the pages are written, such as /usr/local/share/man/man1; made if it doesn't exist
+    /// Directory for the man pages, such as /usr/local/share/man/man1; created if it doesn't exist
     folder: PathBuf,
 }
 

@@ -11,6 +11,7 @@ use crate::output::{self, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     /// Don't ask for confirmation
     #[arg(long)]

@@ -15,6 +15,7 @@ use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     #[arg(required = true, value_name = "KEY=VALUE", help = settings())]
     changes: Vec<Change>,

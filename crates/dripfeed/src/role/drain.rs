@@ -26,16 +26,16 @@ use crate::telemetry::Log;
 #[derive(Args, Debug)]
 #[group(id = "drain")]
 pub(crate) struct Arguments {
-    /// The bucket, by the name that it had
+    /// Name of the bucket
     bucket: BucketName,
-    /// Move its jobs into this bucket of the configuration, as new jobs, instead of delivering them with the settings
-    /// that it had. It may have the same name, with another key
+    /// Move its jobs to this configured bucket, as new jobs, instead of delivering them. It may have the same name and
+    /// another key
     #[arg(long, value_name = "OTHER")]
     into: Option<BucketName>,
-    /// Resume it first if it is paused
+    /// Resume the bucket first if it is paused
     #[arg(long, conflicts_with = "into")]
     resume: bool,
-    /// How to print what became of its jobs
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]

@@ -10,19 +10,19 @@ use serde_json::{Map, Value as Json, json};
 /// What the keys mean, and which there are, is the server's to say.
 #[derive(Args, Debug)]
 pub(super) struct DefinitionArgs {
-    /// File with its definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON
+    /// File with the definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON
     #[arg(long, value_name = "FILE", required_unless_present = "upstream")]
     file: Option<PathBuf>,
-    /// Address to call, as `upstream` of a section
+    /// URL to call
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// Calls per time: 10/s
+    /// Rate limit of the calls, such as 10/s
     #[arg(long)]
     rate: Option<String>,
-    /// Maximum jobs
+    /// Maximum jobs in the bucket
     #[arg(long, value_name = "NUMBER")]
     capacity: Option<u64>,
-    /// Maximum bytes of these jobs: 64MiB
+    /// Maximum bytes of these jobs, such as 64MiB
     #[arg(long, value_name = "SIZE")]
     capacity_bytes: Option<String>,
 }
