@@ -14,26 +14,26 @@ pub enum BucketError {
     #[error(transparent)]
     Store(Arc<StoreError>),
     /// A list can't do what a stream can.
-    #[error("a bucket of kind `list` can't {0}: use kind `stream`")]
+    #[error("a bucket of kind `list` doesn't support {0}; use kind `stream`")]
     Unsupported(&'static str),
     /// Of a bucket whose jobs don't take such turns.
     #[error("fair.by of this bucket is `{by}`: {why}")]
     Turns { by: &'static str, why: &'static str },
-    #[error("on_outcome of this bucket doesn't list `{0}`: choose among its targets, or none")]
+    #[error("`{0}` is not a target in on_outcome of this bucket; use its targets, or none")]
     OutcomeTarget(BucketName),
     /// Its end would be reported to another bucket, and no more can wait for that.
-    #[error("the outbox of this bucket is full: its outcomes wait until other buckets have room")]
+    #[error("the outbox of this bucket is full: outcome jobs wait for room in their target buckets")]
     OutboxFull,
     #[error(transparent)]
     Cursor(#[from] BadCursor),
     /// A script answered something else than its Rust side reads: a bug, or somebody else's data under our keys.
-    #[error("the answer of `{script}` can't be read: {what}")]
+    #[error("could not parse the reply of the script `{script}`: {what}")]
     Reply { script: &'static str, what: String },
     /// Settings were changed again each time that they were known.
-    #[error("the settings of the bucket change faster than they can be followed: ask again")]
+    #[error("the settings of the bucket are changing too fast; retry")]
     Changing,
     /// Of a bucket that was defined at run time.
-    #[error("the bucket was deleted, or created again, or isn't ready yet")]
+    #[error("the bucket was deleted or created again, or isn't ready yet")]
     Gone,
     /// The bucket is closing: the process is about to end.
     #[error("the bucket is closing")]

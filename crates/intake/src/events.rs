@@ -55,7 +55,10 @@ pub(crate) async fn events(
 ) -> Result<Response, Problem> {
     let states = states(query.states.as_deref())?;
     let permit = intake.streams().enter(Waiter::new(caller.id(), address)).ok_or_else(|| {
-        Problem::new(Code::ManyStreams, "close other streams, or raise intake.max_event_streams and …_per_caller")
+        Problem::new(
+            Code::ManyStreams,
+            "close other streams, or raise intake.max_event_streams or intake.max_event_streams_per_caller",
+        )
     })?;
     let stream = EventStream::new(intake, headers, states, permit).frames();
     let fields = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];

@@ -71,7 +71,7 @@ impl Problem {
     }
 
     pub(crate) fn unknown_replay() -> Self {
-        Self::new(Code::UnknownReplay, "the bucket knows no replay with this id; it keeps the latest ten")
+        Self::new(Code::UnknownReplay, "the bucket has no replay with this id; it keeps the latest ten")
     }
 
     pub(crate) fn unknown_schedule() -> Self {
@@ -132,7 +132,7 @@ impl Problem {
     /// Of a read: nothing was to be stored, so nothing is said about that.
     pub(crate) fn of_read(mut self) -> Self {
         if self.more.outcome.take().is_some() {
-            self.detail = Cow::Borrowed("Redis can't be read now; retry later");
+            self.detail = Cow::Borrowed("Redis can't be queried; retry later");
         }
         self
     }

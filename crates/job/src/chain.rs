@@ -23,7 +23,7 @@ pub struct OutcomeTargets(Vec<BucketName>);
 
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is no choice of targets: write up to {most} names of buckets with commas between them, or none",
+    "`{0}` is not a list of targets: use up to {most} bucket names separated by commas, or none",
     most = OutcomeTargets::MOST
 )]
 pub struct BadOutcomeTargets(String);

@@ -31,17 +31,17 @@ pub enum ClientAddress {
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadForward {
-    #[error("`{0}` is no header name")]
+    #[error("`{0}` is not a valid header name")]
     Name(String),
-    #[error("the value of `{0}` can't stand in a header: use visible text without line breaks")]
+    #[error("invalid value of the header `{0}`: use visible characters without line breaks")]
     Value(String),
-    #[error("`{0}` belongs to a connection, not to a job: leave it out")]
+    #[error("`{0}` is a connection header and can't be forwarded: omit it")]
     Connection(String),
-    #[error("`{0}` is sent by dripfeed itself: leave it out")]
+    #[error("`{0}` is set by dripfeed: omit it")]
     Own(String),
-    #[error("`{0}` says where a call comes from, which is not for a caller to choose: leave it out")]
+    #[error("`{0}` identifies the client of a call and can't be set by a caller: omit it")]
     ClientAddress(String),
-    #[error("more than {MOST} headers or {MOST_BYTES} bytes of them to forward: send fewer")]
+    #[error("more than {MOST} headers, or {MOST_BYTES} bytes of headers, to forward")]
     TooMany,
 }
 

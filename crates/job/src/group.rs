@@ -15,7 +15,7 @@ pub const PATTERN: &str = "^[!-~]{1,64}$";
 pub struct Group(String);
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` can't name a group: use 1 to {LONGEST} visible ASCII characters")]
+#[error("`{0}` is not a valid group: use 1 to {LONGEST} visible ASCII characters")]
 pub struct BadGroup(String);
 
 impl Group {

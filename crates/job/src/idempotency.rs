@@ -19,7 +19,7 @@ pub struct IdempotencyKey(String);
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadIdempotencyKey {
-    #[error("the idempotency key is empty: leave it out, or name the job")]
+    #[error("the idempotency key is empty: omit it, or give a key")]
     Empty,
     #[error("the idempotency key has {0} bytes: use at most {LONGEST}")]
     TooLong(usize),

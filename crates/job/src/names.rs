@@ -33,7 +33,7 @@ const LONGEST: usize = 64;
 pub struct BucketName(Arc<str>);
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` can't name a bucket: use 1 to {LONGEST} of a-z A-Z 0-9 _ - . and begin with a letter or digit")]
+#[error("`{0}` is not a valid bucket name: use 1 to {LONGEST} of a-z A-Z 0-9 _ - . and begin with a letter or digit")]
 pub struct BadBucketName(String);
 
 impl BucketName {
@@ -91,7 +91,7 @@ pub struct JobId {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no job id: write it as the 202 gave it, such as 1700000000000-0")]
+#[error("`{0}` is not a job id, such as 1700000000000-0")]
 pub struct BadJobId(String);
 
 impl JobId {

@@ -155,7 +155,7 @@ fn begin(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
 fn not_before(text: &str, now: Timestamp) -> Result<u64, OptionError> {
     let at: Timestamp = text
         .parse()
-        .map_err(|_| OptionError(format!("`{text}` is no time: write it as RFC 3339, such as 2030-01-01T12:00:00Z")))?;
+        .map_err(|_| OptionError(format!("`{text}` is not a time: use RFC 3339, such as 2030-01-01T12:00:00Z")))?;
     if at.duration_since(now).unsigned_abs() > LONGEST_DELAY && at > now {
         return Err(OptionError(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
     }
@@ -167,7 +167,7 @@ fn method(text: &str) -> Result<Method, OptionError> {
     let carries_work =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     carries_work.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
-        OptionError(format!("`{text}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
+        OptionError(format!("`{text}` is not a supported method: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
     })
 }
 
@@ -175,7 +175,7 @@ fn retries(text: &str) -> Result<u32, OptionError> {
     text.parse()
         .ok()
         .filter(|retries| *retries <= MOST_RETRIES)
-        .ok_or_else(|| OptionError(format!("`{text}` can't be used: write a whole number from 0 to {MOST_RETRIES}")))
+        .ok_or_else(|| OptionError(format!("`{text}` is not a whole number from 0 to {MOST_RETRIES}")))
 }
 
 #[cfg(test)]

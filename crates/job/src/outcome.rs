@@ -46,7 +46,7 @@ impl fmt::Display for Ending {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no outcome: use delivered, dead, expired or cancelled")]
+#[error("`{0}` is not an outcome: use delivered, dead, expired or cancelled")]
 pub struct BadEnding(String);
 
 impl FromStr for Ending {

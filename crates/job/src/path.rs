@@ -15,13 +15,13 @@ pub struct UpstreamPath(String);
 pub enum BadPath {
     #[error("the path has {0} bytes: use at most {LONGEST}")]
     TooLong(usize),
-    #[error("the path has a character that no URL carries: percent-encode it")]
+    #[error("the path has a character that is not allowed in a URL: percent-encode it")]
     BadCharacter,
-    #[error("the path has a broken percent sign: write % and two hexadecimal digits")]
+    #[error("the path has an invalid percent-encoding: write % and two hexadecimal digits")]
     BadEscape,
-    #[error("the path climbs out of the bucket's upstream: leave out `.` and `..`, also with parameters behind a `;`")]
+    #[error("the path leaves the bucket's upstream: remove the segments `.` and `..`, also those with `;` parameters")]
     Climbs,
-    #[error("the path can be read as another host: leave out `//`, `\\` and `@`")]
+    #[error("the path could name another host: remove `//`, `\\` and `@`")]
     NamesHost,
 }
 

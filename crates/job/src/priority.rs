@@ -19,7 +19,7 @@ pub enum Priority {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no priority: use high, normal or low")]
+#[error("`{0}` is not a priority: use high, normal or low")]
 pub struct BadPriority(String);
 
 impl Priority {

@@ -39,8 +39,8 @@ impl InstallationKeys {
 /// The keys below a prefix are written in a way that this program doesn't know.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "the keys below `{prefix}` in Redis have the layout `{found}`, and this program knows layouts up to {LAYOUT}: use \
-     the release that wrote them or a newer one, or another redis.prefix"
+    "the keys with the prefix `{prefix}` in Redis have the layout `{found}`, and this version supports layouts up to \
+        {LAYOUT}: use the version that wrote them or a newer one, or another redis.prefix"
 )]
 pub struct UnknownLayout {
     prefix: String,
@@ -57,10 +57,13 @@ pub enum InstallationError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Somebody else has written the salt.
-    #[error("`salt` in the key `{0}` isn't 32 hexadecimal digits: delete that field, and limits count from zero")]
+    #[error(
+        "the field `salt` of the Redis key `{0}` isn't 32 hexadecimal digits; delete it, which resets the counters \
+        of limits"
+    )]
     Salt(String),
     /// There is no salt yet, and none can be made.
-    #[error("the system gives no random bytes: {0}")]
+    #[error("the operating system's random number generator failed: {0}")]
     Random(getrandom::Error),
 }
 

@@ -37,7 +37,7 @@ impl Bucket {
             "suspended" => Ok(Opened::Suspended),
             "closed" => Ok(Opened::Closed),
             "gone" => Ok(Opened::Gone),
-            word => Err(BucketError::Reply { script: "open_bucket", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "open_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

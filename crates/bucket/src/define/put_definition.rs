@@ -80,7 +80,7 @@ impl NewDefinition<'_> {
             "many_buckets" => Ok(PutDefinition::ManyBuckets),
             "many_bytes" => Ok(PutDefinition::ManyBytes),
             "many_definitions" => Ok(PutDefinition::ManyDefinitions),
-            word => Err(BucketError::Reply { script: "put_definition", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "put_definition", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

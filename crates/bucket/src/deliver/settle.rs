@@ -362,7 +362,7 @@ fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
         Settlement::Complete { .. } => {}
         // An element: this is a list.
         Settlement::Retry { .. } if claim.element.is_some() => {
-            let reason = "the attempt failed, and a list has no second one";
+            let reason = "the attempt failed, and a list bucket doesn't retry";
             let record = record(claim, Ending::Dead, Some(reason), None, claim.failures + 1, None);
             call.arg("bury").arg(record).arg(reason).arg(failed);
         }

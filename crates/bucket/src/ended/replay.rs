@@ -53,11 +53,11 @@ impl Bucket {
         content_type: Option<String>,
     ) -> Result<Replayed, BucketError> {
         if self.redis_bucket.kind == Kind::List {
-            return Err(BucketError::Unsupported("replay with another payload"));
+            return Err(BucketError::Unsupported("replays with another payload"));
         }
         let Some((_, fields)) = self.redis_bucket.letter_of(id).await? else { return Ok(Replayed::Unknown) };
         let died = entry::decode(id, &fields)
-            .map_err(|_| BucketError::Unsupported("replay with another payload, of a job that can't be read"))?;
+            .map_err(|_| BucketError::Unsupported("replays with another payload of a job that can't be parsed"))?;
         let edited = Submission {
             body,
             content_type: content_type.or(died.content_type),
@@ -86,7 +86,7 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
     pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
         if self.redis_bucket.kind == Kind::List && rate.is_some() {
-            return Err(BucketError::Unsupported("replay at a rate"));
+            return Err(BucketError::Unsupported("replays at a rate"));
         }
         let ids = self.redis_bucket.dead_ids(filter).await?;
         let mut done = ReplayedMany::default();

@@ -51,7 +51,7 @@ impl Bucket {
         let redis_bucket = &self.redis_bucket;
         let (mut findings, mut unchecked) = (Findings::default(), Vec::new());
         if !redis_bucket.examine_jobs_and_counts(repair, &mut findings).await? {
-            unchecked.push("what jobs count, in bytes and by caller: jobs came or went while they were counted");
+            unchecked.push("totals of jobs by bytes and by caller: jobs were added or removed during the count");
         }
         match redis_bucket.kind {
             Kind::Stream => {
@@ -61,7 +61,7 @@ impl Bucket {
             Kind::List => {
                 redis_bucket.examine_holdings(repair, &mut findings).await?;
                 if redis_bucket.has_keys_of_a_list().await? {
-                    unchecked.push("whether idempotency keys name jobs that are gone: a list can't be asked for a job");
+                    unchecked.push("idempotency keys of missing jobs: a list can't be searched for a job");
                 }
             }
         }

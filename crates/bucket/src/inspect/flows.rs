@@ -58,7 +58,7 @@ impl Bucket {
     pub async fn flows(&self, limit: usize) -> Result<Flows, BucketError> {
         let redis_bucket = &self.redis_bucket;
         if redis_bucket.kind == Kind::List {
-            return Err(BucketError::Unsupported("let callers take turns"));
+            return Err(BucketError::Unsupported("fair queuing"));
         }
         let keys = &redis_bucket.keys;
         let (effective, mut reply) = redis_bucket

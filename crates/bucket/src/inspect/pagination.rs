@@ -22,7 +22,7 @@ pub struct Cursor {
 }
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the cursor isn't one of this list: use `next` of the page before, or leave it out")]
+#[error("the cursor isn't one of this list: use `next` of the previous page, or omit it")]
 pub struct BadCursor;
 
 impl Cursor {

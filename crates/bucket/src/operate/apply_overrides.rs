@@ -18,7 +18,7 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket.
     pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
         if self.redis_bucket.kind == Kind::List && overrides.ask_for_turns() {
-            return Err(BucketError::Unsupported("let callers take turns"));
+            return Err(BucketError::Unsupported("fair queuing"));
         }
         self.redis_bucket.write_control(overrides.fields()).await
     }

@@ -66,7 +66,7 @@ impl Bucket {
             }
             "changed" => Ok(Defined::Changed),
             "full" => Ok(Defined::Full),
-            word => Err(BucketError::Reply { script: "define_schedule", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "define_schedule", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

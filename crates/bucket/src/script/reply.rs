@@ -190,7 +190,7 @@ impl Reply {
 
     /// An answer that begins with a word the Rust side doesn't know.
     pub(crate) fn unknown<T>(&self, word: &str) -> Result<T, BucketError> {
-        Err(BucketError::Reply { script: self.script, what: format!("`{word}` means nothing here") })
+        Err(BucketError::Reply { script: self.script, what: format!("unexpected reply `{word}`") })
     }
 }
 

@@ -61,7 +61,7 @@ impl Weights {
             }
             let sound = u16::try_from(weight).ok().filter(|weight| (1..=MOST_WEIGHT).contains(weight));
             let Some(weight) = sound else {
-                return Err(format!("the weight {weight} of `{caller}` isn't from 1 to {MOST_WEIGHT}"));
+                return Err(format!("the weight {weight} of `{caller}` is out of range: use 1 to {MOST_WEIGHT}"));
             };
             read.insert(caller, weight);
         }
@@ -109,13 +109,13 @@ impl Fair {
     pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         let is_normal = submission.priority.is_none_or(|priority| priority == Priority::Normal);
         if self.by == FairBy::Off && !is_normal {
-            let why = "all jobs wait in one line; submit without a priority";
+            let why = "all jobs are in one queue; submit without a priority";
             return Err(BucketError::Turns { by: self.by.as_str(), why });
         }
         let why = match self.by {
             FairBy::Group => return Ok(()),
-            FairBy::Caller => "its callers take turns; submit without a group",
-            FairBy::Off => "all jobs wait in one line; submit without a group",
+            FairBy::Caller => "fair queuing is by caller; submit without a group",
+            FairBy::Off => "all jobs are in one queue; submit without a group",
         };
         let refused = Err(BucketError::Turns { by: self.by.as_str(), why });
         if submission.group.is_some() { refused } else { Ok(()) }

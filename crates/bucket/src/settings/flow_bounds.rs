@@ -20,7 +20,7 @@ const LONGEST_NAME: usize = 256;
 
 pub(crate) fn name_fault(name: &str) -> Option<String> {
     let is_sound = (1..=LONGEST_NAME).contains(&name.len());
-    (!is_sound).then(|| format!("a caller's name has 1 to {LONGEST_NAME} bytes"))
+    (!is_sound).then(|| format!("a caller's name must have 1 to {LONGEST_NAME} bytes"))
 }
 
 /// What holds for each, unless it is named.
@@ -152,7 +152,9 @@ impl NamedFlow {
 fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
     let weight: Option<u16> = Option::deserialize(from)?;
     let is_sound = weight.is_none_or(|weight| (1..=MOST_WEIGHT).contains(&weight));
-    is_sound.then_some(weight).ok_or_else(|| D::Error::custom(format!("a weight is from 1 to {MOST_WEIGHT}")))
+    is_sound
+        .then_some(weight)
+        .ok_or_else(|| D::Error::custom(format!("the weight is out of range: use 1 to {MOST_WEIGHT}")))
 }
 
 fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {

@@ -59,19 +59,19 @@ impl OnOutcome {
         let mut names: Vec<&str> = self.targets.iter().map(|target| target.bucket.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Some(format!("the bucket `{}` is named twice: write all of its outcomes together", pair[0]));
+            return Some(format!("the bucket `{}` is listed twice: list all of its outcomes in one place", pair[0]));
         }
         if names.contains(&NO_TARGET) {
-            return Some(format!("no bucket `{NO_TARGET}` can be a target: jobs choose none of them by that word"));
+            return Some(format!("`{NO_TARGET}` can't be a target: for a job it means no targets"));
         }
         if names.len() > OutcomeTargets::MOST {
-            return Some(format!("{} targets are too many: use at most {}", names.len(), OutcomeTargets::MOST));
+            return Some(format!("{} targets: use at most {}", names.len(), OutcomeTargets::MOST));
         }
         let largest = self.most_of_one() * Self::largest(answer_bytes);
         if self.most < self.most_of_one() || self.bytes < largest {
             return Some(format!(
-                "keep.most_outbox and keep.outbox_bytes leave no room for what one job of `{bucket}` makes: use at \
-                 least {} and {largest}B",
+                "keep.most_outbox and keep.outbox_bytes are too small for the outcome jobs of one job of `{bucket}`: \
+                    use at least {} and {largest}B",
                 self.most_of_one()
             ));
         }

@@ -22,7 +22,7 @@ impl Overrides {
     pub fn of(name: &str, value: impl Into<Json>) -> Result<Self, BadSetting> {
         let mut overrides = Self::default();
         let setting =
-            RunTimeSetting::named(name).ok_or_else(|| BadSetting::Value(format!("there is no setting `{name}`")))?;
+            RunTimeSetting::named(name).ok_or_else(|| BadSetting::Value(format!("unknown setting `{name}`")))?;
         overrides.set(setting, value.into())?;
         Ok(overrides)
     }

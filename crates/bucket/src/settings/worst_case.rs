@@ -93,20 +93,19 @@ impl BucketSettings {
 /// `maxmemory` of each server. `needed`: what all buckets together may take.
 #[must_use]
 pub fn memory_shortfall(limits: &[u64], needed: u64) -> Option<String> {
-    let what_to_do = "raise maxmemory, or lower capacity, capacity_bytes and keep of the buckets";
+    let what_to_do = "raise maxmemory, or lower capacity, capacity_bytes or keep of the buckets";
     if limits.contains(&0) {
         let needed = needed.div_ceil(MIB);
         return Some(format!(
-            "maxmemory isn't set, so Redis grows until it is killed; the buckets may take {needed} MiB: set it to at \
-             least that"
+            "maxmemory of Redis isn't set; set it to at least {needed} MiB, the most that the buckets can use"
         ));
     }
     let given = limits.iter().fold(0, |sum: u64, limit| sum.saturating_add(*limit));
     (given < needed).then(|| {
         let (given, needed) = (given / MIB, needed.div_ceil(MIB));
         format!(
-            "the buckets may take {needed} MiB and maxmemory is {given} MiB: when it is full, new jobs are \
-            refused: {what_to_do}"
+            "maxmemory of Redis is {given} MiB, and the buckets can use {needed} MiB; when it is full, new jobs are \
+                refused: {what_to_do}"
         )
     })
 }
@@ -121,8 +120,8 @@ mod tests {
         assert_eq!(memory_shortfall(&[50 << 20, 50 << 20], 100 << 20), None);
         assert!(
             memory_shortfall(&[100 << 20], (100 << 20) + 1)
-                .is_some_and(|text| text.contains("take 101 MiB and maxmemory is 100 MiB"))
+                .is_some_and(|text| text.contains("maxmemory of Redis is 100 MiB, and the buckets can use 101 MiB"))
         );
-        assert!(memory_shortfall(&[0], 1).is_some_and(|text| text.contains("maxmemory isn't set")));
+        assert!(memory_shortfall(&[0], 1).is_some_and(|text| text.contains("maxmemory of Redis isn't set")));
     }
 }

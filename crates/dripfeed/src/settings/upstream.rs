@@ -77,7 +77,10 @@ fn parse_method(text: &str) -> Result<Method, String> {
     let methods =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     methods.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
-        format!("`{}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", text.escape_debug())
+        format!(
+            "`{}` is not a supported method: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
+            text.escape_debug()
+        )
     })
 }
 

@@ -143,7 +143,7 @@ fn an_error_is_one_line_whatever_its_cause_says() {
         }
     });
     let ended = run(&["check", "--connect", "--set", &url]);
-    assert!(ended.err.contains("is it a Redis 6.2 or newer"), "{}", ended.err);
+    assert!(ended.err.contains("is the server Redis 6.2 or newer"), "{}", ended.err);
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
 }
 

@@ -71,7 +71,7 @@ impl CancelRequest {
     /// A misspelt or forgotten filter must not cancel everything.
     fn filter(self) -> Result<CancelFilter, Problem> {
         if self.caller.as_deref() == Some("") {
-            return Err(Problem::bad_member("caller", "is empty: name a caller, or leave it out"));
+            return Err(Problem::bad_member("caller", "is empty; give a caller, or omit it"));
         }
         let state = self.state.map(|state| match state {
             CancellableState::Waiting => JobState::Waiting,
@@ -79,7 +79,7 @@ impl CancelRequest {
         });
         let filter = CancelFilter { state, caller: self.caller, older_than: self.older_than };
         if filter == CancelFilter::default() {
-            let detail = "name at least one of state, caller and older_than; …/purge cancels everything";
+            let detail = "give at least one of state, caller and older_than; …/purge cancels all jobs";
             return Err(Problem::new(Code::BadMember, detail));
         }
         Ok(filter)

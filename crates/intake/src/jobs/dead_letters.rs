@@ -72,12 +72,12 @@ impl DeadLettersQuery {
     pub(super) fn filter_of_deletion(&self) -> Result<DeadFilter, Problem> {
         for (name, given) in [("limit", &self.limit), ("cursor", &self.cursor), ("redacted", &self.redacted)] {
             if given.is_some() {
-                return Err(pagination::bad(name, "all that match are deleted, not a page of them"));
+                return Err(pagination::bad(name, "not supported here: all matching letters are deleted"));
             }
         }
         let filter = self.filter()?;
         if filter == DeadFilter::default() {
-            return Err(pagination::bad("reason", "name at least one of reason, status, caller, since and until"));
+            return Err(pagination::bad("reason", "give at least one of reason, status, caller, since and until"));
         }
         Ok(filter)
     }

@@ -66,9 +66,9 @@ pub(crate) async fn jobs(
         Some(key) if state.is_none() && after.is_none() => {
             find(&bucket, &caller, query.caller.as_deref(), &key).await?
         }
-        Some(_) => return Err(pagination::bad("idempotency_key", "it names one job: leave out state and cursor")),
+        Some(_) => return Err(pagination::bad("idempotency_key", "matches one job; omit state and cursor")),
         None if query.caller.is_some() => {
-            return Err(pagination::bad("caller", "whose idempotency key? name that, too"));
+            return Err(pagination::bad("caller", "give the idempotency key, too"));
         }
         None => bucket.jobs(state, after.as_ref(), limit).await?,
     };
@@ -83,7 +83,7 @@ async fn find(
 ) -> Result<Page<JobView>, Problem> {
     let owner = named.or(caller.id());
     if owner != caller.id() && !caller.may(Scope::Operate) {
-        return Err(Problem::new(Code::Forbidden, "idempotency keys of other callers take the scope `operate`"));
+        return Err(Problem::new(Code::Forbidden, "the idempotency keys of other callers need the scope `operate`"));
     }
     let found = bucket.find_by_key(owner, key).await?;
     Ok(Page { items: found.into_iter().collect(), next: None })

@@ -48,12 +48,13 @@ pub(crate) async fn start(
             return Err(Problem::bad_member(name, &format!("use at most {LONGEST_TEXT} bytes")));
         }
     }
-    let many = || Problem::new(Code::ManyReplays, "wait until one of them is done, or cancel one");
+    let many = || Problem::new(Code::ManyReplays, "wait until one of them has ended, or cancel one");
     let id = bucket.start_replay(filter, rate, caller.id()).await?.ok_or_else(many)?;
     // Where this fails, what looks for abandoned replays begins with it.
     let carried_out = bucket.go_on_with_replays().await;
     if let Err(error) = carried_out {
-        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "a replay starts later");
+        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "not supported for a \
+            background replay");
     }
     let started = find(&bucket, id).await?;
     audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}", started.total)).await;

@@ -35,7 +35,7 @@ impl<P: Permission> Allowed<P> {
     async fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
         let caller = authenticate(headers, intake).await?;
         if P::CHANGES && !is_same_origin(headers) {
-            return Err(Problem::new(Code::Forbidden, "requests from pages of another origin can't change anything"));
+            return Err(Problem::new(Code::Forbidden, "cross-origin requests can't change anything"));
         }
         if !caller.may(P::SCOPE) {
             return Err(lacks(P::SCOPE));
@@ -118,7 +118,7 @@ fn check_bucket(caller: &Caller, name: &str) -> Result<(), Problem> {
 }
 
 fn nobody_defines() -> Problem {
-    Problem::new(Code::Forbidden, "no bucket may be defined at run time: define.upstreams is empty")
+    Problem::new(Code::Forbidden, "buckets can't be created over the API: define.upstreams is empty")
 }
 
 /// A caller with permission `P`, and the service that the path names, registered or not.

@@ -59,7 +59,7 @@ async fn store(bucket: &Bucket, id: &ScheduleId, definition: &Definition) -> Res
             Defined::Done => return Ok(()),
             Defined::Changed => {}
             Defined::Full => {
-                let detail = "delete some, or raise most_schedules or schedules_bytes of the bucket";
+                let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
                 return Err(Problem::new(Code::ManySchedules, detail));
             }
         }

@@ -137,9 +137,9 @@ fn timetable(written: &ScheduleDefinition) -> Result<Timetable, Problem> {
     match (&written.cron, &written.every, &written.zone) {
         (Some(cron), None, zone) => Timetable::cron(cron, zone.as_deref().unwrap_or(UTC)).map_err(unusable),
         (None, Some(every), None) => Timetable::every(period("every", every)?).map_err(unusable),
-        (None, Some(_), Some(_)) => Err(bad("zone", "belongs to cron: leave it out")),
+        (None, Some(_), Some(_)) => Err(bad("zone", "is for cron only; omit it")),
         (Some(_), Some(_), _) => Err(bad("every", "give either cron or every")),
-        (None, None, _) => Err(bad("cron", "missing: give cron or every")),
+        (None, None, _) => Err(bad("cron", "missing; give cron or every")),
     }
 }
 
@@ -165,10 +165,10 @@ fn period(member: &str, text: &str) -> Result<std::time::Duration, Problem> {
 fn job(body: &Bytes, text: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> {
     let mut job = item::read(body, text.get(), 0, Timestamp::now()).map_err(|problem| problem.in_member("job"))?;
     if job.idempotency_key.is_some() {
-        return Err(bad("job.options.idempotency_key", "each tick has a key already: leave it out"));
+        return Err(bad("job.options.idempotency_key", "set by each tick; omit it"));
     }
     if job.start != Start::AtOnce {
-        return Err(bad("job.options", "the schedule says when: leave out delay and not_before"));
+        return Err(bad("job.options", "the schedule sets the time; omit delay and not_before"));
     }
     job.caller = caller.map(str::to_owned);
     Ok(job)

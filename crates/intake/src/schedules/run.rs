@@ -38,7 +38,7 @@ pub(crate) async fn run_schedule(
     owned::check_may_submit(&caller)?;
     let (now_ms, _, definition) = owned::find(&bucket, &id).await?;
     let Some(highest) = owned::highest_priority(&intake, &bucket, &definition) else {
-        let detail = "the key that defined the schedule may not submit to the bucket any more: define it again";
+        let detail = "the key that created the schedule may no longer submit to the bucket; PUT the schedule again";
         return Err(Problem::new(Code::Forbidden, detail));
     };
     let job = lowered(highest, &bucket, definition.job_for(now_ms));

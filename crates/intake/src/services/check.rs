@@ -116,7 +116,7 @@ impl Check {
         if self.headers.len() > MOST_FIELDS {
             return Err(Problem::bad_member(
                 "headers",
-                &format!("more than {MOST_FIELDS}: send only those that limits count by"),
+                &format!("more than {MOST_FIELDS}; send only those that rate limits use as keys"),
             ));
         }
         let header = |(name, value): (&String, &String)| {

@@ -39,7 +39,7 @@ impl UpstreamAnswer {
         };
         match status {
             200..=299 => Verdict::Delivered,
-            _ if no_retry => Verdict::Dead(format!("the upstream answered {status} and asked for no retry")),
+            _ if no_retry => Verdict::Dead(format!("the upstream answered {status} and disallowed retries")),
             429 => Verdict::Throttled { retry_after: retry_after.or(self.exhausted_for()) },
             503 if retry_after.is_some() => Verdict::Throttled { retry_after },
             408 | 425 | 500..=599 => Verdict::Failed(format!("the upstream answered {status}")),

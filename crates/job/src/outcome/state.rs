@@ -47,7 +47,7 @@ impl fmt::Display for JobState {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no state: use waiting, in_flight, parked, delivered, dead, expired or cancelled")]
+#[error("`{0}` is not a job state: use waiting, in_flight, parked, delivered, dead, expired or cancelled")]
 pub struct BadState(String);
 
 impl FromStr for JobState {

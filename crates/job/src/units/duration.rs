@@ -7,9 +7,9 @@ use thiserror::Error;
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadDuration {
-    #[error("`{0}` is no duration: write a number and a unit, such as 500ms, 10s, 5m or 2h")]
+    #[error("`{0}` is not a duration: write a number and a unit, such as 500ms, 10s, 5m or 2h")]
     Unreadable(String),
-    #[error("`{0}` is negative: a duration is zero or more")]
+    #[error("`{0}` is negative: a duration must be zero or more")]
     Negative(String),
 }
 

@@ -35,11 +35,9 @@ pub struct Rate {
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadRate {
-    #[error("`{0}` is no rate: write calls per time, such as 10/s, 200/500ms or 10000/day")]
+    #[error("`{0}` is not a rate: write calls per time, such as 10/s, 200/500ms or 10000/day")]
     Unreadable(String),
-    #[error(
-        "`{0}` lets nothing pass: the number of calls and the time must be above zero (to stop a bucket, pause it)"
-    )]
+    #[error("`{0}` allows no calls: the number of calls and the time must be above zero (to stop a bucket, pause it)")]
     Zero(String),
     #[error("`{0}` is out of range: at most one call a microsecond, and periods of at most 366 days")]
     OutOfRange(String),

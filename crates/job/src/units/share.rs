@@ -20,7 +20,7 @@ pub const PATTERN: &str = concat!(
 pub struct Share(u64);
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no share: write a part of the whole from 0.01% to 100%, such as 25% or 12.5%")]
+#[error("`{0}` is not a percentage from 0.01% to 100%, such as 25% or 12.5%")]
 pub struct BadShare(String);
 
 impl Share {

@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 7] = [
 pub const PATTERN: &str = r"^\s*[0-9]+\s*([KMG]iB|kB|MB|GB|B)\s*$";
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no size: write a whole number and a unit, such as 512B, 64KiB, 16MiB or 1GB")]
+#[error("`{0}` is not a size: write a whole number and a unit, such as 512B, 64KiB, 16MiB or 1GB")]
 pub struct BadSize(String);
 
 /// Reads a size into bytes.

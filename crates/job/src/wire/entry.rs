@@ -75,15 +75,15 @@ pub struct Job {
 /// Why an entry is no job. It is buried with this reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Unreadable {
-    #[error("corrupt: this isn't the job that was accepted, its checksum differs")]
+    #[error("corrupt: the checksum doesn't match the accepted job")]
     Corrupt,
     #[error("the entry has {0} fields: a job has at most {MOST_FIELDS}")]
     Fields(usize),
     #[error("the entry has neither a `body` nor a `request_details` field")]
     NoBody,
-    #[error("the field `{0}` can't be read")]
+    #[error("the field `{0}` can't be parsed")]
     Field(&'static str),
-    #[error("the element isn't a JSON object whose members are texts")]
+    #[error("the element isn't a JSON object with string members")]
     Element,
 }
 

@@ -23,7 +23,7 @@ pub enum BadUpstream {
     Fragment,
     #[error("the host {0} is a private address: use a public one, or set `allow_private = true`")]
     Private(IpAddr),
-    #[error("the method {0} can't carry a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
+    #[error("the method {0} is not supported: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
     Method(Method),
     #[error("`{0}` is zero, so every call would fail: set at least 1ms")]
     NoTime(&'static str),

@@ -46,7 +46,7 @@ async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisRe
 }
 
 fn unknown_master(name: &str) -> RedisError {
-    let what = "Sentinel doesn't know a master of this name";
+    let what = "Sentinel has no master with this name";
     RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()))
 }
 
@@ -60,6 +60,6 @@ pub(crate) async fn require_master(connection: &mut MultiplexedConnection) -> Re
     }
     Err(RedisError::from((
         ErrorKind::MasterNameNotFoundBySentinel,
-        "the server that Sentinel names isn't a master (yet)",
+        "the server that Sentinel reported isn't a master (yet)",
     )))
 }

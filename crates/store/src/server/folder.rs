@@ -86,7 +86,7 @@ impl Folder {
         tracing::info!(
             socket = %self.socket.display(),
             link = %socket.display(),
-            "the path of the folder is too long for a socket, which is elsewhere"
+            "the path of the directory is too long for a socket, which is therefore elsewhere"
         );
         self.short = Some(short);
         Ok(())

@@ -115,7 +115,7 @@ async fn a_bucket_that_is_drained_has_no_schedules_any_more() {
         intake = service.intake().await;
         let elsewhere = intake.client().get(SCHEDULE).await.unwrap();
         assert_eq!(elsewhere.text("code"), "unknown_bucket");
-        until("that is reported", async || intake.log().contains("schedules of this bucket submit nothing")).await;
+        until("that is reported", async || intake.log().contains("its schedules submit nothing here")).await;
         intake.kill().await;
         assert_eq!(count().await, 1, "they wait for somebody to decide");
 

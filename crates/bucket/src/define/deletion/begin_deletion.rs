@@ -45,7 +45,7 @@ impl Definition {
             "same" => Ok(Deletion::Begun),
             "changed" => Ok(Deletion::Changed),
             "gone" => Ok(Deletion::Gone),
-            word => Err(BucketError::Reply { script: "begin_deletion", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "begin_deletion", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

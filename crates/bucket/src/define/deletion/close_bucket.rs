@@ -42,7 +42,7 @@ impl Bucket {
             "closed" => self.clear(incarnation, Vec::new()).await.map(|()| Closed::Done),
             "jobs" => Ok(Closed::Jobs(reply.count()?)),
             "gone" => Ok(Closed::Gone),
-            _ => Err(BucketError::Reply { script: "close_bucket", what: format!("`{word}` means nothing here") }),
+            _ => Err(BucketError::Reply { script: "close_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

@@ -45,7 +45,7 @@ impl Bucket {
             "jobs" => Ok(Suspended::Jobs(jobs, last)),
             "changed" => Ok(Suspended::Changed),
             "gone" => Ok(Suspended::Gone),
-            _ => Err(BucketError::Reply { script: "suspend_bucket", what: format!("`{word}` means nothing here") }),
+            _ => Err(BucketError::Reply { script: "suspend_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

@@ -52,7 +52,7 @@ impl RedisBucket {
             "ended" => Ok(Lease::Ended),
             "taken" => Ok(Lease::Taken),
             "absent" => Ok(Lease::Absent),
-            word => Err(BucketError::Reply { script: "advance_replay", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "advance_replay", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

@@ -36,9 +36,9 @@ impl KeptRecords {
 
     pub(super) const fn unchecked(self) -> &'static str {
         match self {
-            Self::Letters => "what the dead letters count in bytes: work ended while they were counted",
-            Self::Outcomes => "what the outcomes count in bytes: work ended while they were counted",
-            Self::Outbox => "what the outbox counts in bytes: outcome jobs came or went while they were counted",
+            Self::Letters => "bytes of the dead letters: jobs ended during the count",
+            Self::Outcomes => "bytes of the outcomes: jobs ended during the count",
+            Self::Outbox => "bytes of the outbox: outcome jobs were added or removed during the count",
         }
     }
 

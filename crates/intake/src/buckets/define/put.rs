@@ -39,7 +39,7 @@ pub(crate) async fn define_bucket(
     let if_match = IfMatch::of(&headers)?;
     let body = body::read(body, &intake).await?;
     if body.len() > DefinitionBounds::ONE {
-        let detail = format!("a definition may have {} bytes", DefinitionBounds::ONE);
+        let detail = format!("a definition may have at most {} bytes", DefinitionBounds::ONE);
         return Err(Problem::new(Code::BodyTooLarge, detail));
     }
     let document = body::parse(body, |body| json::read::<serde_json::Map<String, Value>>(body)).await?;

@@ -47,10 +47,10 @@ impl KeyDocument {
     /// `before`: the hash of the key that is there.
     pub(super) fn wanted(&self, id: &str, before: Option<[u8; 32]>, now_ms: u64) -> Result<WantedKey, Problem> {
         if self.scopes.is_empty() {
-            return Err(Problem::bad_member("scopes", "scopes: allows nothing: name at least one"));
+            return Err(Problem::bad_member("scopes", "scopes: empty; give at least one"));
         }
         if self.not_after.is_some_and(|end_ms| end_ms <= now_ms) {
-            return Err(Problem::bad_member("not_after", "not_after: this time has passed"));
+            return Err(Problem::bad_member("not_after", "not_after: is in the past"));
         }
         let buckets: BucketSet = names("buckets", &self.buckets)?;
         let services = match &self.services {
@@ -74,7 +74,7 @@ impl KeyDocument {
             return Ok((hash, None));
         }
         let made = new_key().map_err(|error| {
-            tracing::error!(%error, "the system's random number generator failed");
+            tracing::error!(%error, "the operating system's random number generator failed");
             Problem::internal()
         })?;
         Ok((hash_of_key(made.as_bytes()), Some(made)))
@@ -86,7 +86,7 @@ where
     N: std::str::FromStr<Err: std::fmt::Display> + Ord,
 {
     if texts.is_empty() {
-        return Err(Problem::bad_member(member, &format!("{member}: names nothing: use names, or [\"*\"] for all")));
+        return Err(Problem::bad_member(member, &format!("{member}: empty; use names, or [\"*\"] for all")));
     }
     Selector::parse(texts).map_err(|(place, reason)| {
         let place = format!("{member}[{place}]");

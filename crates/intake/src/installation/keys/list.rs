@@ -69,5 +69,5 @@ pub(crate) async fn shown_key(
 /// The last id of the page before. Ids may have any characters, so a cursor is their base64.
 fn id_of(cursor: &str) -> Result<String, String> {
     let id = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|id| String::from_utf8(id).ok());
-    id.ok_or_else(|| "use `next` of the page before, or leave it out".to_owned())
+    id.ok_or_else(|| "use `next` of the previous page, or omit it".to_owned())
 }
