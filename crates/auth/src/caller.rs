@@ -105,7 +105,7 @@ impl Caller {
         if key.priority > own.priority {
             return Some(format!("the priority `{}`", key.priority));
         }
-        lasts_longer.then(|| "a longer time than its own".to_owned())
+        lasts_longer.then(|| "an expiry later than its own".to_owned())
     }
 
     #[must_use]

@@ -19,7 +19,7 @@ pub fn show_hash(hash: &[u8; 32]) -> String {
 /// # Errors
 /// What to write instead.
 pub fn read_hash(digits: &str) -> Result<[u8; 32], String> {
-    let bad = || "is no SHA-256: write 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
+    let bad = || "is not a SHA-256: use 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
     let mut hash = [0; 32];
     if digits.len() != 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
         return Err(bad());

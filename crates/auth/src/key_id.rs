@@ -9,5 +9,5 @@ pub fn check_key_id(id: &str) -> Result<(), String> {
         return Ok(());
     }
     let shown: String = id.chars().take(64).collect();
-    Err(format!("`{}` can't name a caller: use 1 to 64 visible ASCII characters", shown.escape_debug()))
+    Err(format!("`{}` is not a valid caller name: use 1 to 64 visible ASCII characters", shown.escape_debug()))
 }

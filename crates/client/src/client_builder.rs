@@ -21,7 +21,7 @@ const USER_AGENT: &str = concat!("dripfeed-client/", env!("CARGO_PKG_VERSION"));
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    #[error("`{0}` is not a server URL: write it like http://127.0.0.1:7180")]
+    #[error("`{0}` is not a server URL, such as http://127.0.0.1:7180")]
     Server(String),
     #[error("the key contains invalid characters")]
     Key,

@@ -63,7 +63,7 @@ pub(crate) fn read(raw: &Raw) -> Result<Tier, String> {
         "log" => log::read(raw),
         "concurrent" => concurrent::read(raw),
         "backlog" => backlog::read(raw),
-        other => Err(format!("`{other}` is no kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
+        other => Err(format!("`{other}` is not a kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
     }
 }
 

@@ -164,7 +164,7 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
             "title": "Too many requests",
             "status": 429,
             "code": "caller_limit",
-            "detail": decision.message().unwrap_or_else(|| "this caller is over a limit".to_owned()),
+            "detail": decision.message().unwrap_or_else(|| "this caller has exceeded a rate limit".to_owned()),
             "violated_policies": violated,
             "retry_after_ms": retry,
         }),
@@ -180,7 +180,7 @@ fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
             "title": "Limits can't be checked now",
             "status": 503,
             "code": "store_unavailable",
-            "detail": "the store of the limits can't be reached: try again shortly",
+            "detail": "the rate limit can't be checked now; retry later",
         }),
     );
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

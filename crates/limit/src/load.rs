@@ -128,7 +128,7 @@ fn only_list(document: Json) -> Result<(String, Vec<Json>), LoadError> {
 }
 
 fn no_document() -> LoadError {
-    whole(&"send one object with the one member `policies`, or `slas`: a list")
+    whole(&"send an object with one member, `policies` or `slas`, which is a list")
 }
 
 /// Reads a list of policies that is part of another document, where its name is `place`.
@@ -174,7 +174,7 @@ fn read(
 /// Reads one item by its shape; the place in the fault is below the item.
 fn shape<T: DeserializeOwned>(item: Json) -> Result<T, LoadFaults> {
     if !item.is_object() {
-        return Err(vec![LoadFault { place: String::new(), message: "this is no object with members".to_owned() }]);
+        return Err(vec![LoadFault { place: String::new(), message: "not an object".to_owned() }]);
     }
     serde_path_to_error::deserialize(item).map_err(|error| {
         let place = error.path().to_string();

@@ -161,11 +161,11 @@ const fn class_of(status: u16) -> &'static str {
 /// Why nothing whole came back.
 #[derive(Debug, Error)]
 enum NoAnswer {
-    #[error("no whole answer within {}", duration::show(*.0))]
+    #[error("no complete answer within {}", duration::show(*.0))]
     Late(Duration),
-    #[error("the upstream can't be reached: no connection in time")]
+    #[error("can't connect to the upstream: timeout")]
     Unconnected,
-    #[error("the upstream can't be reached: {0}")]
+    #[error("can't connect to the upstream: {0}")]
     Unreached(String),
     #[error(transparent)]
     Unmade(LocalShortage),

@@ -300,7 +300,8 @@ impl IntakeRole {
     fn refuse_to_open(&self, settings: &Settings) -> Result<(), Refused> {
         match self.open_to_others {
             Some(address) if settings.keys.is_empty() && !settings.anyone_may_call => Err(Refused(format!(
-                "there are no [[keys]], and {address} is reachable by others: add one, or restart on 127.0.0.1"
+                "no [[keys]] are configured, and {address} is not a loopback address: add a key, or restart on \
+                    127.0.0.1"
             ))),
             _ => Ok(()),
         }

@@ -71,7 +71,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
         .filter(|_| is_read)
 }
 
-const MISSING: &str = "is missing: name the address that gets the calls, such as https://api.example.com/v1/mail";
+const MISSING: &str = "is missing: set the URL to call, such as https://api.example.com/v1/mail";
 
 fn parse_method(text: &str) -> Result<Method, String> {
     let methods =
@@ -93,14 +93,14 @@ fn root_certs_of_file(file: &Path) -> Result<RootCerts, String> {
 
 fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {
     if !beside.0.is_empty() {
-        return Err("headers is set too: take one of the two out".to_owned());
+        return Err("headers is also set: remove one of them".to_owned());
     }
     headers::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
 }
 
 fn signing_secrets_of_file(file: &Path, beside: &SigningSecrets) -> Result<SigningSecrets, String> {
     if !beside.0.is_empty() {
-        return Err("signing_secret is set too: take one of the two out".to_owned());
+        return Err("signing_secret is also set: remove one of them".to_owned());
     }
     signing::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
 }

@@ -15,26 +15,27 @@ pub(super) const SCOPES: RangeInclusive<u64> = 1..=1 << 24;
 /// The broken rule, and with [`BadPolicy::place`] where.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadPolicy {
-    #[error("a policy without tiers limits nothing: give it at least one")]
+    #[error("the policy has no tiers: give at least one")]
     NoTiers,
     #[error("{0} tiers: use at most {MOST_TIERS}")]
     ManyTiers(usize),
-    #[error("a cost of {cost} never passes this tier, which lets {most} through at once")]
+    #[error("a cost of {cost} never passes this tier, which allows at most {most} at once")]
     CostNeverPasses { tier: usize, cost: u64, most: u64 },
     #[error("the path template of `match` has no variable `{name}`")]
     UnknownVariable { part: usize, name: String },
     #[error("windows can't be spread by `{spread}`, which isn't part of the policy's key")]
     SpreadNotInKey { tier: usize, spread: KeyPart },
-    #[error("`leased` can't take ahead of the kind `{kind}`: use bucket or fixed, or consistency strict")]
+    #[error("consistency leased doesn't support the kind `{kind}`: use bucket or fixed, or consistency strict")]
     NotLeasable { tier: usize, kind: &'static str },
     #[error(
-        "a burst of {burst} is too small for `leased`, which holds back the larger part of it: use at least \
-         {LEAST_LEASED}"
+        "a burst of {burst} is too small for consistency leased, which reserves most of it: use at least {LEAST_LEASED}"
     )]
     SmallLeasedBurst { tier: usize, burst: u64 },
-    #[error("`async` can't count the kind `{kind}`: use bucket, gate, fixed or sliding, or consistency strict")]
+    #[error(
+        "consistency async doesn't support the kind `{kind}`: use bucket, gate, fixed or sliding, or consistency strict"
+    )]
     NotAsync { tier: usize, kind: &'static str },
-    #[error("`backlog` looks at Redis alone: use consistency strict and on_store_error closed or open")]
+    #[error("`backlog` is checked in Redis only: use consistency strict, and on_store_error closed or open")]
     BacklogNotLocal { tier: usize },
     #[error("max_scopes is out of range: use 1 to {}", *SCOPES.end())]
     Scopes,

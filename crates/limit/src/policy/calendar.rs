@@ -26,9 +26,9 @@ pub enum Unit {
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadCalendar {
-    #[error("`{0}` is no time zone: use a name such as Europe/Berlin or UTC")]
+    #[error("`{0}` is not a time zone: use a name such as Europe/Berlin or UTC")]
     Zone(String),
-    #[error("`{0}` is no unit of the calendar: use day, week, month or year")]
+    #[error("`{0}` is not a calendar unit: use day, week, month or year")]
     Unit(String),
 }
 

@@ -56,8 +56,8 @@ pub enum KeyPart {
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is no part of a key: use caller, tenant, endpoint, header:<name>, field:<JSON pointer>, path:<variable> or \
-     ip"
+    "`{0}` is not a valid part of a key: use caller, tenant, endpoint, header:<name>, field:<JSON pointer>, \
+        path:<variable> or ip"
 )]
 pub struct BadKeyPart(pub String);
 

@@ -160,7 +160,7 @@ async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
 }
 
 #[derive(Debug, Error)]
-#[error("{0} has private addresses only, and `allow_private` is off")]
+#[error("{0} has only private addresses, and `allow_private` is false")]
 struct PrivateName(String);
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
     async fn a_name_of_a_private_address_is_not_connected_to() {
         let name: Name = "localhost".parse().unwrap();
         let refused = resolve(name.clone(), false).await.unwrap_err();
-        assert!(refused.to_string().contains("private addresses only"), "{refused}");
+        assert!(refused.to_string().contains("only private addresses"), "{refused}");
         assert!(resolve(name, true).await.unwrap().count() > 0);
     }
 

@@ -23,7 +23,7 @@ enum HostPattern {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{}` is no upstream: write it as https://api.example.com or https://*.example.com, with a port if it has one",
+#[error("`{}` is not an upstream: use https://api.example.com or https://*.example.com, with an optional port",
     .0.escape_debug())]
 pub struct BadUpstreamPattern(String);
 

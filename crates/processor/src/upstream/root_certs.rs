@@ -14,9 +14,9 @@ pub struct RootCerts(Option<Vec<CertificateDer<'static>>>);
 /// Why a text names no authorities.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRootCerts {
-    #[error("holds no certificate in PEM form: {0}")]
+    #[error("contains no certificate in PEM format: {0}")]
     Unreadable(#[source] pem::Error),
-    #[error("holds a certificate that can't be used: {0}")]
+    #[error("contains a certificate that can't be used: {0}")]
     Unusable(#[source] rustls::Error),
 }
 
@@ -59,18 +59,18 @@ pub(crate) fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let rustls::Error::InvalidCertificate(why) = tls_error(error)? else { return None };
     Some(match why {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "name the file of the authority that signed it as `upstream_ca_file`"
+            "set `upstream_ca_file` to the certificate of the CA that signed it"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "call the upstream by a name that its certificate holds"
+            "use a host name that the upstream's certificate contains"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its owner must renew it; check the clock of this machine, too"
+            "the upstream's certificate must be renewed; check the clock of this machine, too"
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "check the clock of this machine"
         }
-        _ => "its owner must replace it",
+        _ => "the upstream's certificate must be replaced",
     })
 }
 

@@ -24,8 +24,8 @@ pub struct SigningSecret(SecretSlice<u8>);
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
-    "isn't a signing secret: write `whsec_` and the base64 of 24 to 64 random bytes, as from \
-     echo \"whsec_$(head -c 32 /dev/urandom | base64)\""
+    "is not a signing secret: use `whsec_` and the base64 of 24 to 64 random bytes, such as from echo \"whsec_$(head \
+        -c 32 /dev/urandom | base64)\""
 )]
 pub struct BadSigningSecret;
 
