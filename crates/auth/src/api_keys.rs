@@ -87,7 +87,7 @@ impl ApiKeys {
     pub async fn follow_or_log(&self) {
         // That Redis is away is reported by those who need it.
         if let Err(error) = self.follow().await {
-            tracing::debug!(error = &error as &dyn Error, "could not read changes of API keys");
+            tracing::debug!(error = &error as &dyn Error, "could not read API keys from Redis");
         }
     }
 

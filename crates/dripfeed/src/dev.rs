@@ -154,7 +154,7 @@ fn with_buckets(mut layers: Layers, data: &Path, echo: SocketAddr) -> Result<Lay
             .mode(0o700)
             .create(data)
             .and_then(|()| fs::write(&file, BUCKETS.replace(ECHO_IN_BUCKETS, &echo.to_string())));
-        written.map_err(|error| anyhow::anyhow!("{} can't be written: {error}", file.display()))?;
+        written.map_err(|error| anyhow::anyhow!("can't write {}: {error}", file.display()))?;
         layers.files.push(file);
     }
     Ok(layers)

@@ -24,8 +24,8 @@ pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     let room = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
     if room < connections {
         tracing::warn!(
-            "room for {room} connections, but {key} is {connections}: \
-             this process may have {limit} files open (ulimit -Hn, LimitNOFILE=)"
+            "{key} is {connections}, but the limit of open files, {limit}, allows only {room} connections: raise it \
+                (ulimit -Hn, LimitNOFILE=)"
         );
     }
     room.min(connections)

@@ -35,7 +35,8 @@ async fn keep_awake(interval: Duration) -> Infallible {
 pub(crate) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => send(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::debug!(%error, "no monotonic clock; reloads aren't reported to the service manager"),
+        Err(error) => tracing::debug!(%error, "could not read the monotonic clock; reloads aren't reported to the \
+            service manager"),
     }
 }
 
@@ -45,6 +46,6 @@ pub(crate) fn reloaded() {
 
 fn send(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!(%error, "the service manager can't be notified at NOTIFY_SOCKET");
+        tracing::warn!(%error, "could not notify the service manager at NOTIFY_SOCKET");
     }
 }

@@ -41,15 +41,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { buckets, once, connection } = arguments;
     let usage = |message: &'static str| Err(Failure::new(Exit::Usage, message));
     if buckets.len() > MOST_STATES {
-        return usage("at most 64 buckets can be named");
+        return usage("at most 64 buckets can be shown");
     }
     let is_terminal = io::stdout().is_terminal();
     let names = buckets.iter().map(ToString::to_string).collect();
     let server = connection.server()?;
     match (once, connection.output) {
         (true, format) => once::print(&server, names, format).await,
-        (false, Format::Json) => usage("-o json is for --once"),
-        (false, _) if !is_terminal => usage("standard output is no terminal: use --once to print one frame"),
+        (false, Format::Json) => usage("-o json needs --once"),
+        (false, _) if !is_terminal => usage("standard output isn't a terminal: use --once to print one frame"),
         (false, Format::Table) => session::run(server, names, Theme::of_terminal()).await,
     }
 }

@@ -147,7 +147,7 @@ impl Drop for LeaseGuard {
             let (limiter, decision) = (self.limiter.clone(), self.decision.clone());
             tokio::spawn(async move {
                 if let Err(error) = limiter.release(decision).await {
-                    tracing::warn!(%error, "could not return a lease; it expires");
+                    tracing::warn!(%error, "could not return a lease; it expires after its maximum duration");
                 }
             });
         }
@@ -172,7 +172,7 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
 }
 
 fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
-    tracing::warn!(%error, "request refused: its rate limit could not be checked");
+    tracing::warn!(%error, "request refused: could not check its rate limit");
     let mut response = problem(
         StatusCode::SERVICE_UNAVAILABLE,
         &json!({

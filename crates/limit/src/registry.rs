@@ -143,7 +143,7 @@ impl Shared {
                 }
             }
             // The store reports an outage, once.
-            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read changes of rules"),
+            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read rules from Redis"),
         }
     }
 }

@@ -60,7 +60,7 @@ fn doubt_after_panic(replica: &Replica, ended: Result<(), JoinError>) {
 fn is_panic(ended: Result<(), JoinError>) -> bool {
     let panicked = ended.is_err_and(|error| error.is_panic());
     if panicked {
-        tracing::error!("a job's task panicked; the job is requeued: a bug, please report it");
+        tracing::error!("a job's task panicked; the job is requeued; this is a bug, please report it");
     }
     panicked
 }

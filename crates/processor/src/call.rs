@@ -123,7 +123,7 @@ impl CallResult {
     /// The attempt ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for
     /// ever.
     pub(crate) fn panicked() -> Self {
-        let why = "the processor panicked during the attempt: a bug, please report it".to_owned();
+        let why = "the processor panicked during the attempt; this is a bug, please report it".to_owned();
         Self { answer: UpstreamAnswer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
 }

@@ -167,7 +167,8 @@ impl Inner {
 /// A lane that panics is a bug; its bucket must not stand still for it.
 async fn keep_running(lane: Lane) {
     while AssertUnwindSafe(lane.run()).catch_unwind().await.is_err() {
-        tracing::error!(bucket = %lane.bucket().name(), "a lane panicked and restarts: a bug, please report it");
+        tracing::error!(bucket = %lane.bucket().name(), "the task of a bucket panicked and restarts; this is a bug, \
+            please report it");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }

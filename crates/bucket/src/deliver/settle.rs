@@ -241,7 +241,7 @@ impl RedisBucket {
                         let error = &error as &dyn std::error::Error;
                         tracing::warn!(
                             %bucket, jobs, job, error,
-                            "settling failed; retrying until it succeeds"
+                            "could not record outcomes in Redis; retrying"
                         );
                         reported = true;
                     }

@@ -80,7 +80,7 @@ impl OutcomeCourier {
         self.news.hush();
         let handed_over = self.hand_over(targets).await.inspect_err(|error| {
             let (bucket, error) = (self.from.name(), error as &dyn std::error::Error);
-            tracing::debug!(%bucket, error, "could not submit outcome jobs; retrying");
+            tracing::debug!(%bucket, error, "could not move outcome jobs to their target bucket; retrying");
         });
         match handed_over {
             Ok(HandedOver::Some) => {}
@@ -142,7 +142,8 @@ impl OutcomeCourier {
             let bucket = self.from.name();
             tracing::warn!(
                 %bucket, %to,
-                "outcome jobs wait for a bucket that isn't configured; configure it, or delete them from the outbox"
+                "outcome jobs wait for a target bucket that isn't configured; configure it, or delete them from the \
+                    outbox"
             );
         }
     }
@@ -168,7 +169,7 @@ impl OutcomeCourier {
                     Ok(Admission::Admitted(_)) => done.push(job.entry),
                     Ok(Admission::Refused(refused)) if refused.reason == RefusalReason::IdempotencyConflict => {
                         let (bucket, to) = (self.from.name(), to.name());
-                        tracing::warn!(%bucket, %to, "an outcome job's idempotency key belongs to another job");
+                        tracing::warn!(%bucket, %to, "outcome job dropped: its idempotency key belongs to another job");
                         done.push(job.entry);
                     }
                     Ok(Admission::Refused(refused)) => {
@@ -177,7 +178,8 @@ impl OutcomeCourier {
                     }
                     Err(error) => {
                         let (bucket, to) = (self.from.name(), to.name());
-                        tracing::debug!(%bucket, %to, error = &error as &dyn std::error::Error, "an outcome job waits");
+                        tracing::debug!(%bucket, %to, error = &error as &dyn std::error::Error, "an outcome job waits \
+                            for its target bucket");
                         blocked.block(to);
                     }
                 }

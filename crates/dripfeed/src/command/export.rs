@@ -58,7 +58,7 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
             Err(error) => {
                 has_room(out.flush())?;
                 bar.finish_and_clear();
-                output::say(format_args!("{written} written, and not all: run it again"));
+                output::say(format_args!("incomplete: {written} written; run it again"));
                 return Err(error.into());
             }
         };

@@ -39,7 +39,7 @@ pub(super) fn confirmed(command: &str, question: &str, bucket: &BucketName) -> R
     if !io::stdin().is_terminal() {
         return Err(Failure::new(
             Exit::Usage,
-            format!("{command} asks for confirmation, and standard input is no terminal: use --yes"),
+            format!("{command} needs a confirmation, and standard input isn't a terminal: use --yes"),
         ));
     }
     eprint!("{question} Type the bucket's name: ");

@@ -13,6 +13,6 @@ pub(super) fn open(address: &str) {
     let mut command = Command::new("xdg-open");
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
-        tracing::debug!(%error, "no browser opened");
+        tracing::debug!(%error, "could not open a browser");
     }
 }

@@ -79,7 +79,7 @@ impl DefinedBuckets {
     async fn follow_or_log(&self) {
         // That Redis is away is reported by those who need it.
         if let Err(error) = self.follow().await {
-            tracing::debug!(error = &error as &dyn Error, "could not read changes of bucket definitions");
+            tracing::debug!(error = &error as &dyn Error, "could not read bucket definitions from Redis");
         }
     }
 

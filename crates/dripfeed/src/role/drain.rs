@@ -102,13 +102,10 @@ async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result
         false => {
             let lines =
                 stranded.iter().map(|found| format!("\n  {}: {} jobs", described(&found.place, store), found.jobs));
-            format!("; stranded are:{}", lines.collect::<String>())
+            format!("; stranded jobs:{}", lines.collect::<String>())
         }
     };
-    Ok(Failure::new(
-        Exit::Configuration,
-        format!("there is no bucket `{bucket}` in the configuration: {what_to_do}{list}"),
-    ))
+    Ok(Failure::new(Exit::Configuration, format!("unknown bucket `{bucket}`: {what_to_do}{list}")))
 }
 
 /// Nobody submits for the schedules of a bucket that isn't served any more.
@@ -116,7 +113,7 @@ async fn end_schedules(bucket: &Bucket) -> Result<(), Failure> {
     let schedules = bucket.end_all_schedules().await?;
     if schedules > 0 {
         let bucket = bucket.name();
-        tracing::warn!(%bucket, schedules, "the bucket's schedules were ended: no process serves the bucket any more");
+        tracing::warn!(%bucket, schedules, "the schedules of the bucket were ended, because no process serves it");
     }
     Ok(())
 }

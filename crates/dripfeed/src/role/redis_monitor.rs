@@ -74,7 +74,8 @@ fn follow(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability
     let Some(class) = classes.min() else { return };
     let before = store.durability();
     if before != class {
-        tracing::warn!(%before, now = %class, "the durability of accepted jobs changed with the settings of Redis");
+        tracing::warn!(%before, now = %class, "the settings of Redis changed, and with them the durability of accepted \
+            jobs");
         store.gives(class);
     }
 }

@@ -91,8 +91,8 @@ fn places(settings: &Settings) -> Vec<BucketPlace> {
 pub(crate) fn remedy(StrandedJobs { place, .. }: &StrandedJobs) -> String {
     let bucket = &place.bucket;
     format!(
-        "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the file that had the bucket, or move them \
-         with `dripfeed drain {bucket} --into OTHER`"
+        "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the configuration that had the bucket, or \
+            move them with `dripfeed drain {bucket} --into OTHER`"
     )
 }
 

@@ -35,7 +35,7 @@ impl Log {
 
     pub(crate) fn set_level(&self, level: &LogLevel) {
         if let Err(error) = self.0.reload(level.filter()) {
-            tracing::error!(%error, "the log level can't be changed");
+            tracing::error!(%error, "could not change the log level");
         }
     }
 }

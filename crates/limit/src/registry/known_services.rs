@@ -67,7 +67,7 @@ impl KnownServices {
             None => Limiter::new(store.clone(), &name.tag(), policies),
         };
         let limiter =
-            limiter.inspect_err(|error| tracing::error!(service = %name, %error, "rules can't be used")).ok()?;
+            limiter.inspect_err(|error| tracing::error!(service = %name, %error, "invalid rules; not applied")).ok()?;
         limiter.set_replicas(self.intakes.load(Ordering::Relaxed));
         Some(Service { rules: Arc::new(rules), limiter })
     }

@@ -111,7 +111,7 @@ impl AsyncCounter {
                 }
                 self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(%error, "could not report counts to Redis; retrying");
+                    tracing::warn!(%error, "could not send counts to Redis; retrying");
                 }
             }
         }

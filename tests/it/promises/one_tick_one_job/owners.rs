@@ -124,7 +124,7 @@ async fn a_bucket_that_is_drained_has_no_schedules_any_more() {
         service.silence("b stream ").await;
         let (code, said) = service.run(options).await;
         assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains("the bucket's schedules were ended"), "{said}");
+        assert!(said.contains("the schedules of the bucket were ended"), "{said}");
         assert_eq!(count().await, 0);
         assert_eq!(service.redis::<u64>("EXISTS dripfeed:{b}:schedules:next dripfeed:{b}:schedules:state").await, 0);
         service.configure(&bucket("b"));

@@ -32,7 +32,7 @@ impl Bucket {
         let is_open = self.reopen(incarnation, &suspended).await? == "open";
         if is_open {
             let bucket = self.name();
-            tracing::warn!(%bucket, "an interrupted deletion was undone; the bucket accepts jobs again");
+            tracing::warn!(%bucket, "undid an interrupted deletion; the bucket accepts jobs again");
         }
         Ok(is_open)
     }

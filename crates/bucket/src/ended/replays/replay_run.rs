@@ -59,7 +59,7 @@ impl ReplayRun {
                 Err(error) => {
                     tracing::debug!(
                         bucket = %self.redis_bucket.settings().name, replay = %self.task.id,
-                        error = &error as &dyn std::error::Error, "a replay waits for Redis to answer"
+                        error = &error as &dyn std::error::Error, "a background replay is waiting for Redis"
                     );
                     sleep(AGAIN).await;
                 }

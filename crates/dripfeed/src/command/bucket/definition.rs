@@ -38,7 +38,7 @@ impl DefinitionArgs {
         definition.extend(arguments.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         if let Some(rate) = &self.rate {
             let leak = definition.entry("leak").or_insert_with(|| json!({}));
-            leak.as_object_mut().ok_or("leak is no section in the file")?.insert("rate".to_owned(), json!(rate));
+            leak.as_object_mut().ok_or("`leak` isn't a table in the file")?.insert("rate".to_owned(), json!(rate));
         }
         Ok(Json::Object(definition))
     }
@@ -58,7 +58,7 @@ fn read_file(path: &Path) -> Result<Map<String, Json>, String> {
     };
     match document.map_err(|error| format!("{shown}: {error}"))? {
         Json::Object(definition) => Ok(definition),
-        _ => Err(format!("{shown} has no keys: write those of a section [buckets.NAME]")),
+        _ => Err(format!("{shown} is empty: write the keys of a section [buckets.NAME]")),
     }
 }
 

@@ -23,7 +23,7 @@ const SCOPES: [&str; 4] = ["submit", "read", "inspect", "operate"];
 
 pub(super) fn run(new: &NewKey) -> Result<(), Failure> {
     let key = new_key().map_err(|error| {
-        anyhow::anyhow!("could not create a key: the operating system's random number generator failed: {error}")
+        anyhow::anyhow!("could not create a key: the random number generator of the operating system failed: {error}")
     })?;
     let hash = show_hash(&hash_of_key(key.as_bytes()));
     match new.output {

@@ -102,7 +102,7 @@ pub(super) async fn put(server: &Client, path: &str, arguments: &PutArgs) -> Res
 fn job(PutArgs { body, job, .. }: &PutArgs) -> Result<Box<RawValue>, String> {
     let text = match (body, job) {
         (Some(body), _) => {
-            serde_json::from_str::<&RawValue>(body).map_err(|error| format!("--body is no JSON: {error}"))?;
+            serde_json::from_str::<&RawValue>(body).map_err(|error| format!("--body isn't JSON: {error}"))?;
             format!("{{\"body\":{body}}}")
         }
         (None, Some(file)) => {
@@ -110,5 +110,5 @@ fn job(PutArgs { body, job, .. }: &PutArgs) -> Result<Box<RawValue>, String> {
         }
         (None, None) => return Err("give --body or --job".to_owned()),
     };
-    RawValue::from_string(text).map_err(|error| format!("--job is no JSON: {error}"))
+    RawValue::from_string(text).map_err(|error| format!("--job isn't JSON: {error}"))
 }
