@@ -29,19 +29,19 @@ const MOST_STATES: usize = 64;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
-    /// Names of buckets, separated by commas, whose whole state each frame has; at most 64.
+    /// Buckets whose full state is in each frame: names separated by commas, at most 64.
     #[param(pattern = "^[A-Za-z0-9_.,-]*$")]
     states: Option<String>,
 }
 
-/// Streams the state of the buckets that the caller may use: one frame a second, as server-sent events.
+/// Streams the state of the buckets that the caller may access, once a second, as server-sent events.
 ///
-/// Each event has the type `frame`, and JSON as its data. The stream ends when the intake stops or the key is revoked.
+/// Each event has the type `frame` and JSON data. The stream ends when the intake shuts down or the key is revoked.
 #[utoipa::path(
     get, path = "/v1/events", tag = "buckets", params(EventsQuery),
     operation_id = "stream_events",
     responses(
-        (status = 200, description = "Server-sent events, each with a frame",
+        (status = 200, description = "Server-sent events, one for each frame",
             content_type = "text/event-stream", body = Frame<'static>),
         responses::OfEvents,
     )

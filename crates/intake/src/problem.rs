@@ -174,11 +174,11 @@ impl From<NotReady> for Problem {
     }
 }
 
-/// A problem as it is sent (RFC 9457).
+/// A problem document (RFC 9457).
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemDocument<'a> {
-    /// A stable reference, one for each `code`.
+    /// A stable URI for each `code`.
     #[serde(rename = "type")]
     about: String,
     title: &'static str,

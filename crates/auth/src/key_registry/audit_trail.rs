@@ -9,7 +9,7 @@ use super::error::KeyRegistryError;
 /// The scripts keep as many.
 const MOST_ENTRIES: usize = 100;
 
-/// One thing that somebody did.
+/// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyAuditEntry {
     pub at_ms: u64,

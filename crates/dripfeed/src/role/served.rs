@@ -34,7 +34,7 @@ pub(crate) struct ServedBuckets {
 impl ServedBuckets {
     pub(crate) fn register(settings: &Settings, registry: &mut Registry) -> Self {
         let served = Self { places: Arc::default(), defined: Arc::default(), stranded: Family::default() };
-        let help = "Accepted jobs of a bucket that no process has among its settings any more";
+        let help = "Stranded jobs: accepted jobs of a bucket that no process is configured with";
         registry.register("stranded_jobs", help, served.stranded.clone());
         served.replace(settings);
         served

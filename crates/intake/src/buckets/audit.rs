@@ -13,7 +13,7 @@ use crate::request::access::BucketAccess;
 use crate::request::pagination::List;
 use crate::request::time;
 
-/// One thing that somebody did.
+/// An entry of the audit log.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AuditEntry)]
 pub(crate) struct Audited {
@@ -24,15 +24,15 @@ pub(crate) struct Audited {
     /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; of a key
     /// `create`, `change` or `delete`.
     action: String,
-    /// What it was about, such as `leak.rate: 5/s → 10/s`; may be empty.
+    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty.
     detail: String,
 }
 
-/// Returns who did what to a bucket: the latest hundred entries, the newest first.
+/// Returns the audit log of a bucket: the latest hundred entries, newest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/audit", tag = "buckets", params(parameters::Bucket),
     operation_id = "list_audit",
-    responses((status = 200, description = "The audit trail", body = List<Audited>), responses::OfBucket)
+    responses((status = 200, description = "The audit log", body = List<Audited>), responses::OfBucket)
 )]
 pub(crate) async fn audit(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Audited>>, Problem> {
     let items = bucket.audit_trail().await?.into_iter().map(Audited::from).collect();

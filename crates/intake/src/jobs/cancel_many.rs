@@ -19,8 +19,8 @@ use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::{body, json};
 
-/// Cancels all waiting and parked jobs that match: at least one member is needed, and a job has to match all of them.
-/// Jobs in flight are not affected.
+/// Cancels all waiting and parked jobs that match all given members; at least one is required. Jobs in flight are not
+/// affected.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/cancel", tag = "jobs", params(parameters::Bucket),
     operation_id = "cancel_jobs",

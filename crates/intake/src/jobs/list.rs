@@ -20,15 +20,14 @@ use crate::request::sight::Sight;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsQuery {
-    /// `waiting`, `in_flight`, `parked`; or ended: `delivered`, `dead`, `expired`, `cancelled`. By default all in the
-    /// bucket.
+    /// `waiting`, `in_flight` or `parked`; or ended: `delivered`, `dead`, `expired` or `cancelled`. By default all jobs
+    /// in the bucket.
     #[param(pattern = "^(waiting|in_flight|parked|delivered|dead|expired|cancelled)$")]
     state: Option<String>,
-    /// The one job that this idempotency key names, wherever it is; none, or one.
+    /// Only the job with this idempotency key, in any state.
     #[param(value_type = formats::IdempotencyKey, inline, required = false)]
     idempotency_key: Option<String>,
-    /// The caller whose idempotency key it is, by default the caller of this request. Another one takes the scope
-    /// `operate`.
+    /// The caller of the idempotency key, by default the caller of this request. Another one needs the scope `operate`.
     caller: Option<String>,
     #[param(ignore)]
     redacted: Option<String>,

@@ -73,8 +73,8 @@ impl fmt::Debug for LimitVerdicts {
 
 impl Collector for LimitVerdicts {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let help = "Decisions of each rate limit of a bucket on submissions: allowed, refused, or shadow_refused, \
-            which doesn't refuse";
+        let help = "Decisions on submissions by rate limit of the bucket: allowed, refused, or shadow_refused (would \
+            have been refused)";
         let metric_type = ConstCounter::new(0_u64).metric_type();
         let mut family = encoder.encode_descriptor("bucket_limit_verdicts", help, None, metric_type)?;
         let buckets = self.0.buckets.all();

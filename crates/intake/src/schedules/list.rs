@@ -22,7 +22,7 @@ pub(crate) struct SchedulesQuery {
     cursor: Option<String>,
 }
 
-/// Lists the schedules of a bucket, by their names.
+/// Lists the schedules of a bucket, ordered by id.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/schedules", tag = "schedules",
     operation_id = "list_schedules",

@@ -12,25 +12,25 @@ use crate::request::time;
 #[serde(deny_unknown_fields)]
 #[schema(as = NewKey)]
 pub(crate) struct KeyDocument {
-    /// Of `submit`, `read`, `inspect`, `operate`, `define` and `keys`, at least one; none that the caller's key lacks.
+    /// At least one of `submit`, `read`, `inspect`, `operate`, `define` and `keys`; only scopes of the caller's key.
     #[schema(value_type = Vec<String>, min_items = 1)]
     scopes: Vec<Scope>,
-    /// Names, patterns such as `team-a-*`, or `*` for all; none beyond those of the caller's key.
+    /// Names, patterns such as `team-a-*`, or `*` for all; only buckets of the caller's key.
     #[schema(min_items = 1)]
     buckets: Vec<String>,
-    /// As `buckets`. Missing: the services that are named like the buckets.
+    /// Services, in the same form as `buckets`. By default services named as the buckets.
     #[schema(min_items = 1)]
     services: Option<Vec<String>>,
-    /// The highest priority that its jobs may have: `high`, `normal` (the default) or `low`.
+    /// The highest priority of its jobs: `high`, `normal` (the default) or `low`.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     priority: Priority,
-    /// When the key expires, by the Redis clock (RFC 3339). Missing, or null: never.
+    /// Expiry by the Redis clock (RFC 3339). Omitted, or null: never.
     #[serde(default, deserialize_with = "time::deserialize")]
     #[schema(value_type = Option<String>, format = DateTime)]
     not_after: Option<u64>,
-    /// The SHA-256 of the key, 64 hexadecimal digits. Missing: a key that is there stays, and a new one is made, and
-    /// shown in this answer alone.
+    /// The SHA-256 of the key, 64 hexadecimal digits. If omitted, an existing key is kept; for a new one, a key is
+    /// generated and returned only once.
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     sha256: Option<String>,
 }

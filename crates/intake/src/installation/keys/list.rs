@@ -24,7 +24,7 @@ pub(crate) struct KeysQuery {
     cursor: Option<String>,
 }
 
-/// Lists the keys that were made at run time and may do no more than the caller's, by their ids.
+/// Lists the keys created over the API that have no more permissions than the caller's key, ordered by id.
 #[utoipa::path(
     get, path = "/v1/keys", tag = "installation", params(parameters::Paging),
     responses(
@@ -52,7 +52,7 @@ pub(crate) async fn keys(
     Ok((link.into_iter().collect::<HeaderMap>(), Json(List { items, next })).into_response())
 }
 
-/// Returns a key that was made at run time, without the key as text.
+/// Returns a key created over the API, without its secret.
 #[utoipa::path(
     get, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key),
     responses((status = 200, description = "The key", body = ShownKey), responses::OfKey)

@@ -18,8 +18,9 @@ use crate::request::access::{Allowed, KeyInPath};
 use crate::request::if_match::IfMatch;
 use crate::request::{body, json};
 
-/// Makes a key, or changes it. It is valid at this intake at once, and everywhere within a second; an intake that
-/// doesn't know it asks before it refuses. It may do no more than the caller's own key.
+/// Creates or changes a key. A new key is valid at every intake at once, because an intake looks up an unknown key
+/// before it refuses it; a change reaches all intakes within a second. A key can't have more permissions than the
+/// caller's key.
 #[utoipa::path(
     put, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key, parameters::IfMatch),
     request_body = KeyDocument,
