@@ -1,4 +1,4 @@
-//! An API key, and what it may do.
+//! An API key and its permissions.
 
 use dripfeed_job::Priority;
 

@@ -1,4 +1,4 @@
-//! The API keys of callers: those of the settings, and those that are made at run time.
+//! The API keys of callers: those of the configuration, and those created over the API.
 
 use std::convert::Infallible;
 use std::error::Error;

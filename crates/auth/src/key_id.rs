@@ -1,4 +1,4 @@
-//! Which texts can name a key.
+//! Valid ids of keys.
 
 /// Whether a key may have this id; if not, why.
 ///

@@ -1,7 +1,7 @@
-//! Keys that are made at run time: in Redis, followed by every process that authenticates.
+//! Keys created over the API: stored in Redis, and followed by every process that authenticates callers.
 //!
-//! A process asks for changes every 400 ms, and for a key that it doesn't know. While Redis doesn't answer, what is
-//! known goes on, and expires all the same: by the Redis clock as this process last saw it, and its own since then.
+//! A process asks for changes every 400 ms, and for a key that it doesn't know. While Redis doesn't answer, known keys
+//! stay valid until they expire: by the Redis clock as last seen, plus the time passed on the clock of this process.
 
 pub(crate) mod audit_trail;
 pub(crate) mod changed_keys;

@@ -1,4 +1,4 @@
-//! Which keys hold: those of the settings, and beside them those that were made at run time.
+//! The valid keys: those of the configuration, and those created over the API.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A new key: random, and known to nobody but who is given it.
+//! Generates a random key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! What a key may do.
+//! The scopes of a key.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which buckets or services a key is for.
+//! Selects buckets or services by name or pattern.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;

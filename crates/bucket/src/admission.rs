@@ -1,4 +1,4 @@
-//! What a caller is reported about a submission.
+//! Accepting jobs: the answer to a submission.
 
 pub(crate) mod admission_request;
 pub(crate) mod admit;

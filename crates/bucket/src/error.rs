@@ -1,4 +1,4 @@
-//! What can go wrong with a bucket that is not an answer.
+//! Errors of bucket operations.
 
 use std::sync::Arc;
 

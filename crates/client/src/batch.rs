@@ -1,5 +1,5 @@
-//! A batch of jobs. Those that were refused for now, or whose outcome is unknown, are sent again until each is accepted
-//! or refused permanently.
+//! A batch of jobs. Items that were refused for now, or whose outcome is unknown, are sent again until each is accepted
+//! or permanently refused.
 
 pub(crate) mod item;
 pub(crate) mod sent;

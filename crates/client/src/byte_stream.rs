@@ -1,4 +1,4 @@
-//! Answers without an end, such as `GET /v1/events`.
+//! Streaming responses, such as `GET /v1/events`.
 
 use std::time::Duration;
 

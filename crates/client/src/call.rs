@@ -1,4 +1,4 @@
-//! Calls of the API by path, one try each.
+//! Calls of the API by path, without retries.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! An intake, the key to it, and how often it is asked again.
+//! The client of an intake: its address, key and retries.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How an intake is reached.
+//! Options of the connection to an intake.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Why a call has failed, and whether to try it again.
+//! Errors of a call, and whether a retry can help.
 
 use std::error::Error as StdError;
 use std::time::Duration;

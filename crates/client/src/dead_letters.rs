@@ -1,4 +1,4 @@
-//! Jobs that can't be delivered, and their return to the bucket.
+//! Dead letters: listing and replaying them.
 
 use bytes::Bytes;
 use dripfeed_job::{BucketName, JobId};

@@ -1,4 +1,4 @@
-//! Where a job is, or how it ended.
+//! The state and outcome of a job.
 
 use dripfeed_job::{BucketName, Ending, JobId, JobState};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

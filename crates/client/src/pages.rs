@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paginated lists.
 
 use serde_json::Value as Json;
 

@@ -1,4 +1,4 @@
-//! A refusal, as RFC 9457 writes it.
+//! A problem document (RFC 9457).
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One job.
+//! Submits one job.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an intake answers to a job that it accepted.
+//! The answer to an accepted job.
 
 use std::time::Duration;
 

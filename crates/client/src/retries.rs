@@ -1,4 +1,4 @@
-//! How often a call is tried, and for how long.
+//! How often and for how long a call is retried.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Looking at a job, waiting for its end, and cancelling it.
+//! Reads a job, waits for its outcome, and cancels it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The subcommands: the roles, and the operator's commands, one file each.
+//! The subcommands: roles and operator commands, one file each.
 
 mod bucket;
 mod buckets;

@@ -1,8 +1,8 @@
-//! `dripfeed dev`: everything on one machine, with nothing to configure.
+//! `dripfeed dev`: runs everything on one machine, without configuration.
 //!
-//! This process is the intake and the upstream that echoes; Redis and the processors are its children. It ends in the
-//! order in which work flows: intake and processors drain, the echo answers to the last, and Redis stops last of all.
-//! It signals nothing that it didn't start.
+//! This process is the intake and the echo upstream; Redis and the processors are child processes. Shutdown follows the
+//! flow of jobs: intake and processors drain, the echo upstream answers until then, and Redis stops last. It signals
+//! only processes that it started.
 
 mod browser;
 mod echo;

@@ -1,4 +1,4 @@
-//! How many files this process may have open at once: each connection is one.
+//! The limit of open files: each connection needs one.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 

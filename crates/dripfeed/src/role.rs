@@ -1,4 +1,4 @@
-//! The roles: processes that run until they are asked to stop. `intake` and `processor` meet only in Redis.
+//! The roles: long-running processes. `intake` and `processor` communicate only through Redis.
 
 mod buckets;
 mod connect;

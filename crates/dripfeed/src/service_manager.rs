@@ -1,5 +1,5 @@
-//! What systemd learns of a role over the socket that `NOTIFY_SOCKET` names: that it is ready, reads its settings
-//! again, stops, and isn't stuck. Without that variable nothing is sent.
+//! Notifies systemd over the socket in `NOTIFY_SOCKET`: ready, reloading, stopping, and the watchdog. Without that
+//! variable nothing is sent.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! `dripfeed top`: the buckets in the terminal, live, from `GET /v1/events`.
+//! `dripfeed top`: a live view of the buckets in the terminal, from `GET /v1/events`.
 //!
-//! `feed` reads frames and connects again, `app` is what they and the keys lead to, `draw` makes lines of it; `session`
-//! brings them together on the `screen`, `once` prints one frame.
+//! `feed` reads frames and reconnects, `app` is the state, `draw` renders it as lines; `session` connects them to the
+//! `screen`, and `once` prints one frame.
 
 mod app;
 mod bucket_history;

@@ -1,6 +1,6 @@
 //! `GET /v1/events`: the state of all buckets once a second, as server-sent events.
 //!
-//! However many streams are open, buckets are read once a second (`readings`), and not at all when none is.
+//! Whatever the number of streams, buckets are read once a second (`readings`), and not at all without a stream.
 
 mod frame;
 mod stream;

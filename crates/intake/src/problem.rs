@@ -1,7 +1,7 @@
-//! Refusals and errors as RFC 9457 problems. Every refusal of the API is made here.
+//! Refusals and errors as RFC 9457 problems. All refusals of the API are created here.
 //!
-//! **Architecture invariant:** a problem says what its caller can act on, never what happened inside: internal texts go
-//! to the log.
+//! **Architecture invariant:** a problem contains what its caller can act on, and no internal details; these go to the
+//! log.
 
 mod bucket;
 mod code;

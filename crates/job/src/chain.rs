@@ -1,4 +1,4 @@
-//! Where the outcome of a job goes: outcome jobs, which other buckets get for its end, and how far such a chain is.
+//! Targets of a job's outcome, and the length of a chain of outcome jobs.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Returns whether two submissions under one idempotency key are the same.
+//! A fingerprint of a submission, to detect another submission with the same idempotency key.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The headers of a job that go on to the upstream.
+//! The headers of a job that are forwarded to the upstream.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Whose turn a job waits for, where its caller submits for many.
+//! The group of a job, for fair queuing within a caller that submits for many tenants.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The key by which a caller names one job, however often it is sent.
+//! The idempotency key: a caller's name for one job, however often it is submitted.
 
 use std::fmt;
 

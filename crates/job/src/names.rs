@@ -1,4 +1,4 @@
-//! The names of a bucket and of a job: texts that are safe in a URL, a Redis key and a metric label as they stand.
+//! Names of buckets and ids of jobs: valid in URLs, Redis keys and metric labels without escaping.
 
 use std::fmt;
 use std::str::FromStr;

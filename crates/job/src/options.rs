@@ -1,4 +1,4 @@
-//! The options of a submission, one meaning each, whether they come as headers or in a batch.
+//! The options of a submission: the same for headers and for batch items.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How a job ended: once, for good.
+//! The outcome of a job: recorded once, and final.
 
 pub mod answer;
 pub mod failed_attempt;

@@ -1,4 +1,4 @@
-//! Where under a bucket's upstream a job goes. A caller chooses the path, never the host.
+//! The path of a job below its bucket's upstream. A caller chooses the path, never the host.
 
 use std::fmt;
 

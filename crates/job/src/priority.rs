@@ -1,4 +1,4 @@
-//! How urgent a job is: of those that wait, all of a higher priority are called first.
+//! The priority of a job: all waiting jobs of a higher priority are called first.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What is masked on the page and in exports, whatever the key may: members of JSON payloads and answers, and headers.
+//! Masks members of JSON payloads and answers, and headers, in the dashboard and in exports, for every key.
 
 use http::HeaderName;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a caller submits: a body, and how it wants it sent.
+//! A submission: a body and its options.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The limiter as a tower layer, before any HTTP service.
+//! A tower layer that limits any HTTP service.
 
 use std::future::Future;
 use std::net::IpAddr;

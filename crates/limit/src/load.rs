@@ -1,5 +1,5 @@
-//! Policies from files and requests: `policies`, or the published `slas`. All that is wrong is reported at once, each
-//! with its place; nothing is loaded then.
+//! Parses policies from files and requests: `policies`, or the published `slas`. All faults are reported together, each
+//! with its place; then nothing is loaded.
 
 mod pace;
 mod policy;

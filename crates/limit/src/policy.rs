@@ -1,4 +1,4 @@
-//! A policy: which requests, counted by what, may do how much.
+//! A policy: the requests it matches, the key of its counters, and its tiers.
 
 mod bad_policy;
 pub(crate) mod calendar;

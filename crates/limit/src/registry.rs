@@ -1,9 +1,8 @@
-//! The rules of services, registered at run time and kept in Redis: all intakes have the same ones, and each has a
+//! The rules of services, registered at run time and stored in Redis. All intakes have the same rules, and each has a
 //! limiter for each service.
 //!
-//! An intake looks for changes every [`PERIOD`], and asks Redis for nothing when it knows a service or that none
-//! exists. While Redis is away the rules that are known go on; each policy's `on_store_error` says what is then decided
-//! by them.
+//! An intake checks for changes every [`PERIOD`], and makes no query for a known service, or one known not to exist.
+//! While Redis is unavailable, known rules stay in force; `on_store_error` of each policy decides how.
 
 mod delete;
 mod error;

@@ -1,4 +1,4 @@
-//! The jobs under way in a lane; one slot each, free again when its task has ended, however it ended.
+//! The attempts in flight of a lane: each occupies a slot until its task ends, for whatever reason.
 
 use dripfeed_bucket::Replica;
 use tokio::task::{JoinError, JoinSet};

@@ -1,4 +1,4 @@
-//! One call: sends a request, reads the answer within its bounds, and says what came back.
+//! One call: sends a request, reads the answer within its limits, and returns the result.
 
 pub(crate) mod request;
 

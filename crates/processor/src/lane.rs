@@ -1,4 +1,4 @@
-//! A lane: takes the jobs of one bucket at its pace, and starts an attempt for each.
+//! A lane: claims the jobs of one bucket at its pace, and starts an attempt for each.
 //!
 //! pace → take (here) → call → decide → settle (`attempt`).
 

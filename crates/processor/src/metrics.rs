@@ -1,4 +1,4 @@
-//! What a processor counts. `dripfeed_` before the names, and `_total` after those of counters, are the registry's.
+//! The metrics of a processor. The registry adds the prefix `dripfeed_`, and the suffix `_total` of counters.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! The processor: a lane for each bucket, none of them in another's way.
+//! The processor: one independent lane for each bucket.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;

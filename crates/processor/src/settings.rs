@@ -1,4 +1,4 @@
-//! What a processor is set to: plain data, read and checked by the executable.
+//! The settings of a processor: plain data, parsed and validated by the executable.
 
 use std::time::Duration;
 

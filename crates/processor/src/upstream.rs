@@ -1,4 +1,4 @@
-//! An upstream: where a bucket's jobs go, and as whom. It comes from configuration, checked once, here.
+//! The upstream of a bucket: its URL, headers and limits, from configuration, validated once here.
 
 mod checks;
 pub(crate) mod connector;

@@ -1,5 +1,5 @@
-//! What all processes of one installation share: those over one Redis with one prefix. The version of what they write,
-//! and a salt that keys of theirs are hashed with.
+//! What all processes of one installation share, over one Redis with one prefix: the layout version of keys, and a salt
+//! for hashed keys.
 
 use std::fmt::Write as _;
 

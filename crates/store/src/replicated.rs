@@ -1,4 +1,4 @@
-//! Scripts whose writes are confirmed by all that follow, before their reply counts: the durability class `replicated`.
+//! Scripts whose writes are confirmed by all connected replicas before they return: the durability class `replicated`.
 
 mod wait_marker;
 

@@ -1,5 +1,5 @@
-//! The private Redis of `dripfeed dev` and of the tests: a child process on a unix socket, its data
-//! in a folder of ours. It never touches a server that it didn't start.
+//! The private Redis of `dripfeed dev` and of tests: a child process on a Unix socket, with its data in a separate
+//! directory. It never affects a server that it didn't start.
 
 mod error;
 mod folder;

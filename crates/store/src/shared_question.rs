@@ -1,4 +1,4 @@
-//! One question to Redis for all who ask it at about the same time.
+//! Shares one Redis query between concurrent callers.
 
 use std::time::Duration;
 

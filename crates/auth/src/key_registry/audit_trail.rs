@@ -1,4 +1,4 @@
-//! Who made, changed and revoked keys, and when. The scripts that do so add the entries.
+//! The audit log of keys: who created, changed and revoked them, and when. The scripts that do so add the entries.
 
 use redis::Value;
 use redis::streams::StreamRangeReply;

@@ -1,4 +1,4 @@
-//! Makes a key, or changes it.
+//! Creates or changes a key.
 
 use dripfeed_store::Script;
 

@@ -1,4 +1,4 @@
-//! A key that was made at run time, and its text in Redis.
+//! A key created over the API, and its form in Redis.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A submission, the request that brought it, and the limits that it is judged by.
+//! A submission, the request that brought it, and the limits that apply to it.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! All definitions, as far as a process knows them.
+//! All definitions, as far as this process knows them.
 
 use std::sync::Arc;
 

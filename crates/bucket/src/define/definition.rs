@@ -1,4 +1,4 @@
-//! A definition as Redis has it.
+//! A definition as stored in Redis.
 
 use dripfeed_job::BucketName;
 use serde::{Deserialize, Serialize};

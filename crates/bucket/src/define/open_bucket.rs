@@ -1,4 +1,4 @@
-//! Opens a bucket that was defined at run time.
+//! Opens a bucket created over the API.
 
 use dripfeed_store::Script;
 

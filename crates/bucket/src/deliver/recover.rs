@@ -1,4 +1,4 @@
-//! Recovery: the jobs of a replica that is dead are due again for all.
+//! Recovery: requeues the jobs of a dead replica.
 
 use std::collections::HashMap;
 use std::time::Instant;

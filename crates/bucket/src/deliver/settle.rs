@@ -1,5 +1,5 @@
-//! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership
-//! fences the whole batch.
+//! Settle: records the result of an attempt, by the replica that made it. Only the owner settles: one check of its
+//! membership fences the whole batch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Standby: a process serves a bucket in which nothing is to be done. It is no member of the group then, and costs
-//! Redis nothing but a look from time to time. As long as a bucket has a job, waiting, parked or in flight, all that
-//! serve it are members: so what is to be recovered is watched.
+//! Standby: a process that serves an idle bucket isn't a member of its consumer group and costs Redis only a periodic
+//! check. While a bucket has a job, waiting, parked or in flight, all processes that serve it are members, so that jobs
+//! to recover are noticed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

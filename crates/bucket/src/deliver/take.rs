@@ -1,4 +1,4 @@
-//! Pace and take, in one script: a token is got before a job is read.
+//! Take: one script gets rate tokens first, and then claims as many jobs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Dead letters: buried jobs, whole, with the reason and the upstream's last answer.
+//! Dead letters: complete jobs, with the reason and the upstream's last answer.
 
 use bytes::Bytes;
 use dripfeed_job::{JobId, Outcome, element};

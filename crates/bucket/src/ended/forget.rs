@@ -1,4 +1,4 @@
-//! Deletes dead letters for good.
+//! Deletes dead letters permanently.
 
 use dripfeed_job::JobId;
 use dripfeed_store::Script;

@@ -1,4 +1,4 @@
-//! How jobs ended: one by one, in pages, and summed up.
+//! Outcomes of jobs: single, in pages, and aggregated.
 
 use std::time::Duration;
 

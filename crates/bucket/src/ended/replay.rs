@@ -1,4 +1,4 @@
-//! Replay: a dead letter becomes a new job. It keeps the bound and the pace.
+//! Replay: submits a dead letter as a new job, within capacity and rate limit.
 
 use std::time::Duration;
 

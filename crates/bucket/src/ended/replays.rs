@@ -1,9 +1,9 @@
-//! Replays of many dead letters in the background: what was asked for and how far it is stands in Redis, so that every
-//! intake shows it, and another one goes on where one died.
+//! Background replays of dead letters. The filter and the progress are stored in Redis, so that every intake shows
+//! them, and another one continues if an intake dies.
 //!
-//! A letter is replayed by one script, which counts it (`replay.lua`): none is replayed or counted twice, also when two
-//! processes carry the replay out for a moment. Letters of jobs that die after the start are not part of it: what is
-//! replayed and dies again isn't replayed for ever.
+//! One script replays a letter and counts it (`replay.lua`): no letter is replayed or counted twice, even if two
+//! processes run the replay for a moment. Jobs that are dead-lettered after the start aren't included, so that a replay
+//! ends.
 
 mod progress;
 mod replay_run;

@@ -1,5 +1,5 @@
-//! Retention: ended work is kept for as long, in as many pieces and in as many bytes as is set. Every script that ends
-//! jobs forgets more than it adds; this is for buckets in which nothing ends, and for idempotency keys.
+//! Retention of ended work by age, number and bytes. Every script that ends jobs deletes more records than it adds;
+//! this module covers buckets in which no job ends, and idempotency keys.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! What one replica saw of the calls of a bucket since it last said so.
+//! Calls that one replica made to a bucket's upstream since its last report.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One slot of a history, as slots.lua writes it and as it is shown.
+//! One slot of the history, as `slots.lua` writes it and as the API returns it.
 
 use crate::history::call_stats::AnswerClass;
 use crate::history::latency_sketch::{LatencySketch, Quantiles};

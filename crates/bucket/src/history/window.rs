@@ -1,4 +1,4 @@
-//! The windows of a history, and what slots they are made of.
+//! The windows of the history, and the length of their slots.
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Counts a bucket at one moment, and shows how fast it fills and leaks.
+//! Counts the jobs of a bucket at one moment, and returns its rates.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Examines the invariants of a bucket in Redis, and repairs what is broken: a bounded part in each script, while
-//! others go on.
+//! Checks the invariants of a bucket in Redis, and repairs violations: a bounded part in each script, while the bucket
+//! is in use.
 //!
-//! What is judged of one job is judged at one moment. What is judged of all together is counted part by part, and holds
-//! only when no job came or went meanwhile: else it is reported as not checked.
+//! Checks of a single job see it at one moment. Totals are counted in parts, and are compared only if no job was added
+//! or removed during the count; otherwise they are reported as not checked.
 
 mod counts;
 mod finding;

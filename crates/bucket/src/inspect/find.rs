@@ -1,4 +1,4 @@
-//! Finds one job, wherever it is.
+//! Finds a job by id, in any state.
 
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;

@@ -1,4 +1,4 @@
-//! Who waits, and whose turn it is.
+//! The flows with waiting jobs, in the order of their turns.
 
 use std::time::Duration;
 

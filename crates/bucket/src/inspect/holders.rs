@@ -1,4 +1,4 @@
-//! Who holds room in a bucket.
+//! The callers with the most jobs or bytes in a bucket.
 
 use std::collections::HashMap;
 

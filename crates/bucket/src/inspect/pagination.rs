@@ -1,4 +1,4 @@
-//! Pages over what a bucket holds, and where one ended.
+//! Pages of lists, and their cursors.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! The buckets that this installation has served. One that was taken out of the settings, or was given another name,
-//! kind or key there, may have left accepted jobs in Redis that no process looks at.
+//! The registry of served buckets. A bucket that was removed from the configuration, or whose name, kind or key
+//! changed, may have left accepted jobs in Redis that no process serves.
 
 pub(crate) mod bucket_place;
 mod forget_place;

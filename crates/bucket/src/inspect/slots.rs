@@ -1,8 +1,8 @@
-//! How many calls at once a bucket can use: what a scaler asks.
+//! The number of concurrent calls that a bucket can use, for autoscaling.
 //!
-//! The level is no answer to that: jobs that are parked for a week keep processors running, and ten thousand jobs at
-//! five calls a second ask for processors that wait. By Little's law, a rate keeps as many calls under way as it starts
-//! within the time of one.
+//! The level isn't suitable: jobs parked for a week would keep processors running, and 10,000 jobs at five calls a
+//! second would start processors that only wait. By Little's law, a rate needs as many concurrent calls as it starts
+//! within the duration of one.
 
 use std::time::Duration;
 

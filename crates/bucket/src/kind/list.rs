@@ -1,4 +1,4 @@
-//! What a list can't do, and how it is asked what it can't know on its own: who holds which job.
+//! What a list doesn't support, and searching a list for a job.
 
 use dripfeed_job::{Priority, Start, Submission};
 

@@ -1,4 +1,4 @@
-//! The audit trail: who did what to a bucket, and when.
+//! The audit log of a bucket: who changed what, and when.
 
 use dripfeed_job::JobId;
 use redis::Value;

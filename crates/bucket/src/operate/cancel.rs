@@ -1,4 +1,4 @@
-//! Cancel: takes back what waits or is parked.
+//! Cancels a waiting or parked job.
 
 use dripfeed_job::{Ending, JobId, JobState};
 

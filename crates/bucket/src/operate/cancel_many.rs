@@ -1,4 +1,4 @@
-//! Bulk cancel: takes back all that match and that nobody holds.
+//! Bulk cancel: cancels all matching jobs that aren't in flight.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Hands outcome jobs over to their buckets, which accept them as they would anybody's: by their limits, as far as they
-//! have room, and once for each idempotency key. Only then they leave the outbox. So whatever is killed in between,
-//! none is lost, and none is there twice.
+//! Submits outcome jobs to their target buckets, like any other submission: within limits and capacity, and once per
+//! idempotency key. Only then they are removed from the outbox. So a process that is killed in between neither loses
+//! nor duplicates one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What waits in the outbox, a part at a time.
+//! Reads the outbox, in pages.
 
 use std::time::Duration;
 

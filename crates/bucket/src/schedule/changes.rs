@@ -1,5 +1,5 @@
-//! Which buckets have schedules, and since when they were changed: so that an intake asks one question a second,
-//! however many buckets there are.
+//! Which buckets have schedules, and when they last changed, so that an intake makes one query a second for all
+//! buckets.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Looks for ticks that have come.
+//! Finds due ticks.
 
 use dripfeed_store::Script;
 use redis::Value;

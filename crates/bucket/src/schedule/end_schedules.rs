@@ -1,4 +1,4 @@
-//! Ends schedules; what they have submitted stays.
+//! Ends schedules. Jobs that they have submitted stay.
 
 use dripfeed_job::schedule::ScheduleId;
 use dripfeed_store::Script;

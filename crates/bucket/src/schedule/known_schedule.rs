@@ -1,4 +1,4 @@
-//! A schedule as Redis has it.
+//! A schedule as stored in Redis.
 
 use dripfeed_job::JobId;
 use dripfeed_job::schedule::ScheduleId;

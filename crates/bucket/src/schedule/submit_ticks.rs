@@ -1,4 +1,4 @@
-//! Submits the jobs of ticks, each once.
+//! Submits the jobs of ticks, each exactly once.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! All key names of a bucket, in one place. They share one hash tag, so that each script works in Redis Cluster.
+//! All key names of a bucket. They share one hash tag, so that each script works in Redis Cluster.
 
 use dripfeed_job::BucketName;
 

@@ -1,9 +1,9 @@
-//! What every verb of a bucket needs: Redis, the key names, and the effective settings, with which scripts are run.
+//! What every verb of a bucket needs: the store, the key names, and the effective settings that scripts run with.
 //!
-//! Effective are the configured settings, and over them the changes that were made at run time. Changes are kept in
-//! Redis under a version. A script is given the settings as its caller knows them, and the version that this comes
-//! from; where the changes are others by now, it does nothing and answers them, and is asked again. So a change holds
-//! for all replicas from the moment it is written, and nobody asks for changes in vain.
+//! Effective settings are the configured ones, overridden by changes at run time, which are stored in Redis with a
+//! version. A script gets the settings of its caller with the version that they include. If the version in Redis
+//! differs, the script does nothing and returns the changes, and the caller runs it again. So a change applies to all
+//! replicas as soon as it is written, without polling.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};

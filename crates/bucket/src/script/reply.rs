@@ -1,4 +1,4 @@
-//! Reads what scripts answer, member by member. Bodies are moved, not copied.
+//! Parses replies of scripts, member by member. Bodies are moved, not copied.
 
 use bytes::Bytes;
 use redis::Value;

@@ -1,4 +1,4 @@
-//! Which bursts fit a rate.
+//! Valid bursts for a rate.
 
 use dripfeed_job::Rate;
 use dripfeed_limit::Tier;

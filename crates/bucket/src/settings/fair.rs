@@ -1,4 +1,4 @@
-//! Whose jobs take turns, and how often.
+//! Settings of fair queuing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How fast each caller, or group, may be called, and how many of its calls may be under way.
+//! Rate and concurrency limits of each caller, or group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

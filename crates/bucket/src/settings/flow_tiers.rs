@@ -1,4 +1,4 @@
-//! Rates that each caller, or group, keeps besides the first one, such as a daily quota.
+//! Further rate limits of each caller, or group, such as a daily quota.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who may submit how much: a bucket's policies, and the list that they were read from.
+//! Rate limits of submissions: a bucket's policies, and the list that they were parsed from.
 
 use std::sync::Arc;
 

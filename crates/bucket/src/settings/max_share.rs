@@ -1,4 +1,4 @@
-//! How much of a bucket's room the jobs of one caller may take.
+//! The maximum share of a bucket's capacity for the jobs of one caller.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Which ends of jobs other buckets are given a job for, and how many of these jobs wait for it at most.
+//! The targets of outcome jobs, and the size of the outbox.
 
 use dripfeed_job::chain::NO_TARGET;
 use dripfeed_job::{BucketName, Chain, Ending, OutcomeTargets, Submission};

@@ -1,4 +1,4 @@
-//! Settings that were changed at run time, and what they come to over the configured ones.
+//! Settings changed at run time, and how they override the configured ones.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a pace has besides its rate.
+//! The tiers of a pace, in addition to its rate.
 
 use dripfeed_limit::{LoadError, Tier, load};
 use serde_json::Value as Json;

@@ -1,6 +1,5 @@
-//! The settings that can be changed at run time: each stands here once. `PATCH` and its description, `dripfeed set`,
-//! what a bucket shows of its changes, and the hash `control` go by this table. The defaults are in
-//! `config/default.toml`, with those of all settings.
+//! The settings that can be changed at run time, each defined once. `PATCH` and its description, `dripfeed set`, the
+//! overrides that a bucket shows, and the hash `control` use this table. Defaults are in `config/default.toml`.
 
 use serde_json::Value as Json;
 

@@ -1,5 +1,5 @@
-//! How much of Redis' memory a bucket takes at most, worked out from its settings. The constants were measured on
-//! Redis, and a test compares the sum with `used_memory`.
+//! The maximum memory that a bucket uses in Redis, computed from its settings. The constants were measured, and a test
+//! compares the sum with `used_memory`.
 
 use crate::settings::{BucketSettings, Kind};
 

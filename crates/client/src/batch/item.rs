@@ -1,4 +1,4 @@
-//! A job as a batch has it.
+//! A job as a batch item.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

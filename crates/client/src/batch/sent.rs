@@ -1,4 +1,4 @@
-//! How each job of a batch ended.
+//! The result of each job of a batch.
 
 use std::time::Duration;
 

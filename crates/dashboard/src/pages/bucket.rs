@@ -1,4 +1,4 @@
-//! `/buckets/{b}`: one bucket, its numbers, its pace, and what can be done.
+//! `/buckets/{b}`: one bucket, its numbers, its rate, and actions.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! Cancels all jobs that match: a form on the jobs' page, and what it does.
+//! Bulk cancel: a form on the page of jobs, and its action.
 
 use axum::extract::{Path, State};
 use axum::response::Response;

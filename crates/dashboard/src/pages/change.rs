@@ -1,4 +1,4 @@
-//! `/buckets/{b}/change`: settings changed at run time, shown before they are applied.
+//! `/buckets/{b}/change`: changes settings at run time, with a preview.
 
 use std::collections::BTreeMap;
 

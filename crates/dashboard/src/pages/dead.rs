@@ -1,4 +1,4 @@
-//! `/buckets/{b}/dead`: dead letters, grouped by why they died.
+//! `/buckets/{b}/dead`: dead letters, grouped by reason.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! Dead letters of one reason and status: shown together, replayed and deleted together.
+//! Dead letters of one reason and status, which can be replayed and deleted together.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What an action did, said once on the page that comes after it.
+//! The result of an action, shown once on the next page.
 
 use axum::response::Response;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! `/redis`: the servers, their memory and persistence, what is wrong, and what the doctor finds in a bucket.
+//! `/redis`: the servers, their memory and persistence, problems, and the findings of the doctor.
 
 use axum::extract::{Query, State};
 use axum::response::Response;

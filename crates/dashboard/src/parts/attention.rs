@@ -1,4 +1,4 @@
-//! What needs a person, and what to do about it: first on the page.
+//! What needs attention, and the remedies: first on the page.
 
 use maud::{Markup, html};
 

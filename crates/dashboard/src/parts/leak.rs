@@ -1,4 +1,4 @@
-//! How fast a bucket leaks, and why not faster.
+//! The rate of a bucket, and what limits it.
 
 use maud::{Markup, html};
 

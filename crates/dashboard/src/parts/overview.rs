@@ -1,4 +1,4 @@
-//! One bucket: its picture, its numbers, and what serves and limits it.
+//! One bucket: drawing, numbers, processors and limits.
 
 use maud::{Markup, html};
 

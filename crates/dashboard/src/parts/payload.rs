@@ -1,4 +1,4 @@
-//! A body as text, as a tree of JSON, or as bytes.
+//! A body as text, as a JSON tree, or as bytes.
 
 mod indent;
 mod tree;

@@ -1,4 +1,4 @@
-//! A submitted form: of a page of ours, and of this visitor.
+//! Parses a submitted form, and checks its origin and token.
 
 use std::collections::BTreeMap;
 

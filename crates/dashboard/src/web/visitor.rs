@@ -1,4 +1,4 @@
-//! The session of a request becomes a visitor.
+//! Turns the session of a request into a visitor.
 
 use axum::extract::FromRequestParts;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! Versions of what is changed: `ETag`, `If-Match`.
+//! Versions of resources: `ETag` and `If-Match`.
 
 use dripfeed_client::ApiResponse;
 use http::header::{ETAG, IF_MATCH};

@@ -1,4 +1,4 @@
-//! `dripfeed bucket`: buckets that are defined at run time.
+//! `dripfeed bucket`: buckets created over the API.
 
 mod definition;
 

@@ -1,5 +1,5 @@
-//! `dripfeed doctor`: connects to Redis itself, because it checks what the roles can't see. Each script reads a bounded
-//! part, so it may be stopped at any time.
+//! `dripfeed doctor`: connects to Redis itself, to check what the roles can't see. Each script reads a bounded part, so
+//! the command may be stopped at any time.
 
 use clap::Args;
 use dripfeed_bucket::{Bucket, BucketPlace, Finding, KnownDefinitions, stranded_jobs};

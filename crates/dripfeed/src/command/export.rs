@@ -1,5 +1,5 @@
-//! `export` of dead letters, outcomes and jobs: page by page to standard output, in little memory. What `intake.redact`
-//! names is masked, and payloads take a key with the scope `inspect`.
+//! `export` of dead letters, outcomes and jobs: page by page to standard output, in little memory. The members and
+//! headers in `intake.redact` are masked; payloads need a key with the scope `inspect`.
 
 mod csv;
 

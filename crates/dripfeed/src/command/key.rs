@@ -1,4 +1,4 @@
-//! `dripfeed key`: keys of callers, for the configuration or at run time.
+//! `dripfeed key`: API keys, for the configuration or created over the API.
 
 mod new;
 mod put;

@@ -1,4 +1,4 @@
-//! Opens the page in a browser.
+//! Opens the dashboard in a browser.
 
 use std::env;
 use std::io::{IsTerminal as _, stderr};

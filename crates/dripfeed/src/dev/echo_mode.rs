@@ -1,4 +1,4 @@
-//! How the echo answers, whatever a call asks for.
+//! The mode of the echo upstream, which overrides the parameters of calls.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The processors of `dripfeed dev`: children, so that one can be killed and the others be seen to go on.
+//! The processors of `dripfeed dev`: child processes, so that one can be killed while the others continue.
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};

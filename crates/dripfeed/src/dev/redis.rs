@@ -1,4 +1,4 @@
-//! The Redis of `dripfeed dev`: a child, started again when it dies.
+//! The Redis of `dripfeed dev`: a child process, restarted when it dies.
 
 use std::path::Path;
 use std::time::Duration;

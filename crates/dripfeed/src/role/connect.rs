@@ -1,4 +1,4 @@
-//! The way to Redis at the start of a role: waited for, then looked at.
+//! Connects to Redis at the start of a role: waits for it, then checks it.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! `dripfeed drain BUCKET`: empties a bucket that left the settings, or that is there under another kind or key.
+//! `dripfeed drain BUCKET`: empties a bucket that was removed from the configuration, or whose kind or key changed.
 //!
-//! With the settings that it had it is served until it is empty (`serving`). Without them its jobs are moved into
-//! another bucket (`moving`).
+//! With its old settings it is served until it is empty (`serving`). Without them its jobs are moved into another
+//! bucket (`moving`).
 
 mod guard;
 mod moving;

@@ -1,4 +1,4 @@
-//! An intake that others reach, and that has no keys.
+//! Warns about an intake that is reachable by others and has no keys.
 
 use std::net::SocketAddr;
 

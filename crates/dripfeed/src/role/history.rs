@@ -1,4 +1,4 @@
-//! The history is kept also where no processor runs: a bucket fills, and refuses.
+//! Records the history of buckets in intakes too, so that it is complete while no processor runs.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `dripfeed intake`: HTTP in.
+//! `dripfeed intake`: accepts jobs over HTTP.
 
 mod routes;
 

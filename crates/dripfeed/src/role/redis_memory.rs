@@ -1,4 +1,4 @@
-//! The memory of each Redis server that takes writes, as gauges: an alert can come before `maxmemory` does.
+//! Memory gauges of each Redis server that accepts writes, for alerts before `maxmemory` is reached.
 
 use dripfeed_store::{ServerInfo, Store};
 use prometheus_client::encoding::EncodeLabelSet;

@@ -1,5 +1,5 @@
-//! Redis is checked periodically: what it is set to may change, and another server may take its place. Answers name
-//! the durability class that was found last.
+//! Checks Redis periodically: its settings may change, and another server may take over. Answers name the durability
+//! class that was found last.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Replays of many whose intake is gone are carried on by another one.
+//! Continues background replays whose intake has died.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! What this process serves is noted in Redis periodically, and jobs of buckets that nobody serves any more are
-//! reported.
+//! Registers the buckets that this process serves in Redis, periodically, and reports stranded jobs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

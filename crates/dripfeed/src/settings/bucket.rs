@@ -1,4 +1,4 @@
-//! `[buckets.NAME]`, each laid over `[defaults]`.
+//! `[buckets.NAME]`, which overrides `[defaults]`.
 
 mod checks;
 mod leak;

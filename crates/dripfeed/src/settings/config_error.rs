@@ -1,4 +1,4 @@
-//! What is wrong with the configuration, a line each.
+//! Errors of the configuration, one per line.
 
 use std::fmt;
 

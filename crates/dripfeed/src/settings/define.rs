@@ -1,4 +1,4 @@
-//! `[define]`: which buckets may be defined at run time.
+//! `[define]`: which buckets may be created over the API.
 
 mod ceiling;
 pub(super) mod definition;

@@ -1,4 +1,4 @@
-//! Quantities as people write them, for `#[serde(deserialize_with = …)]`: each names what it expects.
+//! Deserializes quantities in text form, for `#[serde(deserialize_with = …)]`, with errors that name the expected form.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! `[[keys]]`: who may call the intake.
+//! `[[keys]]`: the API keys.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

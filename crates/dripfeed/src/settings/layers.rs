@@ -1,4 +1,4 @@
-//! Where settings come from, lowest first: the defaults compiled in, files, the environment, arguments.
+//! The layers of settings, lowest first: compiled-in defaults, files, environment, arguments.
 
 use std::collections::HashMap;
 use std::fs;

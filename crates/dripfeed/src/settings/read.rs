@@ -1,5 +1,5 @@
-//! Turns a section of the tree into a typed one. After an error it goes on without the value that was wrong, so that
-//! all errors come to light at once.
+//! Deserializes a section of the tree. After an error it continues without the wrong value, so that all errors are
+//! reported together.
 
 use std::collections::BTreeSet;
 

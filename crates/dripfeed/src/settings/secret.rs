@@ -1,4 +1,4 @@
-//! Values in separate files.
+//! Secrets in separate files.
 
 use std::fs;
 use std::io::Read as _;

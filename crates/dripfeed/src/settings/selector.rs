@@ -1,4 +1,4 @@
-//! Which buckets or services something is about: names, or `*` for all.
+//! Selects buckets or services: names, or `*` for all.
 
 use std::collections::{BTreeMap, BTreeSet};
 

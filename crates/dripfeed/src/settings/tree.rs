@@ -1,4 +1,4 @@
-//! All layers as one tree. Each value knows its origin.
+//! All layers merged into one tree. Each value knows its origin.
 
 use config::{FileFormat, Format as _, Value, ValueKind};
 use serde_json::{Map, Value as Json};

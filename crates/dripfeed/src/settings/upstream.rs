@@ -1,4 +1,4 @@
-//! The keys of a bucket that say whom it calls, and how.
+//! The settings of a bucket's upstream.
 
 pub(super) mod headers;
 pub(super) mod signing;

@@ -1,4 +1,4 @@
-//! Logs: for people or for machines, always on standard error.
+//! Logs, as text or JSON, always on standard error.
 
 use std::io::{self, IsTerminal as _};
 

@@ -1,5 +1,5 @@
-//! Exports spans over OTLP, as protobuf over HTTP: in batches, from a queue that drops what comes too fast. Nothing of
-//! a job waits for it.
+//! Exports spans over OTLP, as protobuf over HTTP, in batches. The queue drops spans when it is full; jobs never wait
+//! for it.
 
 mod http_client;
 mod span_data;

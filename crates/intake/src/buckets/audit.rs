@@ -1,4 +1,4 @@
-//! `GET …/audit`: who did what to a bucket.
+//! `GET …/audit`: the audit log of a bucket.
 
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};

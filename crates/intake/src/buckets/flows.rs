@@ -1,4 +1,4 @@
-//! `GET …/flows`: whose turn it is in a bucket.
+//! `GET …/flows`: the callers with waiting jobs, in the order of their turns.
 
 use axum::Json;
 use dripfeed_auth::Read;

@@ -1,4 +1,4 @@
-//! `GET …/history`: a bucket over the last minutes, hour or day.
+//! `GET …/history`: time series of a bucket.
 
 use std::collections::BTreeMap;
 

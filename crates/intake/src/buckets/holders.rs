@@ -1,4 +1,4 @@
-//! `GET …/holders`: which callers hold room in a bucket, and which limits refused.
+//! `GET …/holders`: the callers with the most jobs or bytes, and refusals by limit.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

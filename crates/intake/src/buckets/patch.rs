@@ -1,4 +1,4 @@
-//! The body of `PATCH …`, read by the table of the settings that can be changed at run time.
+//! The body of `PATCH …`, parsed with the table of settings that can be changed at run time.
 
 use std::fmt;
 

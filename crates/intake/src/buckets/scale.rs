@@ -1,4 +1,4 @@
-//! `GET /v1/scale`: how many processors there is work for, as one number.
+//! `GET /v1/scale`: the number of processors for the current work, for autoscaling.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! The state of a bucket: how full it is, how fast it leaks, and why.
+//! The state of a bucket: level, rates and settings.
 
 pub(crate) mod row;
 

@@ -1,4 +1,4 @@
-//! What one event says.
+//! The content of one event.
 
 use dripfeed_auth::Caller;
 use serde::Serialize;

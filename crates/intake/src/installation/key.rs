@@ -1,4 +1,4 @@
-//! `GET /v1/key`: what the caller may do.
+//! `GET /v1/key`: the permissions of the caller's key.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /v1/redis`: the servers, their memory and persistence, and what is wrong with them.
+//! `GET /v1/redis`: the servers, their memory and persistence, and problems.
 
 use axum::Json;
 use axum::extract::State;

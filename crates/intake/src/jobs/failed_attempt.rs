@@ -1,4 +1,4 @@
-//! What is shown of an attempt that failed.
+//! A failed attempt as the API returns it.
 
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;

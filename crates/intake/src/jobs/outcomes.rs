@@ -1,4 +1,4 @@
-//! `GET …/outcomes`: lists how jobs ended.
+//! `GET …/outcomes`: lists the outcomes of jobs.
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! `POST …/dead/{id}/replay`, `POST …/dead/replay`: submits dead letters again, within capacity and rate.
+//! `POST …/dead/{id}/replay`, `POST …/dead/replay`: submits dead letters as new jobs, within capacity and rate.
 
 use axum::Json;
 use axum::body::Body;

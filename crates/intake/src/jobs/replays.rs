@@ -1,5 +1,5 @@
-//! `POST …/dead/replays`, `GET …/dead/replays`, `GET …/dead/replays/{id}`, `DELETE …/dead/replays/{id}`: replays of
-//! many dead letters in the background.
+//! `POST …/dead/replays`, `GET …/dead/replays`, `GET …/dead/replays/{id}`, `DELETE …/dead/replays/{id}`: background
+//! replays of dead letters.
 
 use axum::Json;
 use axum::body::Body;

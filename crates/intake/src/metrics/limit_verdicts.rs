@@ -1,5 +1,5 @@
-//! Decisions of bucket limits on submissions, as a counter: of the limits in force only, so that changes add no labels
-//! for ever.
+//! Decisions of bucket limits on submissions, as a counter; only of current limits, so that changes don't add labels
+//! forever.
 
 use std::collections::BTreeMap;
 use std::fmt;

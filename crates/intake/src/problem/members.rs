@@ -1,4 +1,4 @@
-//! The members that only some problems have.
+//! Additional members of some problems.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Authorization of a request, before anything else of it is read: a handler that takes one of these extractors is only
-//! called when the caller may.
+//! Authorization, before anything else of a request is read: a handler with one of these extractors is called only if
+//! the caller is authorized.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Versions as entity tags, by which a caller changes only what it knows.
+//! Versions as entity tags, for conditional changes.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 

@@ -1,4 +1,4 @@
-//! `PUT …/schedules/{id}`: defines a schedule.
+//! `PUT …/schedules/{id}`: creates or changes a schedule.
 
 use axum::Json;
 use axum::body::Body;

@@ -1,4 +1,4 @@
-//! What a schedule is: when its ticks come, which of them get a job, and what job that is.
+//! The definition of a schedule: its ticks, which of them are submitted, and the job.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
-//! Submits the jobs of all schedules, in every intake: none is chosen for it.
+//! Submits the jobs of all schedules, in every intake; there is no leader.
 //!
-//! Once a second one question shows whether any schedule was changed. A bucket is looked at when it has been, when its
-//! next tick comes by what its last look found, and some seconds after that in any case. The clock of this machine only
-//! says when to look, and no wall clock is read.
+//! Once a second one query shows whether a schedule was changed. A bucket's schedules are read when one has changed,
+//! when the next tick that was seen is due, and in any case some seconds after the last time. The local clock only
+//! decides when to look, and no wall clock is used.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;

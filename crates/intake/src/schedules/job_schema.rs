@@ -1,4 +1,5 @@
-//! How the description of the API shows a schedule's job: what `submit::batch::item` reads, without what says when.
+//! The schema of a schedule's job, for the API description: what `submit::batch::item` parses, without options about
+//! time.
 
 #![expect(dead_code, reason = "the fields are read by the derive alone")]
 

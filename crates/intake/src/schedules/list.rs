@@ -1,4 +1,4 @@
-//! `GET …/schedules`, `GET …/schedules/{id}`: what schedules a bucket has, and what became of their ticks.
+//! `GET …/schedules`, `GET …/schedules/{id}`: the schedules of a bucket and the state of their ticks.
 
 use axum::Json;
 use axum::extract::{OriginalUri, State};

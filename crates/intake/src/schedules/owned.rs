@@ -1,4 +1,4 @@
-//! The schedule that a request names.
+//! The schedule named in a request.
 
 use dripfeed_auth::{Caller, Scope};
 use dripfeed_bucket::{Bucket, KnownSchedule};

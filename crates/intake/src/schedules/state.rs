@@ -1,4 +1,4 @@
-//! A schedule as it is shown.
+//! A schedule as the API returns it.
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::{Bucket, KnownSchedule};

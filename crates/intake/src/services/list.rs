@@ -1,4 +1,4 @@
-//! `GET /v1/services`: the services with rules, and what this intake decided for them.
+//! `GET /v1/services`: the services with rules, and the decisions of this intake.
 
 use std::collections::BTreeMap;
 

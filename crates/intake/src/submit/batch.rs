@@ -1,4 +1,4 @@
-//! `POST …/jobs/batch`: submits many jobs in one request; each is admitted or refused on its own.
+//! `POST …/jobs/batch`: submits many jobs in one request; each is accepted or refused independently.
 
 pub(crate) mod item;
 mod schema;

@@ -1,4 +1,4 @@
-//! Which priority the jobs of a key may have.
+//! The priorities that a key may use.
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::Bucket;

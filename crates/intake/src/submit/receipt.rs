@@ -1,4 +1,4 @@
-//! The 202 response for an admitted job.
+//! The 202 response for an accepted job.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,4 @@
-//! What an upstream answered, and what that means for the job.
+//! The upstream's answer, and what it means for the job.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `RateLimit` as upstreams send it (IETF draft, in the syntax of RFC 9651): `"policy";r=0;t=10`.
+//! Parses the `RateLimit` header of upstreams (IETF draft, RFC 9651 syntax): `"policy";r=0;t=10`.
 
 use std::time::Duration;
 

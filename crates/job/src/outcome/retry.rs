@@ -1,4 +1,4 @@
-//! When a failed job is tried again.
+//! The backoff between attempts.
 
 use std::time::Duration;
 

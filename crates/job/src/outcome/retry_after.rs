@@ -1,4 +1,4 @@
-//! `Retry-After` as upstreams send it (RFC 9110, 10.2.3): seconds, or a date.
+//! Parses the `Retry-After` header of upstreams (RFC 9110, 10.2.3): seconds, or a date.
 
 use std::time::Duration;
 

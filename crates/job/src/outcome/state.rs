@@ -1,4 +1,4 @@
-//! Where a job is.
+//! The states of a job.
 
 use std::fmt;
 use std::str::FromStr;

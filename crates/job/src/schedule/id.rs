@@ -1,4 +1,4 @@
-//! The name of a schedule, within its bucket.
+//! The id of a schedule within its bucket.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Which ticks get a job, when one or several have come.
+//! Decides which of the due ticks get a job.
 
 use std::time::Duration;
 

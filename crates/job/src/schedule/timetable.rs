@@ -1,4 +1,4 @@
-//! The ticks of a schedule: by a cron expression in a time zone, or after each period.
+//! The ticks of a schedule: a cron expression in a time zone, or a period.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;

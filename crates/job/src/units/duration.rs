@@ -1,4 +1,4 @@
-//! Durations as people write them: `10s`, `500ms`, `1m 30s`, `2h`, `PT10S`. A unit is always there.
+//! Durations in text form: `10s`, `500ms`, `1m 30s`, `2h`, `PT10S`. A unit is required.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How many calls in how much time: `200/500ms`, `10/s`, `10000/day`.
+//! Rates in text form, calls per time: `200/500ms`, `10/s`, `10000/day`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! A part of a whole, as people write it: `25%`, `12.5%`.
+//! Percentages in text form: `25%`, `12.5%`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Sizes as people write them: `64MiB`, `512KiB`, `1GB`, `100B`. A unit is always there.
+//! Sizes in text form: `64MiB`, `512KiB`, `1GB`, `100B`. A unit is required.
 
 use thiserror::Error;
 

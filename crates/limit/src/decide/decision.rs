@@ -1,4 +1,4 @@
-//! What came of a request.
+//! The decision on a request.
 
 use std::sync::Arc;
 use std::time::Duration;

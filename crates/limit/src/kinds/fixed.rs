@@ -1,4 +1,4 @@
-//! `fixed`: how it is read and packed. Its windows are in `window.rs`, and in `fixed.lua` and `fixed_first.lua`.
+//! `fixed`: parsing and packing. Its windows are in `window.rs`, `fixed.lua` and `fixed_first.lua`.
 
 use super::raw::{Parsed, Raw, text_error, time};
 use super::rule::Rule;

@@ -1,4 +1,4 @@
-//! A tier as it is written: the members of all kinds.
+//! A tier in text form: the members of all kinds.
 
 use std::time::Duration;
 

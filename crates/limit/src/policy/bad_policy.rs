@@ -1,4 +1,4 @@
-//! What can be wrong with a policy, and where.
+//! Faults of a policy, with their places.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How exactly replicas share a limit, and what happens while Redis is away.
+//! How replicas share a limit, and what applies while Redis is unavailable.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The keys of limits. Those of one bucket or service share a hash tag, so that any of its policies can be
-//! decided in one script, also in Redis Cluster.
+//! The Redis keys of limits. Those of one bucket or service share a hash tag, so that one script can check any of its
+//! policies, also in Redis Cluster.
 
 use dripfeed_store::Salt;
 use hmac::{Hmac, KeyInit as _, Mac as _};

@@ -1,4 +1,4 @@
-//! A policy as its author writes it.
+//! A policy before validation.
 
 use serde::Serialize;
 

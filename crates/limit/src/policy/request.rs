@@ -1,4 +1,4 @@
-//! What a policy can see of a request.
+//! The attributes of a request that policies use.
 
 use std::net::IpAddr;
 

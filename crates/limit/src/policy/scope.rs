@@ -1,4 +1,4 @@
-//! What a policy counts by: each different value of its key is a scope with separate counts.
+//! The key of a policy: each combination of its values is a scope with separate counters.
 
 use std::borrow::Cow;
 use std::fmt;

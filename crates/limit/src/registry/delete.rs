@@ -1,4 +1,4 @@
-//! `DELETE`: a service that is registered no more.
+//! `DELETE`: removes a service.
 
 use dripfeed_store::Script;
 

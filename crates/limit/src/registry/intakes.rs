@@ -1,4 +1,4 @@
-//! Which intakes are alive: those whose heartbeats were seen to grow, by the observer's own clock.
+//! Detects live intakes: those whose heartbeats grow, by the observer's monotonic clock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The services that are known here, each with its limiter.
+//! The services that this process knows, each with its limiter.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

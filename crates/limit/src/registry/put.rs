@@ -1,4 +1,4 @@
-//! `PUT`: registers a service, or gives it other rules.
+//! `PUT`: registers a service, or replaces its rules.
 
 use dripfeed_store::Script;
 

@@ -1,4 +1,4 @@
-//! The rules of one service: its policies, and the document that they were read from.
+//! The rules of one service: its policies, and the document that they were parsed from.
 
 use serde_json::Value as Json;
 use thiserror::Error;

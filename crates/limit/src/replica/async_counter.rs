@@ -1,4 +1,4 @@
-//! Counts that a replica keeps on its own and reports Redis every `sync`: the two-layer counter.
+//! Local counters that are reported to Redis every `sync`: a two-layer counter.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

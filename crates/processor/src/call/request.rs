@@ -1,4 +1,4 @@
-//! From a job to the request that its upstream gets.
+//! Builds the HTTP request of a job.
 
 use bytes::Bytes;
 use dripfeed_job::path::UpstreamPath;

@@ -1,4 +1,4 @@
-//! The rules for an upstream's settings.
+//! Validation of an upstream's settings.
 
 use std::net::IpAddr;
 

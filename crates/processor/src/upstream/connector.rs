@@ -1,6 +1,6 @@
-//! The one way out: how every call gets its connection.
+//! Opens all connections to upstreams.
 //!
-//! No redirects, no proxy from the environment, no decompression: nothing here has them. TLS is rustls with ring.
+//! Redirects, proxies from the environment and decompression aren't supported. TLS is rustls with ring.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which upstreams buckets that are defined at run time may have.
+//! Patterns of upstreams that buckets created over the API may have.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! The certificate authorities that an upstream is trusted by.
+//! The certificate authorities that are trusted for an upstream.
 
 use std::error::Error;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Signs calls as Standard Webhooks say (<https://www.standardwebhooks.com>): the upstream can verify that a call is
-//! ours, whole and recent.
+//! Signs calls as Standard Webhooks specify (<https://www.standardwebhooks.com>), so that the upstream can verify their
+//! origin, content and age.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What of the configured durability the server at hand really gives.
+//! The durability class that the server provides.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a server, and what to do about it.
+//! Problems of a server, and their remedies.
 
 use crate::checks::durability_check::effective;
 use crate::checks::server_info::{ServerInfo, Version};

@@ -1,4 +1,4 @@
-//! Asks the Sentinels who the master is.
+//! Asks the Sentinels for the master.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What kind of failure it is: by the code that Redis answered with, or by what became of the connection.
+//! The kind of failure: by the error code of Redis, or by the state of the connection.
 
 use std::{error::Error, fmt, io, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The folder of a private server: its data, log, socket and lock.
+//! The directory of a private server: data, log, socket and lock.
 
 use std::{
     ffi::OsString,

@@ -1,4 +1,4 @@
-//! Closes a bucket that was defined at run time.
+//! Closes a bucket created over the API.
 
 use std::time::Duration;
 

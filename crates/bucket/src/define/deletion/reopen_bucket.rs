@@ -1,4 +1,4 @@
-//! Opens a bucket again whose deletion nobody goes on with.
+//! Opens a bucket again whose deletion was interrupted.
 
 use std::time::Duration;
 

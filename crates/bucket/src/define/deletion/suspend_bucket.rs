@@ -1,4 +1,4 @@
-//! Suspends a bucket that was defined at run time, for its deletion.
+//! Suspends a bucket created over the API, before its deletion.
 
 use dripfeed_store::Script;
 use redis::Value;

@@ -1,4 +1,4 @@
-//! How far a replay is, and who carries it out.
+//! The progress of a background replay, and the lease of the process that runs it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Carries out a replay of many, for as long as this process has its lease.
+//! Runs a background replay while this process has its lease.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A replay of many as Redis knows it: fields `<id>:<name>` of one hash of the bucket.
+//! A background replay as stored in Redis: fields `<id>:<name>` of one hash of the bucket.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Whether the totals agree with each other, and the counts with the jobs.
+//! Compares the totals with each other and with the jobs.
 
 use std::collections::{HashMap, HashSet};
 

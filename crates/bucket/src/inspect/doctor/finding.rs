@@ -1,4 +1,4 @@
-//! What may be wrong with a bucket in Redis, and what repairing does.
+//! The kinds of findings, and how each is repaired.
 
 /// An invariant that doesn't hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

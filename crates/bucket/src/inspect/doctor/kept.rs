@@ -1,5 +1,4 @@
-//! What is kept of ended work: outcomes and their order in time, and the bytes that outcomes and dead letters are
-//! counted as.
+//! Checks the retained data of ended jobs: the order of outcomes, and the byte counts of outcomes and dead letters.
 
 use std::collections::{BTreeSet, HashMap};
 

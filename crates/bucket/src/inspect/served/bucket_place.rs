@@ -1,4 +1,4 @@
-//! Where a bucket's jobs are.
+//! The place of a bucket's jobs: name, kind and key.
 
 use std::fmt;
 use std::str::FromStr;

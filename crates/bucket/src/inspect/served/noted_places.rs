@@ -1,4 +1,4 @@
-//! What all processes serve, or have served.
+//! The places that processes serve or have served.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

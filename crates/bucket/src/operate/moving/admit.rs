@@ -1,4 +1,4 @@
-//! The other bucket accepts the jobs as new ones.
+//! Submits the jobs to the target bucket.
 
 use dripfeed_job::JobId;
 

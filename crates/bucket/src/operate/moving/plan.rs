@@ -1,4 +1,4 @@
-//! What is to be done about each job.
+//! Decides what to do with each job.
 
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::idempotency::IdempotencyKey;

@@ -1,4 +1,4 @@
-//! What a bucket is to be: a file with the keys of its section, and arguments over it.
+//! The definition of a bucket: a file with the keys of its section, overridden by arguments.
 
 use std::path::{Path, PathBuf};
 

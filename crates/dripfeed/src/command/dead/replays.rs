@@ -1,4 +1,4 @@
-//! `dripfeed dead BUCKET replays`: those in the background.
+//! `dripfeed dead BUCKET replays`: background replays.
 
 use clap::Args;
 use dripfeed_client::{Client, escaped};

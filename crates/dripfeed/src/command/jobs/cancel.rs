@@ -1,4 +1,4 @@
-//! `dripfeed jobs BUCKET --cancel`: all that match.
+//! `dripfeed jobs BUCKET --cancel`: bulk cancel.
 
 use dripfeed_job::{BucketName, JobState};
 use http::Method;

@@ -1,4 +1,4 @@
-//! `dripfeed key put`: makes a key at run time, or changes it.
+//! `dripfeed key put`: creates or changes a key over the API.
 
 use clap::Args;
 use dripfeed_client::Client;

@@ -1,7 +1,9 @@
-//! `dripfeed bench BUCKET`: submits jobs to a running installation at a given rate, and measures what a caller sees.
+//! `dripfeed bench BUCKET`: submits jobs to a running installation at a given rate, and measures the latency of
+//! submissions.
 //!
-//! Open loop: a submission is due at its time, however long those before it take, and its latency counts from then. So
-//! an installation that stands still shows in every submission that was due meanwhile, and not in one alone.
+//! Open loop: each submission is due at a fixed time, however long earlier ones take, and its latency counts from that
+//! time. So a stall of the installation shows in every submission that was due during it, and not only in one
+//! (coordinated omission).
 
 mod arrivals;
 mod chart;

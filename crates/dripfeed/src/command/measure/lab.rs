@@ -1,4 +1,4 @@
-//! `dripfeed lab`: runs the experiments one after the other, prints the table, and leaves a chart of each.
+//! `dripfeed lab`: runs the experiments one after the other, prints the table, and writes a chart of each.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `dripfeed report BUCKET`: what came in, how it ended and how long it took, over a window.
+//! `dripfeed report BUCKET`: jobs, outcomes and latencies over a window.
 
 mod chart;
 mod slots;

@@ -1,4 +1,4 @@
-//! A line of a file of jobs: `{"body": any JSON, "options": {…}}`.
+//! A line of an NDJSON file of jobs: `{"body": any JSON, "options": {…}}`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The options of a single job, as flags.
+//! The options of a single job as command-line flags.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How far a push is, on standard error: a bar on a terminal, elsewhere nothing but the summary.
+//! Progress of a push on standard error: a progress bar on a terminal, otherwise only the summary.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

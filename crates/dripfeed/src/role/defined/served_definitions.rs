@@ -1,4 +1,4 @@
-//! Which definitions this process serves.
+//! The definitions that this process serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

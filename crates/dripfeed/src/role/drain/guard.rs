@@ -1,4 +1,4 @@
-//! When a bucket may be drained: nobody else serves it, and what it shares with others of its name is left alone.
+//! When a bucket may be drained: no other process serves it, or another bucket of its name, which would share its data.
 
 use std::time::Duration;
 

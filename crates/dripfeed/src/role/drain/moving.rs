@@ -1,5 +1,5 @@
-//! Moves the jobs of a bucket that nobody serves into another one. Takes no settings of the old one: where its jobs are
-//! is noted in Redis.
+//! Moves the jobs of a bucket that no process serves into another one. The old settings aren't needed: Redis has the
+//! place of the jobs.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Serves a bucket with the settings that it had, and admits nothing, until it is empty.
+//! Serves a bucket with its old settings, without accepting jobs, until it is empty.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

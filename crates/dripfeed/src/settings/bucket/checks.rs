@@ -1,4 +1,4 @@
-//! What the keys of a bucket may not say together.
+//! Combinations of settings of a bucket that aren't allowed.
 
 use dripfeed_bucket::{Fair, FairBy, FlowBounds, Keep, NamedFlows};
 use dripfeed_job::{duration, size};

@@ -1,4 +1,4 @@
-//! `[….leak]`: how fast a bucket leaks.
+//! `[….leak]`: the rate limit of calls.
 
 use std::time::Duration;
 

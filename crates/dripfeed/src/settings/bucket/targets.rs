@@ -1,4 +1,4 @@
-//! `on_outcome`: which ends of a bucket's jobs other buckets are given a job for.
+//! `on_outcome`: the targets of outcome jobs.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Reads the definition of a bucket from the API, by the reader of `[buckets.NAME]`.
+//! Parses the definition of a bucket from the API, with the parser of `[buckets.NAME]`.
 
 use config::{FileFormat, Format as _};
 use dripfeed_bucket::BucketSettings;

@@ -1,5 +1,5 @@
-//! Seals the credentials of a definition, for one bucket and one origin: copied to another bucket, or beside another
-//! upstream, they can't be opened.
+//! Encrypts the credentials of a definition for one bucket and one origin: copied to another bucket, or used with
+//! another upstream, they can't be decrypted.
 
 use std::fmt;
 use std::path::Path;

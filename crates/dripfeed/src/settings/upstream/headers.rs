@@ -1,4 +1,4 @@
-//! Headers for an upstream: its credentials. Nothing here shows a value.
+//! Headers for an upstream, with its credentials. Values are never shown.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What stands around all views: the first lines and the last one.
+//! The first lines and the last line of every view.
 
 use std::time::{Duration, Instant};
 

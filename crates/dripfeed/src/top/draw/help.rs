@@ -1,4 +1,4 @@
-//! The keys.
+//! The help view: the keys.
 
 use ratatui::text::{Line, Span};
 

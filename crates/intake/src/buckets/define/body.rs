@@ -1,5 +1,4 @@
-//! What a definition looks like, for the API description: the keys of a section `[buckets.NAME]`, which the reader of
-//! settings reads.
+//! The schema of a definition, for the API description. The settings of the executable parse definitions.
 
 use serde::Serialize;
 use serde_json::Value;

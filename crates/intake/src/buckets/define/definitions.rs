@@ -1,4 +1,4 @@
-//! What an intake needs to know of definitions. Who runs it reads them: this crate knows no file of settings.
+//! The interface to definitions. The executable implements it, because this crate doesn't parse configuration.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `DELETE /v1/buckets/{b}`: deletes a bucket that was defined at run time.
+//! `DELETE /v1/buckets/{b}`: deletes a bucket created over the API.
 
 use std::time::Instant;
 

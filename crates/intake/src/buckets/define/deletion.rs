@@ -1,4 +1,5 @@
-//! The end of a deletion that was decided. The next change ends what somebody was stopped in.
+//! Completes a deletion that was decided. If a process is stopped in between, the next change of the bucket completes
+//! it.
 
 use dripfeed_bucket::{Bucket, Closed, Definition, LastJob, Suspended};
 

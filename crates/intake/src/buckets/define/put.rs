@@ -1,4 +1,4 @@
-//! `PUT /v1/buckets/{b}`: defines a bucket.
+//! `PUT /v1/buckets/{b}`: creates or changes a bucket.
 
 use axum::body::Body;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /v1/buckets/{b}`: a bucket's state, and its definition where it was defined at run time.
+//! `GET /v1/buckets/{b}`: a bucket's state, and its definition if it was created over the API.
 
 use axum::Json;
 use axum::extract::State;

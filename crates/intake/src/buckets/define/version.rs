@@ -1,4 +1,4 @@
-//! Whether a caller knows the definition that it changes.
+//! Checks `If-Match` against the version of a definition.
 
 use dripfeed_bucket::Definition;
 

@@ -1,4 +1,4 @@
-//! Carries out a `PUT`: the definition is stored, and the bucket is open for everybody.
+//! Performs a `PUT`: stores the definition and opens the bucket.
 
 use dripfeed_bucket::{Bucket, Definition, NewDefinition, Opened, PutDefinition, place_is_taken};
 use dripfeed_job::BucketName;

@@ -1,4 +1,4 @@
-//! `GET /v1/audit`: who made, changed and revoked keys.
+//! `GET /v1/audit`: the audit log of keys.
 
 use axum::Json;
 use axum::extract::State;

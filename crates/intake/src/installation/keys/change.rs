@@ -1,4 +1,4 @@
-//! What is the same for all changes of keys.
+//! Common parts of changes of keys.
 
 use std::sync::Arc;
 

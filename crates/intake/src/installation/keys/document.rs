@@ -1,4 +1,4 @@
-//! What is sent to make or change a key.
+//! The request body that creates or changes a key.
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, Selector, ServiceSet, hash_of_key, new_key, read_hash};
 use dripfeed_job::Priority;

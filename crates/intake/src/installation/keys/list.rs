@@ -1,4 +1,4 @@
-//! `GET /v1/keys`, `GET /v1/keys/{id}`: the keys that were made at run time.
+//! `GET /v1/keys`, `GET /v1/keys/{id}`: the keys created over the API.
 
 use axum::Json;
 use axum::extract::{OriginalUri, State};

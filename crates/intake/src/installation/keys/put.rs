@@ -1,4 +1,4 @@
-//! `PUT /v1/keys/{id}`: makes a key, or changes it.
+//! `PUT /v1/keys/{id}`: creates or changes a key.
 
 use std::sync::Arc;
 

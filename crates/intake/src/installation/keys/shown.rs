@@ -1,4 +1,4 @@
-//! A key as it is shown: with all but itself.
+//! A key as the API returns it, without the secret.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};

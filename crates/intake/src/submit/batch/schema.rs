@@ -1,4 +1,4 @@
-//! How the description of the API shows a batch: what `item` and `split` read.
+//! The schema of a batch, for the API description: what `item` and `split` parse.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with methods and templates.
+//! Faults of methods and path templates.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! How tiers are made: each kind with the numbers that can be counted exactly.
+//! Validated construction of tiers: numbers must be countable exactly.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Submissions that are due one after the other, whatever became of those before.
+//! Submissions at a constant rate, whatever the results of earlier ones.
 
 use std::sync::Arc;
 use std::time::Duration;

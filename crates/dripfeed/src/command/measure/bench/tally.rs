@@ -1,4 +1,4 @@
-//! What became of the submissions, and how long they took.
+//! Results and latencies of the submissions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
