@@ -17,7 +17,7 @@ use crate::retries::Retries;
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 const USER_AGENT: &str = concat!("dripfeed-client/", env!("CARGO_PKG_VERSION"));
 
-/// Why a client can't be made.
+/// An invalid option of a client.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -43,7 +43,7 @@ pub struct ClientBuilder {
 }
 
 impl Client {
-    /// An intake that wants no key, with the usual retries.
+    /// A client without an API key, with default retries.
     ///
     /// # Errors
     /// When it isn't a URL.

@@ -7,17 +7,17 @@ use thiserror::Error;
 
 use crate::names::BucketName;
 
-/// The word for no target. No target has this name.
+/// The option value for no targets. No bucket that is a target may have this name.
 pub const NO_TARGET: &str = "none";
 
-/// What is read as a choice of targets, as a regular expression.
+/// Regular expression of a list of targets.
 pub const PATTERN: &str =
     concat!("^(none|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "([ ]*,[ ]*[A-Za-z0-9][A-Za-z0-9_.-]{0,63}){0,15})$",);
 
 /// In an entry: all targets of the bucket.
 const ALL: &str = "*";
 
-/// What a job chooses among the targets that its bucket has in `on_outcome`; none: nothing is to be reported.
+/// The targets that a job selects among those in `on_outcome` of its bucket; empty: no outcome jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTargets(Vec<BucketName>);
 
@@ -29,7 +29,7 @@ pub struct OutcomeTargets(Vec<BucketName>);
 pub struct BadOutcomeTargets(String);
 
 impl OutcomeTargets {
-    /// As many a bucket may have.
+    /// The maximum number of targets of a bucket.
     pub const MOST: usize = 16;
 
     #[must_use]
@@ -71,20 +71,20 @@ impl fmt::Display for OutcomeTargets {
     }
 }
 
-/// What a job says about the outcome jobs of its end.
+/// The outcome jobs of a job: its targets, and its position in a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// 0; of an outcome job one more than of the job that it reports.
+    /// 0; for an outcome job one more than for the job that ended.
     pub depth: u32,
     /// None: all targets of its bucket.
     pub targets: Option<OutcomeTargets>,
 }
 
 impl Chain {
-    /// Of a job of this depth no outcome job is made: a circle of buckets ends.
+    /// A job of this depth creates no outcome jobs, so that a cycle of buckets ends.
     pub const MOST_DEPTH: u32 = 8;
 
-    /// As the entry has it: depth and choice. Empty: it says nothing.
+    /// The field of the entry: depth and targets. Empty: the defaults.
     #[must_use]
     pub fn to_field(&self) -> String {
         match self {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 const LONGEST: usize = 64;
 
-/// What is read as a group, as a regular expression.
+/// Regular expression of a group.
 pub const PATTERN: &str = "^[!-~]{1,64}$";
 
 /// 1 to 64 visible ASCII characters.

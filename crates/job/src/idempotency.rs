@@ -6,7 +6,7 @@ use thiserror::Error;
 
 const LONGEST: usize = 255;
 
-/// What is read as a key, as a regular expression, but for the length in bytes.
+/// Regular expression of a key; the length in bytes is also limited.
 pub const PATTERN: &str = concat!(
     r#"^("[^\x00-\x1f\x7f-\x9f]{1,255}""#,
     r#"|[^\x00-\x1f\x7f-\x9f"][^\x00-\x1f\x7f-\x9f]{0,254}"#,
@@ -28,7 +28,7 @@ pub enum BadIdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// Reads what a caller sent.
+    /// Parses a caller's input.
     ///
     /// # Errors
     /// For a key that is empty, too long, or has control characters.

@@ -82,8 +82,8 @@ impl std::borrow::Borrow<str> for BucketName {
     }
 }
 
-/// Of a job, for life: the id of its stream entry, such as `1700000000000-0`, which is milliseconds of the Redis clock,
-/// and a sequence within them.
+/// The id of a job, which never changes: the id of its stream entry, such as `1700000000000-0`, made of milliseconds of
+/// the Redis clock and a sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId {
     ms: u64,
@@ -100,7 +100,7 @@ impl JobId {
         Self { ms, seq }
     }
 
-    /// When the job was accepted: milliseconds since the epoch, Redis clock.
+    /// When the job was accepted: milliseconds since the epoch, by the Redis clock.
     #[must_use]
     pub const fn accepted_ms(self) -> u64 {
         self.ms

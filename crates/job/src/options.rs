@@ -50,7 +50,7 @@ impl OptionName {
         Self::Timeout,
     ];
 
-    /// Its header, lower case.
+    /// The name of its header, in lower case.
     #[must_use]
     pub const fn header(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl OptionName {
         }
     }
 
-    /// Its member in a batch item's `options`.
+    /// The name of its member in `options` of a batch item.
     #[must_use]
     pub const fn member(self) -> &'static str {
         match self {
@@ -86,19 +86,19 @@ impl OptionName {
         }
     }
 
-    /// By its header, lower case.
+    /// Finds an option by its header, in lower case.
     #[must_use]
     pub fn of_header(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|option| option.header() == name)
     }
 
-    /// By its member in a batch item's `options`.
+    /// Finds an option by its member in `options` of a batch item.
     #[must_use]
     pub fn of_member(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|option| option.member() == name)
     }
 
-    /// Reads `text` into the submission. `now` is only for the bound on how far ahead `not_before` may be.
+    /// Parses `text` and sets the option. `now` is used only to limit `not_before`.
     ///
     /// # Errors
     /// The reason, in a sentence that makes sense after the option's name.
@@ -124,7 +124,7 @@ impl OptionName {
     }
 }
 
-/// Why an option's value can't be used.
+/// Why the value of an option is invalid.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct OptionError(String);

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 const LONGEST: usize = 8 * 1024;
 
-/// A path with an optional query. It begins with `/` or `?`, and can't climb out of the upstream it is appended to.
+/// A path with an optional query. It begins with `/` or `?`, and can't leave the upstream that it is appended to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamPath(String);
 
@@ -29,7 +29,7 @@ impl UpstreamPath {
     /// Reads what a caller sent, `/a/b?c=d` or `a/b`.
     ///
     /// # Errors
-    /// For a path that could leave the upstream's own, or that isn't one.
+    /// For a path that could leave the upstream, or that is invalid.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
         if text.len() > LONGEST {
             return Err(BadPath::TooLong(text.len()));

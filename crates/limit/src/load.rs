@@ -34,7 +34,7 @@ pub struct LoadFault {
 }
 
 impl LoadError {
-    /// For who asks more of policies than can be reported of each on its own.
+    /// For faults found by further checks of policies.
     #[must_use]
     pub const fn new(faults: Vec<LoadFault>) -> Self {
         Self { faults }
@@ -65,7 +65,7 @@ pub fn yaml(text: &str) -> Result<Policies, LoadError> {
     document(parse_yaml(text)?)
 }
 
-/// A YAML document as it stands: whether it holds policies isn't looked at.
+/// Parses a YAML document without checking that it contains policies.
 ///
 /// # Errors
 /// When it isn't YAML.

@@ -39,7 +39,7 @@ pub use self::rules::{BadRules, Rules};
 /// Every intake has a change within a second: this, and the time that reading it takes.
 const PERIOD: Duration = Duration::from_millis(400);
 
-/// The services and their limiters, at one intake. Cheap to clone; clones are one. Lives in a tokio runtime.
+/// The services and their limiters at one intake. Cheap to clone; clones share their state. Needs a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct Services(Arc<Shared>);
 
@@ -54,7 +54,7 @@ struct Shared {
 }
 
 impl Services {
-    /// Reads what is registered, if Redis answers; from now on this intake is one of those that share the limits.
+    /// Reads the registered services, if Redis answers, and registers this intake as one that shares the limits.
     pub async fn open(store: Store) -> Self {
         let keys = RegistryKeys::new(store.prefix());
         let heartbeat = Mutex::new(Some(Heartbeat::new()));
@@ -99,12 +99,12 @@ impl Services {
         }
     }
 
-    /// What became of requests at this intake, by service and policy; those that were limited so far.
+    /// Decisions of this intake by service and policy.
     pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, VerdictCounts>)> {
         self.0.known_services.tally()
     }
 
-    /// Has the limiters return what they took ahead, and leaves the others: the last thing an intake does.
+    /// Returns leased quota and unregisters this intake; to be called last at shutdown.
     pub async fn close(&self) {
         if let Some(heartbeat) = self.0.heartbeat.lock().await.take() {
             self.0.known_services.close().await;

@@ -29,7 +29,7 @@ pub(crate) struct Replicated {
     connections: Vec<Arc<Connection>>,
     /// How long WAIT waits: less than a reply may take, so that its own answer arrives.
     wait: Duration,
-    /// What every key of ours begins with.
+    /// The prefix of all keys.
     prefix: String,
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Ticked {
     Judged(Admission),
     /// The job of an earlier tick is still in the bucket.
     Overlapped,
-    /// Another call was earlier, the schedule is another one by now, or the tick hasn't come.
+    /// Another call was earlier, the schedule was changed, or the tick isn't due.
     Gone,
 }
 

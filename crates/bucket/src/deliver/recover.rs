@@ -18,11 +18,11 @@ static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
 /// What a heartbeat brought to light.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// This replica was itself declared dead.
+    /// This replica was declared dead.
     pub fenced: bool,
-    /// Jobs of dead replicas that are due again for all.
+    /// Requeued jobs of dead replicas.
     pub recovered: u64,
-    /// Jobs that were handed out too often without an end.
+    /// Jobs dead-lettered after too many deliveries.
     pub poisoned: u64,
 }
 

@@ -34,23 +34,23 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A batch that Redis has refused so often is split.
 const REFUSALS: u32 = 3;
 
-/// What is to become of a claimed job.
+/// How to settle a claimed job.
 #[derive(Clone, Debug)]
 pub enum Settlement {
     Complete {
         status: u16,
         answer: Option<AnswerBody>,
     },
-    /// The attempt failed: due again after the wait. A list has no second attempt: there it is buried.
+    /// The attempt failed: retry after the delay. In a list, which has no retries, the job is dead-lettered.
     Retry {
         after: Duration,
     },
-    /// The upstream asks to wait: the bucket is throttled, the job is due then, and the attempt isn't counted.
+    /// The upstream asked to wait: the bucket is throttled, the job is due after that, and the attempt isn't counted.
     /// None: the upstream named no time.
     Throttled {
         wait: Option<Duration>,
     },
-    /// Not called, or not to the end, by our own doing: due at once for any replica, the attempt isn't counted.
+    /// Not called, or aborted by this process: requeued at once, without counting an attempt.
     Requeue,
     Bury {
         reason: String,
@@ -71,14 +71,14 @@ impl Settlement {
     }
 }
 
-/// What an attempt reports its upstream, whatever becomes of the job.
+/// Feedback of an attempt about the upstream, independent of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
-    /// No whole answer came in time.
+    /// The call timed out.
     pub timed_out: bool,
-    /// Nothing more is granted for so long: the bucket is throttled.
+    /// The upstream's quota is used up for this long: the bucket is throttled.
     pub exhausted_for: Option<Duration>,
-    /// What is kept of a call that failed. None: it didn't, or none was made.
+    /// The record of a failed call. None: it succeeded, or none was made.
     pub failed: Option<FailedCall>,
 }
 

@@ -28,12 +28,12 @@ pub enum Replayed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedMany {
     pub replayed: u64,
-    /// Matched, but there was no room, or none for their caller.
+    /// Matching letters that were not replayed: the bucket, or the share of their caller, was full.
     pub left: u64,
 }
 
 impl Bucket {
-    /// The letter becomes a new job, if there is room.
+    /// Submits the letter as a new job, if the bucket has room.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -69,7 +69,7 @@ impl Bucket {
         Ok(self.redis_bucket.advance_replay(id, None, &ending).await? != Lease::Absent)
     }
 
-    /// Goes on with replays that no process carries out. To be called after a start, and periodically.
+    /// Continues replays whose process has died. To be called at the start and periodically.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

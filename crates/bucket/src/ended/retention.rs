@@ -19,16 +19,15 @@ const ROUNDS: usize = 100;
 /// Idempotency keys forgotten in one call.
 const MOST_KEYS: usize = 500;
 
-/// What a bucket has dropped of its dead letters.
+/// Dead letters dropped by a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Dead letters that were deleted for others, or for their age, since the bucket began.
+    /// Dead letters deleted at the maximum number, bytes or age, since the bucket was created.
     pub dead_dropped: u64,
 }
 
 impl Bucket {
-    /// Forgets ended work beyond what is kept. To be called periodically: nothing else does in a bucket where nothing
-    /// ends.
+    /// Deletes expired records. To be called periodically, for buckets in which no job ends.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -19,11 +19,11 @@ use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::settings::Kind;
 
-/// What was found, and what couldn't be looked for.
+/// The findings, and what couldn't be checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examination {
     pub findings: Vec<Finding>,
-    /// What wasn't checked, and why, in words.
+    /// What wasn't checked, and why.
     pub unchecked: Vec<&'static str>,
 }
 

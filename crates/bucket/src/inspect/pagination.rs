@@ -12,8 +12,7 @@ pub(crate) const CALLS: usize = 100;
 /// Bytes after which a page ends: below this, another script may read at least one more entry.
 pub(crate) const PAGE_BYTES: usize = BATCH_BYTES;
 
-/// Where a page ended: of which list, of which bucket. Opaque to callers; `Display` and `FromStr` carry it through a
-/// URL.
+/// The position in a list of a bucket. Opaque to callers; `Display` and `FromStr` convert it for URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     list: String,
@@ -61,7 +60,7 @@ impl FromStr for Cursor {
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// None: that was the last page.
+    /// None: this is the last page.
     pub next: Option<Cursor>,
 }
 

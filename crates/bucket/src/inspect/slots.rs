@@ -22,12 +22,12 @@ const UNKNOWN_CALL: Duration = Duration::from_secs(1);
 /// Buckets that are read at once.
 const AT_ONCE: usize = 32;
 
-/// What there is work for now.
+/// The current demand for calls and processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    /// Calls at once. 0: there is nothing to call, and nothing in flight.
+    /// Concurrent calls. 0: no job to call, and none in flight.
     pub calls: u64,
-    /// Processors for as many.
+    /// Processors for these calls.
     pub replicas: u64,
 }
 

@@ -42,7 +42,7 @@ pub struct Mover {
     progress: MoveProgress,
 }
 
-/// What became of the jobs so far.
+/// The progress of a move.
 #[derive(Clone, Debug, Default)]
 pub struct MoveProgress {
     /// Accepted by the other bucket, now or in a run before, and ended here.
@@ -51,7 +51,7 @@ pub struct MoveProgress {
     pub expired: u64,
     /// Accepted by the other bucket while a replica began to hold them here: called twice.
     pub doubled: u64,
-    /// What can't be moved, and why.
+    /// Jobs that can't be moved, and why.
     pub left: BTreeMap<JobId, String>,
 }
 

@@ -11,7 +11,7 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("define_schedule", SHARED, include_str!("define_schedule.lua"));
 
-/// What is to be defined.
+/// A new definition.
 #[derive(Clone, Debug)]
 pub struct NewSchedule<'s> {
     pub id: &'s ScheduleId,
@@ -35,7 +35,7 @@ pub enum NextTick {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defined {
     Done,
-    /// Another one has changed it meanwhile: look again.
+    /// It was changed concurrently; read it again.
     Changed,
     /// The bucket has as many schedules, or bytes of them, as it may have.
     Full,

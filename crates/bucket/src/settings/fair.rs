@@ -49,7 +49,7 @@ pub struct Weights(Arc<BTreeMap<String, u16>>);
 
 impl Weights {
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the fault.
     pub fn new(weights: BTreeMap<String, u64>) -> Result<Self, String> {
         if weights.len() > MOST_NAMED {
             return Err(format!("{} callers: use at most {MOST_NAMED}", weights.len()));

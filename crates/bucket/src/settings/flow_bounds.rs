@@ -68,7 +68,7 @@ pub struct NamedFlows(Arc<BTreeMap<String, NamedFlow>>);
 
 impl NamedFlows {
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the fault.
     pub fn new(flows: BTreeMap<String, NamedFlow>) -> Result<Self, String> {
         if flows.len() > MOST_NAMED {
             return Err(format!("{} callers: use at most {MOST_NAMED}", flows.len()));

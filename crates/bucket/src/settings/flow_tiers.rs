@@ -51,7 +51,7 @@ impl FlowTiers {
     pub const MOST: usize = MOST;
 
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the fault.
     pub fn new(tiers: Vec<FlowTier>) -> Result<Self, String> {
         if tiers.len() > MOST {
             return Err(format!("{} tiers: use at most {MOST}", tiers.len()));

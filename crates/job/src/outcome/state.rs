@@ -9,11 +9,11 @@ use crate::outcome::Ending;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobState {
-    /// In the bucket, taken by nobody yet.
+    /// In the bucket, not claimed yet.
     Waiting,
-    /// A replica has it.
+    /// Claimed by a replica.
     InFlight,
-    /// Accepted, not to be called before its due time.
+    /// Accepted, and not called before its due time.
     Parked,
     Ended(Ending),
 }

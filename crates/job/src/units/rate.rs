@@ -15,8 +15,7 @@ pub const EXACT: u64 = 1 << 53;
 /// A year: longer periods are a slip of the pen.
 const LONGEST_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
 
-/// What is read as a rate, as a regular expression: it refuses nothing that is read, and of what isn't only what no
-/// pattern can say, such as how many calls are too many for a time.
+/// Regular expression of a rate. It matches every valid rate, and some that are out of range.
 pub const PATTERN: &str = concat!(
     "^\\s*\\+?0*[1-9][0-9]*\\s*/\\s*(\\+?",
     duration::units!(),

@@ -12,7 +12,7 @@ const UNITS: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-/// What `parse` reads, as a regular expression, but for numbers that are too large.
+/// Regular expression of a size. It also matches numbers that are too large.
 pub const PATTERN: &str = r"^\s*[0-9]+\s*([KMG]iB|kB|MB|GB|B)\s*$";
 
 #[derive(Debug, Error, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::policy::tier::LEAST_LEASED;
 pub(crate) const MOST_TIERS: usize = 16;
 pub(super) const SCOPES: RangeInclusive<u64> = 1..=1 << 24;
 
-/// The broken rule, and with [`BadPolicy::place`] where.
+/// A fault of a policy; [`BadPolicy::place`] is its place.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadPolicy {
     #[error("the policy has no tiers: give at least one")]
@@ -44,7 +44,7 @@ pub enum BadPolicy {
 }
 
 impl BadPolicy {
-    /// The member of the policy that it is about.
+    /// The member with the fault.
     pub fn place(&self) -> String {
         match self {
             Self::NoTiers | Self::ManyTiers(_) => "tiers".to_owned(),

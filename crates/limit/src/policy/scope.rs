@@ -25,7 +25,7 @@ const MISSING: &str = "-";
 pub(crate) enum KeyPartValue<'r> {
     /// A name that the operator or the host of the limiter knows: it can be read in Redis.
     Named(Cow<'r, str>),
-    /// What anybody may bring, in any number, secrets too.
+    /// A value from a request, possibly secret; there may be any number of values.
     Brought(Cow<'r, str>),
     Missing,
 }

@@ -3,7 +3,7 @@ use thiserror::Error;
 
 use crate::error::LimitError;
 
-/// Why the registry can't do what it is asked for.
+/// An error of the registry.
 #[derive(Clone, Debug, Error)]
 pub enum RegistryError {
     /// Redis has not answered since the start.

@@ -14,7 +14,7 @@ const MOST_POLICIES: usize = 100;
 /// Every intake reads all rules again after each change.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Rules that were checked.
+/// Validated rules.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub(super) policies: Policies,
@@ -22,7 +22,7 @@ pub struct Rules {
     pub(super) text: String,
 }
 
-/// Why a document holds no rules for a service.
+/// Why a document isn't valid rules for a service.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadRules {
     #[error(transparent)]

@@ -17,19 +17,19 @@ pub enum ErrorKind {
     Refused,
     /// Not enough replicas confirmed the write in time.
     NotReplicated,
-    /// Its certificate doesn't stand for the host, or nobody whom we trust signed it.
+    /// The TLS certificate isn't for the host, or isn't signed by a trusted CA.
     Untrusted,
     /// Wrong password, or the ACL forbids it.
     Denied,
-    /// A key holds another type than ours.
+    /// A key has an unexpected type.
     WrongType,
     /// A script failed: a bug.
     Script,
     /// Redis rejected the command itself; `StoreError::code` reports why (`NOGROUP`, `ERR` …).
     Rejected,
-    /// It was asked for the slots of a Cluster, and is none.
+    /// The server isn't a node of a Cluster.
     NoCluster,
-    /// The reply isn't what this program understands.
+    /// The reply can't be parsed.
     Protocol,
 }
 

@@ -2,7 +2,7 @@ use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 
 use crate::error::StoreError;
 
-/// Why a private server isn't there.
+/// Why a private server isn't running.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// Neither program is in PATH.

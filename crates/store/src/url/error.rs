@@ -1,4 +1,4 @@
-/// What is wrong with a `redis.url`. Shows no part of it that may hold the password.
+/// An invalid `redis.url`. Shows no part of it that may contain the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// No `scheme://`.

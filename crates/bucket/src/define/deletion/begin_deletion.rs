@@ -12,7 +12,7 @@ static SCRIPT: Script = Script::new("begin_deletion", SHARED, include_str!("begi
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
     Begun,
-    /// Another one has changed it meanwhile: look again.
+    /// It was changed concurrently; read it again.
     Changed,
     /// It isn't there.
     Gone,

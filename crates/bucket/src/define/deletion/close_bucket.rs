@@ -19,9 +19,9 @@ const REMEMBERED: Duration = Duration::from_hours(24);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     Done,
-    /// It has this many jobs, and stays as it was.
+    /// It still has this many jobs, and is unchanged.
     Jobs(u64),
-    /// Another one of its name was created later.
+    /// A bucket of the same name was created later.
     Gone,
 }
 

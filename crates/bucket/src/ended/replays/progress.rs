@@ -28,7 +28,7 @@ pub(super) enum Lease {
     Kept,
     /// The replay has ended.
     Ended,
-    /// Another process has it.
+    /// Another process runs it.
     Taken,
     /// There is no such replay.
     Absent,

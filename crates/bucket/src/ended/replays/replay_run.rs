@@ -36,7 +36,7 @@ pub(super) struct ReplayRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     GoOn,
-    /// It has ended, or another process has it.
+    /// It has ended, or another process runs it.
     Stop,
 }
 

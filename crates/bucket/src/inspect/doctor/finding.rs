@@ -1,12 +1,12 @@
 //! The kinds of findings, and how each is repaired.
 
-/// An invariant that doesn't hold.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub kind: FindingKind,
-    /// How many jobs, letters or counters.
+    /// The number of jobs, letters or counters.
     pub count: u64,
-    /// The id of one of them, or the figures.
+    /// The id of one of them, or the numbers.
     pub example: Option<String>,
 }
 
@@ -158,13 +158,13 @@ impl FindingKind {
         MEANINGS.iter().find(|meaning| meaning.0 == self)
     }
 
-    /// What is wrong, in words.
+    /// A description of the fault.
     #[must_use]
     pub fn what(self) -> &'static str {
         self.meaning().map_or("", |meaning| meaning.2)
     }
 
-    /// What repairing does; None when it can't be repaired.
+    /// How it is repaired; None: it can't be.
     #[must_use]
     pub fn remedy(self) -> Option<&'static str> {
         self.meaning().and_then(|meaning| meaning.3)
