@@ -23,7 +23,7 @@ use crate::scopes::Scope;
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     table: ArcSwap<KeyTable>,
-    /// None: no keys are made at run time.
+    /// None: no keys are created over the API.
     registry: Option<KeyRegistry>,
     changes: watch::Sender<()>,
 }
@@ -45,7 +45,7 @@ impl ApiKeys {
         all
     }
 
-    /// With those that are made at run time, once they are followed.
+    /// With the keys created over the API, once they are followed.
     #[must_use]
     pub fn with_registry(self, store: Store) -> Self {
         Self { registry: Some(KeyRegistry::new(store)), ..self }
@@ -69,7 +69,7 @@ impl ApiKeys {
         self.changes.subscribe()
     }
 
-    /// Follows the keys that are made at run time, for ever.
+    /// Follows the keys created over the API, forever.
     pub async fn keep_following(&self) -> Infallible {
         let mut looked_ms = self.now_ms();
         loop {
@@ -118,7 +118,7 @@ impl ApiKeys {
         }
     }
 
-    /// Where keys are made at run time. None: no configured key may make any.
+    /// The registry of keys created over the API. None: no configured key may create any.
     #[must_use]
     pub fn registry(&self) -> Option<&KeyRegistry> {
         self.registry.as_ref().filter(|_| self.table.load().grants_keys())
@@ -136,7 +136,7 @@ impl ApiKeys {
         self.table.load().configured_by_hash(hash).is_some()
     }
 
-    /// All that were made at run time, by their ids, as far as it is known here; also those that have expired.
+    /// All keys created over the API that this process knows, by id, including expired ones.
     #[must_use]
     pub fn run_time_keys(&self) -> Arc<AllRunTimeKeys> {
         Arc::clone(self.table.load().run_time())

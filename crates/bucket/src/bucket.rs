@@ -57,13 +57,13 @@ impl Bucket {
         &self.name
     }
 
-    /// As configured; changes made at run time are reported by the census.
+    /// As configured; the census reports changes at run time.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.redis_bucket.settings()
     }
 
-    /// Of one that was defined at run time.
+    /// Of a bucket created over the API.
     #[must_use]
     pub fn incarnation(&self) -> Option<u64> {
         self.redis_bucket.incarnation

@@ -32,7 +32,7 @@ pub enum BucketError {
     /// Settings were changed again each time that they were known.
     #[error("the settings of the bucket are changing too fast; retry")]
     Changing,
-    /// Of a bucket that was defined at run time.
+    /// Of a bucket created over the API.
     #[error("the bucket was deleted or created again, or isn't ready yet")]
     Gone,
     /// The bucket is closing: the process is about to end.

@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
-/// The roles that are started again and again, as others stop and start with the load.
+/// The roles, which are started often: autoscaling starts and stops them with the load.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Role {
     /// Run an intake: accept jobs over HTTP

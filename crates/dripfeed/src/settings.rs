@@ -58,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) trace: Option<TraceSettings>,
     pub(crate) keys: Vec<ApiKey>,
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
-    /// Of buckets that are defined at run time.
+    /// Of buckets created over the API.
     pub(crate) definitions: DefinitionReader,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,

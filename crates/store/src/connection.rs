@@ -155,7 +155,7 @@ impl Connection {
         self.watched(&handle.health, during, deadline, pipeline.query_async(&mut connection)).await
     }
 
-    /// The connection at hand, or the one that is being made.
+    /// The current connection, or the one that is being opened.
     pub(crate) async fn handle(&self) -> Result<ConnectionHandle, StoreError> {
         if let ConnectionState::Up(handle) = &*self.state.borrow() {
             return Ok(handle.clone());

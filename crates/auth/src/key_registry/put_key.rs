@@ -24,7 +24,7 @@ pub struct NewKey<'k> {
     pub known: Option<u64>,
     /// The id of the key that does this.
     pub by: &'k str,
-    /// For the audit trail.
+    /// For the audit log.
     pub detail: &'k str,
 }
 

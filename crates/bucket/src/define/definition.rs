@@ -4,7 +4,7 @@ use dripfeed_job::BucketName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// A bucket that was defined at run time.
+/// A bucket created over the API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     pub bucket: BucketName,

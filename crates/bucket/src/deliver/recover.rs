@@ -15,7 +15,7 @@ use crate::script::scripts::Scripts;
 static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
 static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
 
-/// What a heartbeat brought to light.
+/// The result of a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// This replica was declared dead.

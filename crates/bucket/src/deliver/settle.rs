@@ -61,7 +61,7 @@ pub enum Settlement {
 }
 
 impl Settlement {
-    /// How long it takes until the job may be taken again; none where that is another one's to say, or never.
+    /// The delay until the job may be claimed again. None: decided elsewhere, or never.
     pub(crate) const fn due_again(&self) -> Option<Duration> {
         match self {
             Self::Retry { after } => Some(*after),

@@ -60,7 +60,7 @@ impl Bucket {
         Ok(ReplayTask::read_all(&fields))
     }
 
-    /// From then on it replays nothing more. False: there is no such replay. One that has ended stays what it is.
+    /// Stops a replay: it replays nothing more. False: unknown replay. A replay that has ended doesn't change.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

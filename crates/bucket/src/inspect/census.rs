@@ -79,7 +79,7 @@ pub struct Pace {
     pub target: Option<PaceTarget>,
     /// None: no rate is set and none was measured.
     pub effective_per_s: Option<f64>,
-    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for
+    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier allows no calls for
     /// longer), `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `dead_full` (no dead
     /// letter may go for another), `outbox_full` (no more outcome jobs may wait for their bucket), `no_rate`.
     pub reason: &'static str,

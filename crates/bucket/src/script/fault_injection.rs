@@ -12,7 +12,7 @@ use crate::settings::Kind;
 
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
-/// The bug · what is written in the scripts · what stands there instead.
+/// The bug · what is written in the scripts · the replacement.
 const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     (
         "ack_before_send",

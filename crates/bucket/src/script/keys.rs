@@ -283,7 +283,7 @@ impl Keys {
         self.of("schedules:state")
     }
 
-    /// All that outlives jobs, but for `control`, the audit trail, the replicas and idempotency keys. Other keys have a
+    /// All that outlives jobs, but for `control`, the audit log, the replicas and idempotency keys. Other keys have a
     /// TTL.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let of_work = [self.parked(), self.flows(), self.ranges(), self.standby(), self.batches()];

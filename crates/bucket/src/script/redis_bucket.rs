@@ -104,7 +104,7 @@ pub(crate) struct RedisBucket {
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
     pub(crate) scopes: ScopeKeys,
-    /// Of a bucket that was defined at run time.
+    /// Of a bucket created over the API.
     pub(crate) incarnation: Option<u64>,
     /// As far as this process knows.
     effective: ArcSwap<EffectiveSettings>,
@@ -185,9 +185,8 @@ impl RedisBucket {
         Ok(None)
     }
 
-    /// A bucket that was defined at run time is that of its incarnation, and no other of its name. A change of that
-    /// comes with a version, so that a caller that knows another one
-    /// is answered all that is in `control`.
+    /// A bucket created over the API is that of its incarnation, and no other of its name. A change of that comes with
+    /// a version, so that a caller that knows another one is answered all that is in `control`.
     fn check_incarnation(&self, fields: &[(String, String)]) -> Result<(), BucketError> {
         let Some(incarnation) = self.incarnation else { return Ok(()) };
         #[cfg(feature = "planted-bugs")]

@@ -18,7 +18,7 @@ impl Overrides {
     /// One change: of the setting with this name, to a value in the form of the API; null goes back.
     ///
     /// # Errors
-    /// When there is no such setting, or what is wrong with the value.
+    /// For an unknown setting, or an invalid value.
     pub fn of(name: &str, value: impl Into<Json>) -> Result<Self, BadSetting> {
         let mut overrides = Self::default();
         let setting =

@@ -30,13 +30,13 @@ const IDEMPOTENCY_KEY: u64 = 1280;
 const SCHEDULE: u64 = 640;
 /// One letter is kept, however large. No script moves a larger job.
 const LARGEST: u64 = 4 << 20;
-/// Counters, members, changes, the audit trail, replays of many.
+/// Counters, members, changes, the audit log, background replays.
 const BUCKET: u64 = 128 << 10;
 /// The last day in slots: as many as there may be, each as long as it may be. A test fills it.
 const HISTORY: u64 = 64 << 10;
 
 /// What an installation takes beside its buckets: Redis itself, its connections, the answers to batches, which are kept
-/// for some seconds: those of 20,000 admissions a second; and as many API keys as may be made at run time.
+/// for some seconds: those of 20,000 admissions a second; and the maximum number of API keys created over the API.
 pub const INSTALLATION: u64 = 96 << 20;
 
 const MIB: u64 = 1 << 20;

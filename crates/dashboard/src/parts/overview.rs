@@ -8,7 +8,7 @@ use crate::parts::leak::State;
 use crate::parts::{action, card, drawing, leak, listing, numbers, policy, when};
 use crate::web::identity::Visitor;
 
-/// `paused_by`: what the audit trail says of a bucket that is paused.
+/// `paused_by`: the entry of the audit log about the pause of a bucket.
 pub(crate) fn now(visitor: &Visitor, bucket: &Bucket, paused_by: Option<&AuditEntry>) -> Markup {
     let row = bucket.row();
     let state = State::of(&row);

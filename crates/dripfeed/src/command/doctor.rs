@@ -64,7 +64,7 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     verdict(&findings, arguments.repair)
 }
 
-/// The configured ones, and those that are defined at run time.
+/// The configured ones, and those created over the API.
 async fn all_buckets(store: &Store, settings: &Settings) -> Result<Vec<Bucket>, Failure> {
     let durability = settings.redis.durability;
     let configured = settings.buckets.values().map(|bucket| Bucket::new(store.clone(), bucket.settings(durability)));

@@ -25,7 +25,7 @@ struct BucketLabels {
 #[derive(Clone)]
 pub(crate) struct ServedBuckets {
     places: Arc<Mutex<Vec<BucketPlace>>>,
-    /// Of buckets that are defined at run time.
+    /// Of buckets created over the API.
     defined: Arc<Mutex<Vec<BucketPlace>>>,
     stranded: Family<BucketLabels, Gauge>,
 }
@@ -44,7 +44,7 @@ impl ServedBuckets {
         *lock(&self.places) = places(settings);
     }
 
-    /// Others are defined at run time.
+    /// Replaces the places of buckets created over the API.
     pub(crate) fn define(&self, all: &AllDefined) {
         let places = all.values().map(|defined| BucketPlace::from(&defined.configured.settings(Durability::Process)));
         *lock(&self.defined) = places.collect();

@@ -30,7 +30,7 @@ pub(crate) struct ConfiguredBucket {
 }
 
 impl ConfiguredBucket {
-    /// `durability` is the class that the server at hand gives.
+    /// `durability` is the class that the server provides.
     pub(crate) fn settings(&self, durability: Durability) -> BucketSettings {
         BucketSettings { durability, ..self.settings.clone() }
     }

@@ -34,7 +34,7 @@ impl Layers {
         let Layer(defaults) = layers.next().unwrap_or_default();
         let mut merged = Value::from(defaults.clone());
         for layer in layers {
-            // A layer's values are at hand: to lay them over can't fail.
+            // A layer's values are in memory: merging them can't fail.
             let _ = layer.collect_to(&mut merged);
         }
         Tree { merged, defaults: defaults.into() }

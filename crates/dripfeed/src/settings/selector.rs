@@ -14,7 +14,7 @@ use super::tree::Step;
 #[derive(Clone, Copy)]
 pub(super) struct KnownNames<'a> {
     pub(super) configured: &'a BTreeMap<BucketName, Option<ConfiguredBucket>>,
-    /// Buckets may be defined at run time.
+    /// Buckets may be created over the API.
     pub(super) others_may_come: bool,
 }
 

@@ -52,7 +52,7 @@ impl Tree {
         find(&self.merged, path).is_some()
     }
 
-    /// Who said what stands there, or the nearest that stands above it. None: it stands nowhere.
+    /// The origin of a value, or of the nearest one above it. None: it isn't set.
     pub(super) fn origin(&self, path: &[Step]) -> Option<String> {
         (0..=path.len())
             .rev()

@@ -86,7 +86,7 @@ impl CancelRequest {
     }
 }
 
-/// For the audit trail: `waiting, of shop, older than 10m`.
+/// For the audit log: `waiting, of shop, older than 10m`.
 fn described(filter: &CancelFilter) -> String {
     let state = filter.state.map(|state| state.to_string());
     let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));

@@ -81,7 +81,7 @@ impl<P: Permission> BucketAccess<P> {
     }
 }
 
-/// A caller with permission `P`, and the name that the path has for a bucket that is, or may be, defined at run time.
+/// A caller with permission `P`, and the name that the path has for a bucket that is, or may be, created over the API.
 pub(crate) struct NewBucketAccess<P> {
     pub(crate) caller: Caller,
     pub(crate) name: BucketName,

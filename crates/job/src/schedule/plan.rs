@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::timetable::Timetable;
 use crate::units::duration::ms_up;
 
-/// The most ticks that are made up for.
+/// The maximum number of missed ticks that are submitted later.
 const MOST_MADE_UP: usize = 100;
-/// How late a tick may be that isn't made up for.
+/// How late a tick may be that is only submitted in time.
 const ON_TIME: Duration = Duration::from_mins(1);
 
 /// What happens to ticks that couldn't be submitted in time.

@@ -39,9 +39,8 @@ impl ScopeKeys {
         self
     }
 
-    /// String: the state of a policy's tiers in one scope. What requests bring stands there together as one of `most`
-    /// slots, so that it can neither be read nor make more keys than that; two that share a slot share what they may
-    /// consume.
+    /// String: the state of a policy's tiers in one scope. Values from requests are hashed into one of `most` slots, so
+    /// that they can't be read and the number of keys is bounded; values that share a slot share its limit.
     pub(crate) fn scope(&self, policy: &PolicyId, parts: &[KeyPartValue<'_>], most: u64) -> ScopeName {
         let slot = parts.iter().any(KeyPartValue::is_brought).then(|| self.slot(policy, parts, most));
         let value = |part: &KeyPartValue<'_>| match (part, &slot) {

@@ -29,9 +29,8 @@ pub struct PolicySettings {
     pub on_store_error: OnStoreError,
     /// The message for a refused caller.
     pub message: Option<String>,
-    /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the
-    /// names that stand beside it in the key. Values beyond that share them: they may pass less than each alone, and
-    /// never more.
+    /// Maximum number of counters for values from requests (headers, fields, addresses, path variables), for each of
+    /// the names beside them in the key. Further values share counters: together they never get more than one alone.
     pub max_scopes: u64,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Intakes {
     looked: Option<Instant>,
 }
 
-/// A heartbeat, and since when it stands there.
+/// A heartbeat, and since when it is unchanged.
 #[derive(Clone, Copy, Debug)]
 struct SeenIntake {
     beats: u64,

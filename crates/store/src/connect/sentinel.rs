@@ -50,8 +50,7 @@ fn unknown_master(name: &str) -> RedisError {
     RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()))
 }
 
-/// Fails when the server at hand isn't a master: a Sentinel that hasn't heard of a failover yet
-/// names the old one.
+/// Fails when the server isn't a master: a Sentinel that hasn't heard of a failover yet names the old one.
 pub(crate) async fn require_master(connection: &mut MultiplexedConnection) -> RedisResult<()> {
     let role: Vec<Value> = cmd("ROLE").query_async(connection).await?;
     let role: Option<String> = role.into_iter().next().map(redis::from_redis_value).transpose()?;

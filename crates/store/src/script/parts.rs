@@ -69,7 +69,7 @@ const COMMENT: &[u8] = b"--";
 const NEEDS: &[u8] = b"-- needs: ";
 const OPENS: &[u8] = b"-- opens: ";
 
-/// The texts of one script: what each needs stands before it, each stands there once, and the verb is the last.
+/// The fragments of one script, each once and after those that it needs; the verb is the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScriptParts {
     texts: [&'static str; MOST],

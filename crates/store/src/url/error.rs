@@ -44,7 +44,7 @@ pub enum AddressError {
          redis+sentinel://host1:26379,host2:26379/mymaster"
     )]
     NoMasterName,
-    /// Something after `?` that means nothing here.
+    /// Something after `?` that is unknown.
     #[error(
         "redis.url has an unknown parameter after `?`; unix:///path has ?db=0&user=name&pass=word, \
          rediss://host:6379 has ?ca=/path/to/ca.pem&cert=/path/to/cert.pem&key=/path/to/key.pem, \

@@ -27,7 +27,7 @@ pub enum Closed {
 
 impl Bucket {
     /// Ends a bucket without jobs: no process admits any from now on, and all that it kept is forgotten, its schedules
-    /// too. Its audit trail stays for a day. A deletion suspends the bucket first.
+    /// too. Its audit log is kept for a day. A deletion suspends the bucket first.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.

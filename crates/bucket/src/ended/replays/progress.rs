@@ -30,7 +30,7 @@ pub(super) enum Lease {
     Ended,
     /// Another process runs it.
     Taken,
-    /// There is no such replay.
+    /// Unknown replay.
     Absent,
 }
 

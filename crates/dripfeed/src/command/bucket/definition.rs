@@ -7,7 +7,7 @@ use config::{FileFormat, Format as _};
 use dripfeed_limit::load;
 use serde_json::{Map, Value as Json, json};
 
-/// What the keys mean, and which there are, is the server's to say.
+/// The server validates the keys.
 #[derive(Args, Debug)]
 pub(super) struct DefinitionArgs {
     /// File with the definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON

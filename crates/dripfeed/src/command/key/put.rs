@@ -12,7 +12,7 @@ use crate::client::{ConnectionArgs, if_match};
 use crate::exit::Failure;
 use crate::output::{self, Format};
 
-/// What scopes, names and times mean, and which there are, is the server's to say.
+/// The server validates scopes, names and times.
 #[derive(Args, Debug)]
 pub(super) struct PutArgs {
     /// Id of the key

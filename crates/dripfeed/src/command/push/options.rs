@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use dripfeed_client::{NewJob, OptionName};
 
-/// What they mean and which values they take is the server's to say.
+/// The server validates the values.
 #[derive(Args, Debug)]
 pub(super) struct Options {
     /// Idempotency key: a second job with the same key is not added

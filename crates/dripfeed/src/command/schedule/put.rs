@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::exit::{Exit, Failure};
 
-/// What times mean, and which there are, is the server's to say.
+/// The server validates the times.
 #[derive(Args, Debug)]
 pub(super) struct PutArgs {
     /// Id of the schedule

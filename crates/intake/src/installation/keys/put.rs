@@ -125,7 +125,7 @@ fn too_many(full: PutKey) -> Problem {
     Problem::new(Code::ManyKeys, detail)
 }
 
-/// For the audit trail: what it may do, or what of that is another now.
+/// For the audit log: its permissions, or the changed ones.
 fn described(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
     let key = &wanted.key;
     let Some(before) = before else {
@@ -145,5 +145,5 @@ fn described(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
     if changed.is_empty() { "as before".to_owned() } else { format!("changed: {}", changed.join(", ")) }
 }
 
-/// Of an entry of the audit trail.
+/// Of an entry of the audit log.
 const LONGEST_DETAIL: usize = 300;
