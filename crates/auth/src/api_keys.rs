@@ -63,7 +63,7 @@ impl ApiKeys {
         self.changes.send_replace(());
     }
 
-    /// Reports when a key may have become invalid. What lives longer than a request looks again then.
+    /// Notifies when a key may have become invalid, for responses that live longer than a request.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
@@ -83,7 +83,7 @@ impl ApiKeys {
         }
     }
 
-    /// As [`ApiKeys::follow`]. Where Redis can't be asked, what is known goes on.
+    /// Like [`ApiKeys::follow`], but logs errors. While Redis is unavailable, known keys stay valid.
     pub async fn follow_or_log(&self) {
         // That Redis is away is reported by those who need it.
         if let Err(error) = self.follow().await {
@@ -91,7 +91,7 @@ impl ApiKeys {
         }
     }
 
-    /// Asks Redis what has changed; it holds here when this returns.
+    /// Reads the changes from Redis. They are in effect when this returns.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.
@@ -124,13 +124,13 @@ impl ApiKeys {
         self.registry.as_ref().filter(|_| self.table.load().grants_keys())
     }
 
-    /// Whether a key of this id is configured, which no call changes.
+    /// Whether the configuration has a key with this id, which the API can't change.
     #[must_use]
     pub fn is_configured(&self, id: &str) -> bool {
         self.table.load().is_configured(id)
     }
 
-    /// Whether a key of this hash is configured.
+    /// Whether the configuration has a key with this hash.
     #[must_use]
     pub fn is_configured_hash(&self, hash: &[u8; 32]) -> bool {
         self.table.load().configured_by_hash(hash).is_some()
@@ -153,8 +153,8 @@ impl ApiKeys {
         self.table.load().is_open()
     }
 
-    /// Whether a caller of this id, the owner of a schedule, may still submit to the bucket. None: a caller without a
-    /// key.
+    /// Whether the caller with this id, the owner of a schedule, may still submit to the bucket. None: a caller without
+    /// a key.
     #[must_use]
     pub fn may_submit(&self, id: Option<&str>, bucket: &str) -> bool {
         let table = self.table.load();
@@ -162,7 +162,7 @@ impl ApiKeys {
         table.is_open() || id.is_some_and(|id| table.of_id(id, self.now_ms()).any(may))
     }
 
-    /// The highest priority that the jobs of a caller of this id may have now. Of several keys of one id, the highest.
+    /// The highest priority of the jobs of the caller with this id; with several keys, the highest of all.
     #[must_use]
     pub fn highest_priority(&self, id: Option<&str>) -> Priority {
         let table = self.table.load();

@@ -1,9 +1,9 @@
 //! Valid ids of keys.
 
-/// Whether a key may have this id; if not, why.
+/// Validates the id of a key.
 ///
 /// # Errors
-/// When it may not.
+/// For an invalid id.
 pub fn check_key_id(id: &str) -> Result<(), String> {
     if !id.is_empty() && id.len() <= 64 && id.chars().all(|c| c.is_ascii_graphic()) {
         return Ok(());

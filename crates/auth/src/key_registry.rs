@@ -26,7 +26,7 @@ use self::registry_keys::RegistryKeys;
 /// So a change holds everywhere within a second, also where one answer of Redis is late.
 pub(crate) const EVERY: Duration = Duration::from_millis(400);
 
-/// Where the keys of an installation are kept.
+/// The registry of API keys in Redis.
 #[derive(Debug)]
 pub struct KeyRegistry {
     store: Store,

@@ -13,11 +13,11 @@ const MOST_ENTRIES: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyAuditEntry {
     pub at_ms: u64,
-    /// The id of the key that did it.
+    /// The id of the acting key.
     pub by: String,
     /// `create`, `change` or `delete`.
     pub action: String,
-    /// The id of the key that it was done to.
+    /// The id of the affected key.
     pub id: String,
     pub detail: String,
 }

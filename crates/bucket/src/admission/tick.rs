@@ -24,7 +24,7 @@ pub(crate) struct Tick {
     pub(crate) may_overlap: bool,
 }
 
-/// What became of it.
+/// The result of a tick.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticked {
     Judged(Admission),

@@ -29,7 +29,7 @@ static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
 
-/// A replica's name in the group, unique per process and life.
+/// A replica's consumer name in the group, unique per process and membership.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Consumer(String);
 

@@ -93,7 +93,7 @@ pub struct FailedCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Recorded,
-    /// The replica had been declared dead: another one has the job, nothing was changed.
+    /// The replica was declared dead: another one has the job, and nothing was changed.
     Fenced,
 }
 

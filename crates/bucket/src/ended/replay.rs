@@ -41,8 +41,8 @@ impl Bucket {
         Ok(self.redis_bucket.replay(id, Duration::ZERO, None, None).await?.unwrap_or(Replayed::Unknown))
     }
 
-    /// As [`Bucket::replay`], with another payload: all else of the job stays, and the new one names the old one. Not
-    /// in a list bucket, and not of a job that can't be read. `content_type` None: as it was.
+    /// Like [`Bucket::replay`], with another payload; the new job references the old one. Not in a list bucket, and not
+    /// for a job that can't be parsed. `content_type` None: unchanged.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -79,8 +79,8 @@ impl Bucket {
         Ok(replayed.unwrap_or(Replayed::Unknown))
     }
 
-    /// Those that match, oldest first, as far as there is room, at most at `rate`: the n-th is due after n of its
-    /// periods, so the bucket itself keeps the rate and nobody has to stay for it.
+    /// Submits matching letters as new jobs, oldest first, as far as the bucket has room, at `rate`: the n-th job is
+    /// due after n periods, so the bucket enforces the rate.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.

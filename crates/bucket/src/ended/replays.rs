@@ -28,8 +28,8 @@ static START: Script = Script::new("start_replay", SHARED, include_str!("replays
 const MOST_REPLAYS: usize = 10;
 
 impl Bucket {
-    /// Begins to replay the letters that match now, oldest first, at most at `rate`, and as there is room. `key`: who
-    /// wants it. None: too many are running.
+    /// Starts a background replay of the letters that match now, oldest first, at `rate`, and as the bucket has room.
+    /// `key`: the id of the acting key. None: too many are running.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

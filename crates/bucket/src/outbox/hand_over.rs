@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Between two lines about a bucket that isn't configured.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
-/// What one round did.
+/// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandedOver {
     /// Nothing waits.
@@ -41,7 +41,7 @@ pub enum HandedOver {
     Some,
 }
 
-/// Hands over the outcome jobs of one bucket.
+/// Moves the outcome jobs of one bucket to their target buckets.
 pub struct OutcomeCourier {
     from: Bucket,
     /// Of this process.
@@ -74,8 +74,8 @@ impl OutcomeCourier {
         &self.from
     }
 
-    /// Hands over what waits, oldest first, as far as there is room, and waits until it is worth looking again. An
-    /// error is logged; so is a bucket that isn't among `targets`.
+    /// Moves outcome jobs, oldest first, as far as the targets have room, and waits until another round is worthwhile.
+    /// Logs errors, and targets that aren't in `targets`.
     pub async fn round(&mut self, targets: &Buckets) {
         self.news.hush();
         let handed_over = self.hand_over(targets).await.inspect_err(|error| {

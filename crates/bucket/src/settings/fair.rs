@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::error::BucketError;
 use crate::settings::flow_bounds::{FlowBounds, MOST_NAMED, MOST_WEIGHT, NamedFlows, name_fault};
 
-/// Turns between those that wait.
+/// Settings of fair queuing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fair {
     pub by: FairBy,
@@ -23,12 +23,12 @@ pub struct Fair {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FairBy {
-    /// Callers take turns; jobs without a caller are as one caller's.
+    /// Fair queuing by caller; jobs without a caller count as one caller's.
     #[default]
     Caller,
-    /// Groups that callers name take turns; jobs without a group wait for the turns of their caller.
+    /// Fair queuing by group; jobs without a group are queued by caller.
     Group,
-    /// All jobs wait in one line.
+    /// All jobs are in one queue.
     Off,
 }
 
@@ -43,7 +43,7 @@ impl FairBy {
     }
 }
 
-/// How many calls each of some callers, or groups, gets while one of weight 1 gets one: from 1 to 1000. Cheap to clone.
+/// The weights of callers, or groups, from 1 to 1000: calls while one of weight 1 gets one. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights(Arc<BTreeMap<String, u16>>);
 

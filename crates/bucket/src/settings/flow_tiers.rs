@@ -13,7 +13,7 @@ use crate::settings::burst;
 /// Each is counted for each caller.
 const MOST: usize = 4;
 
-/// A rate, and how many calls may come at once after a quiet time.
+/// A rate, and the calls that may start at once after an idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenTier")]
 pub struct FlowTier {
@@ -42,12 +42,12 @@ impl TryFrom<WrittenTier> for FlowTier {
     }
 }
 
-/// All of them must let a call pass. Cheap to clone.
+/// Rate limits that a call must all pass. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTiers(Arc<[FlowTier]>);
 
 impl FlowTiers {
-    /// The most tiers beside a rate.
+    /// Maximum number of tiers in addition to the rate.
     pub const MOST: usize = MOST;
 
     /// # Errors

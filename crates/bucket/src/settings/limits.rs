@@ -12,7 +12,7 @@ const MOST_POLICIES: usize = 100;
 /// Everybody who works with the bucket reads them after each change.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Policies that can be decided with the append. Cheap to clone.
+/// Policies that the enqueuing script can check. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct BucketLimits(Arc<ParsedLimits>);
 

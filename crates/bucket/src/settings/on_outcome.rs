@@ -7,15 +7,15 @@ use crate::error::BucketError;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnOutcome {
-    /// None twice. Empty: no end goes anywhere.
+    /// Without duplicates. Empty: no outcome jobs.
     pub targets: Vec<OutcomeTarget>,
-    /// The most outcome jobs that wait for their bucket.
+    /// Maximum number of outcome jobs in the outbox.
     pub most: u64,
-    /// The most bytes of them together.
+    /// Maximum bytes of the outbox.
     pub bytes: u64,
 }
 
-/// A bucket that gets a job for each end of such a kind.
+/// A target bucket, and the outcomes for which it gets outcome jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeTarget {
     pub bucket: BucketName,
@@ -33,7 +33,7 @@ impl OnOutcome {
         self.targets.is_empty()
     }
 
-    /// The most outcome jobs of one end.
+    /// Maximum number of outcome jobs of one job.
     #[must_use]
     pub fn most_of_one(&self) -> u64 {
         let of = |ending: &Ending| self.targets.iter().filter(|target| target.outcomes.contains(ending)).count() as u64;

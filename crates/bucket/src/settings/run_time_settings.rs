@@ -11,11 +11,11 @@ use crate::settings::setting_kind::SettingKind::{
 pub struct RunTimeSetting {
     /// In the configuration, in `PATCH` and for `dripfeed set`.
     pub name: &'static str,
-    /// For the API description; empty: the name says it.
+    /// For the API description; empty: self-explanatory.
     pub description: &'static str,
     /// For `dripfeed set`.
     pub example: &'static str,
-    /// How it is read, and what it sets.
+    /// How it is parsed and applied.
     pub kind: SettingKind,
 }
 

@@ -42,7 +42,7 @@ pub const INSTALLATION: u64 = 96 << 20;
 const MIB: u64 = 1 << 20;
 
 impl BucketSettings {
-    /// The most bytes of Redis' memory that this bucket takes. The state of limits isn't in it.
+    /// The maximum memory of this bucket in Redis, without counters of limits.
     #[must_use]
     pub fn most_memory(&self) -> u64 {
         let stored = |bytes: u64| bytes.saturating_mul(ROUNDING.0) / ROUNDING.1;
@@ -89,8 +89,8 @@ impl BucketSettings {
     }
 }
 
-/// What is wrong with the memory that Redis may take, and what to do about it; None: all fits. `limits`: the
-/// `maxmemory` of each server. `needed`: what all buckets together may take.
+/// A warning if `maxmemory` is too low or not set; None: it suffices. `limits`: `maxmemory` of each server. `needed`:
+/// the maximum of all buckets together.
 #[must_use]
 pub fn memory_shortfall(limits: &[u64], needed: u64) -> Option<String> {
     let what_to_do = "raise maxmemory, or lower capacity, capacity_bytes or keep of the buckets";

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::upstream::ssrf::is_public;
 
-/// The rule that an upstream breaks.
+/// Why the settings of an upstream are invalid.
 #[derive(Debug, Error)]
 pub enum BadUpstream {
     #[error("not a URL ({0}): use http://host:port/path")]

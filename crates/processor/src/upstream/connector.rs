@@ -64,7 +64,7 @@ impl Service<Uri> for Dial {
     }
 }
 
-/// Makes the clients of all upstreams. Cheap to clone.
+/// Creates the HTTP clients of all upstreams. Cheap to clone.
 #[derive(Clone)]
 pub struct Connector {
     /// Versions and ciphers; whom to trust is each upstream's own.
@@ -122,8 +122,8 @@ impl Connector {
 }
 
 impl Upstream {
-    /// Whether its name leads to a private address now, and it isn't allowed to. Each connection looks again; a name
-    /// without an address may have one then.
+    /// Whether its name currently resolves to a private address that isn't allowed. Each connection checks again,
+    /// because DNS may change.
     pub async fn has_private_address(&self) -> bool {
         let name = self.url().host().and_then(|host| host.parse::<Name>().ok());
         let Some(name) = name.filter(|_| !self.allow_private()) else { return false };

@@ -18,7 +18,7 @@ pub struct UpstreamPattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HostPattern {
     Is(String),
-    /// With the dot that it begins with.
+    /// Including the leading dot.
     EndsWith(String),
 }
 
@@ -58,7 +58,7 @@ impl FromStr for UpstreamPattern {
 }
 
 impl Upstream {
-    /// Scheme, host and port: what its credentials are for.
+    /// Scheme, host and port, to which its credentials are bound.
     #[must_use]
     pub fn origin(&self) -> String {
         origin(self.url()).map_or_else(String::new, |(scheme, host, port)| format!("{scheme}://{host}:{port}"))

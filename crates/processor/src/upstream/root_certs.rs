@@ -7,11 +7,11 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::{CertificateError, RootCertStore};
 
-/// Certificate authorities: those that browsers know, or these alone.
+/// Certificate authorities: the public ones, or only these.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RootCerts(Option<Vec<CertificateDer<'static>>>);
 
-/// Why a text names no authorities.
+/// Why a PEM text contains no usable authorities.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRootCerts {
     #[error("contains no certificate in PEM format: {0}")]
@@ -21,7 +21,7 @@ pub enum BadRootCerts {
 }
 
 impl RootCerts {
-    /// Those whose certificates stand in a text in PEM form, and nobody else.
+    /// Only the authorities in a PEM text.
     ///
     /// # Errors
     /// When none exists, or one that can't be used.

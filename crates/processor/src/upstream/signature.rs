@@ -18,7 +18,7 @@ const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 const PREFIX: &str = "whsec_";
 
-/// A secret that calls are signed with, shared with the upstream. `FromStr` reads it as people write it.
+/// A signing secret, shared with the upstream. `FromStr` parses `whsec_…`.
 #[derive(Clone, Debug)]
 pub struct SigningSecret(SecretSlice<u8>);
 
