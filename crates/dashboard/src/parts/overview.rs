@@ -53,7 +53,7 @@ fn tiles(bucket: &Bucket, row: &Row) -> Markup {
         (card::tile("out", &numbers::measured(row.settled_per_s), &target))
         (card::tile("refused", &numbers::measured(row.refused_per_s), "with status 429"))
         (card::tile("oldest job", &card::or_dash(row.oldest_age_ms.map(numbers::time)), "in the bucket"))
-        (card::tile("empties in", &card::or_dash(leak::empties(row)), "if nothing comes"))
+        (card::tile("empties in", &card::or_dash(leak::empties(row)), "if no jobs are added"))
         (card::tile("size", &numbers::bytes(bucket.bytes), &bytes))
         div {
             dt { "dead letters" }
