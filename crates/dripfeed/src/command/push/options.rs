@@ -14,7 +14,7 @@ pub(super) struct Options {
     /// Delay of the first attempt, such as 10s or 5m
     #[arg(long, value_name = "DURATION")]
     delay: Option<String>,
-    /// Time of the first attempt (RFC 3339)
+    /// Earliest time of the first attempt (RFC 3339)
     #[arg(long, value_name = "TIME")]
     not_before: Option<String>,
     /// Expire the job if it hasn't started within this time, such as 60s
